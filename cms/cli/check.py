@@ -1,10 +1,10 @@
-"""``cms check``: whether a schedule serves its problem, and a certificate proves the bound."""
+"""``cms check``: whether what a file holds is true, and what of it is not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,14 +12,6 @@ from cms.errors import cut
 
 from .documents import open_document
 from .options import Json, Output, Quiet, usage_error
-from .rechecking import (
-    recheck_deployment,
-    recheck_plan,
-    recheck_sharing,
-    recheck_simulation,
-    recheck_solution,
-    recheck_transition,
-)
 from .session import Exit, Session, refuse_two_readers, session_of
 from .shards import check_folders
 
@@ -31,20 +23,29 @@ if TYPE_CHECKING:
 _File = Annotated[
     Path,
     typer.Argument(
-        metavar="problem.json",
-        help="A problem file or folder, or a plan, deployment, transition or simulation; '-' is "
+        metavar="FILE",
+        help="A plan, deployment, transition or simulation, or a problem or its folder; '-' is "
         "standard input.",
     ),
 ]
 _Solution = Annotated[
-    Path | None, typer.Argument(metavar="solution.json", help="A solution of that problem.")
+    Path | None, typer.Argument(metavar="SOLUTION", help="Of a problem, its solution.")
 ]
 _MOST_SHOWN = 20
 
 
+class Rechecked(NamedTuple):
+    """What a file holds, what of it does not hold, and what to say of it if all does."""
+
+    found: Any
+    faults: list[Violation]
+    said: dict[str, Any]
+    words: str
+
+
 def check(
     context: typer.Context,
-    problem: _File,
+    file: _File,
     solution: _Solution = None,
     output: Output = None,
     json: Json = False,
@@ -54,133 +55,38 @@ def check(
 
     It is a plan, deployment, transition or simulation, or a problem with its solution.
     """
-    from cms.files.documents import parse_document
-
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"))
-    refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
-    if problem.is_dir():
-        answer, faults = check_folders(session, problem, solution)
-        return _say_solution(session, answer, faults, "machine", output)
+    refuse_two_readers((file, "FILE"), (solution, "SOLUTION"))
+    if file.is_dir():
+        answer, faults = check_folders(session, file, solution)
+        return _say(session, _solved(answer, answer, faults, "machine"), output)
     with session.reading("reading and checking"):
-        plan = False
-        kind, document = open_document(problem)
-        if kind == "cms-sharing-problem" and solution is not None:
-            return _check_sharing(session, document, solution, output)
-        if solution is None:
-            if kind == "cms-deployment":
-                return _check_deployment(session, document, output)
-            if kind == "cms-transition":
-                return _check_transition(session, document, output)
-            if kind == "cms-simulation":
-                return _check_simulation(session, document, output)
-            _refuse_half(problem, kind)
-            plan = True
-            _, answer, faults = recheck_plan(document)
-        else:
-            answer, faults = recheck_solution(document, parse_document(solution))
-    return _say_solution(session, answer, faults, "GPU" if plan else "machine", output)
+        kind, document = open_document(file)
+        name = kind.removeprefix("cms-").replace("-", " ")
+        if solution is None and name.removeprefix("sharing ") in ("problem", "solution"):
+            raise usage_error(
+                f"{file} holds a {name} alone; give both: cms check problem.json solution.json"
+            )
+        if solution is not None and kind not in RECHECKS_OF_TWO:
+            kind = "cms-problem"  # its reader says what is there instead
+        found = recheck(kind, document, solution)
+    return _say(session, found, output)
 
 
-def _say(
-    session: Session,
-    said: dict[str, Any],
-    faults: Sequence[Violation],
-    whole: str,
-    output: Path | None,
-) -> int:
-    """Say what was rechecked, or what does not hold of it."""
-    said = {"valid": not faults, **said}
-    said["faults"] = [{**fault._asdict(), "text": str(fault)} for fault in faults]
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet:
-        session.print_text(fault_lines("not valid", faults) or whole)
-    session.write(lambda: said, output)
-    return Exit.FAILED if faults else Exit.ANSWER
-
-
-def _say_solution(
-    session: Session, answer: Solution, faults: list[Violation], machine: str, output: Path | None
-) -> int:
-    from cms.solving.words import verdict
-
-    said = {
-        "status": answer.status.value,
-        "proof": answer.proof.value,
-        "machine_count": answer.machine_count,
-    }
-    return _say(session, said, faults, f"valid: {verdict(answer, machine)}\n", output)
-
-
-def _check_sharing(session: Session, document: Parsed, path: Path, output: Path | None) -> int:
-    """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
+def recheck(kind: str, document: Parsed, second: Path | None = None) -> Rechecked:
+    """Recheck a document, or a problem with its solution; what is no other kind is a plan."""
+    if second is None:
+        return _RECHECKS.get(kind, _recheck_plan)(document)
     from cms.files.documents import parse_document
-    from cms.fleet.sharing.solution import equivalents
-    from cms.values.words import decimal
 
-    _, answer, faults = recheck_sharing(document, parse_document(path))
-    said = {
-        "status": answer.status.value,
-        "proof": answer.proof.value,
-        "placed": answer.plan.placed,
-        "value": answer.value,
-        "upper_bound": answer.upper_bound,
-    }
-    proof = ", proof checked" if answer.proof == "checked" else ""
-    whole = (
-        f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
-        f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
-        f"GPU-equivalents: {answer.status}{proof}\n"
-    )
-    return _say(session, said, faults, whole, output)
+    return RECHECKS_OF_TWO[kind](document, parse_document(second))
 
 
-def _check_deployment(session: Session, document: Parsed, output: Path | None) -> int:
-    """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
-    from cms.solving.words import verdict
-
-    found, faults = recheck_deployment(document)
-    said = {"gpus": len([*found.gpus()]), "instances": len([*found.instances()])}
-    of = "" if found.plan is None else f"; its plan: {verdict(found.plan.solution, 'GPU')}"
-    return _say(session, said, faults, f"valid: {found}{of}\n", output)
-
-
-def _check_transition(session: Session, document: Parsed, output: Path | None) -> int:
-    """Recheck a transition: its actions, and the worst of all executions that it allows."""
-    from cms.fleet.deployment.transition.checking import RECHECKED
-
-    found, faults = recheck_transition(document)
-    said = {"actions": len(found.actions), "rechecked": list(RECHECKED)}
-    whole = f"valid: {found}\nrechecked, exactly: {'; '.join(RECHECKED)}\n"
-    return _say(session, said, faults, whole, output)
-
-
-def _check_simulation(session: Session, document: Parsed, output: Path | None) -> int:
-    """Recheck a simulation: that its verdicts follow from its counts."""
-    from cms.fleet.simulation import Verdict
-    from cms.values.words import printable
-
-    found, faults = recheck_simulation(document)
-    judged = [each for each in Verdict if each is not Verdict.NO_LIMIT]
-    said = {each.value.replace(" ", "_"): found.count(each) for each in judged}
-    whole = f"valid in itself: {printable(found.sentence)}\n"
-    return _say(session, said, faults, whole, output)
-
-
-def _refuse_half(path: Path, kind: str) -> None:
-    """Say what is missing beside a problem or a solution alone."""
-    if kind.removeprefix("cms-").removeprefix("sharing-") in ("problem", "solution"):
-        what = kind.removeprefix("cms-").replace("-", " ")
-        raise usage_error(
-            f"{path} holds a {what} alone; give both: cms check problem.json solution.json"
-        )
-
-
-def say_what_does_not_hold(session: Session, faults: Sequence[Violation]) -> int:
+def say_what_does_not_hold(session: Session, faults: list[Violation]) -> int:
     """Say what is wrong with a file that something was to be done with; return the exit code."""
-    return _say(session, {}, faults, "", None)
+    return _say(session, Rechecked(None, faults, {}, ""), None)
 
 
 def fault_lines(what: str, faults: Sequence[Violation]) -> str:
@@ -194,3 +100,174 @@ def fault_lines(what: str, faults: Sequence[Violation]) -> str:
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")
     return "\n".join(lines) + "\n"
+
+
+def _say(session: Session, found: Rechecked, output: Path | None) -> int:
+    faults = [{**fault._asdict(), "text": str(fault)} for fault in found.faults]
+    said = {"valid": not faults, **found.said, "faults": faults}
+    if session.json:
+        session.print_json(lambda: said)
+    elif not session.quiet:
+        session.print_text(fault_lines("not valid", found.faults) or found.words)
+    session.write(lambda: said, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+# -- kinds of documents ----------------------------------------------------------------------------
+
+
+def _solved(found: Any, answer: Solution, faults: list[Violation], machine: str) -> Rechecked:
+    from cms.solving.words import verdict
+
+    said = {
+        "status": answer.status.value,
+        "proof": answer.proof.value,
+        "machine_count": answer.machine_count,
+    }
+    return Rechecked(found, faults, said, f"valid: {verdict(answer, machine)}\n")
+
+
+def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
+    """Recheck a solution of a problem: schedule, cost, bounds, proof, and a shortage beside it."""
+    from cms.files import problem_from_json, solution_from_json
+    from cms.files.solutions import refuse_other_shortage
+    from cms.solving.recheck import faults_of
+
+    posed = problem_from_json(problem)
+    answer = solution_from_json(told)
+    faults = list(faults_of(posed, answer))
+    if not faults and "shortage" in told.value:
+        refuse_other_shortage(told.at("shortage"), posed)
+    return _solved(answer, answer, faults, "machine")
+
+
+def _recheck_plan(document: Parsed) -> Rechecked:
+    """Recheck a plan; there is none where its solution has faults.
+
+    Not with the plan's own reader first, which stops at the first thing that does not hold. It
+    compares the plan's services and GPUs with its problem and solution. Under interference, what
+    keeps its limits beside the worst is checked against the pairs, and what is proved against the
+    problem that bounds.
+    """
+    from cms.files.model import read_as, require_head
+    from cms.fleet.serving.neighbour_check import neighbour_faults
+    from cms.fleet.serving.neighbours import NeighbourServing
+    from cms.fleet.serving.plan_document import plan_from_json
+    from cms.solving.recheck import faults_of
+
+    read_as(document, lambda value: require_head(value, "cms-plan"))
+    solved = _recheck_solution(document.at("problem"), document.at("solution"))
+    faults = solved.faults
+    if faults:
+        return _solved(None, solved.found, faults, "GPU")
+    whole = plan_from_json(document)
+    if isinstance(whole.serving, NeighbourServing):
+        if whole.outer is not None:
+            faults += faults_of(whole.serving.outer, whole.outer)
+        if whole.solution.cost is not None:
+            faults += neighbour_faults(whole.serving, whole.solution.schedule)
+    return _solved(whole, whole.answer, faults, "GPU")
+
+
+def _recheck_deployment(document: Parsed) -> Rechecked:
+    """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
+    from cms.files import solution_from_json
+    from cms.fleet.deployment import check_deployment, deployment_from_json, wanted_of
+    from cms.schedule.faults import Violation
+    from cms.solving.recheck import faults_of
+    from cms.solving.words import verdict
+
+    found = deployment_from_json(document)
+    faults = list(check_deployment(found))
+    of = ""
+    if found.plan is not None:
+        # wishes may have asked for more than the plan, and a plan near what ran has other
+        # instances: none the worse where they supply all that was planned for
+        wanted, there = wanted_of(found.plan), found.kinds()
+        supplied = {
+            service.name: sum(
+                n * kind.work.supply_rps
+                for kind, n in there.items()
+                if kind.work.service == service.name
+            )
+            for service in wanted.services
+        }
+        demands = {job.name: job.demand for job in found.plan.serving.problem.jobs}
+        faults += [
+            Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
+            for kind, count in wanted.counts.items()
+            if there[kind] < count and supplied[kind.work.service] < demands[kind.work.service]
+        ]
+        answer = solution_from_json(document.at("plan").at("solution"))
+        faults += faults_of(found.plan.serving.problem, answer)
+        of = f"; its plan: {verdict(found.plan.solution, 'GPU')}"
+    said = {"gpus": len([*found.gpus()]), "instances": len([*found.instances()])}
+    return Rechecked(found, faults, said, f"valid: {found}{of}\n")
+
+
+def _recheck_transition(document: Parsed) -> Rechecked:
+    """Recheck a transition: its actions, and the worst of all executions that it allows."""
+    from cms.fleet.deployment.transition import check_transition, transition_from_json
+    from cms.fleet.deployment.transition.checking import RECHECKED
+
+    found = transition_from_json(document)
+    said = {"actions": len(found.actions), "rechecked": list(RECHECKED)}
+    words = f"valid: {found}\nrechecked, exactly: {'; '.join(RECHECKED)}\n"
+    return Rechecked(found, list(check_transition(found)), said, words)
+
+
+def _recheck_simulation(document: Parsed) -> Rechecked:
+    """Recheck a simulation: whether its numbers bear out what it says of each service."""
+    from cms.fleet.simulation import Verdict, simulation_from_json
+    from cms.fleet.simulation.recheck import simulation_faults
+    from cms.values.words import printable
+
+    found = simulation_from_json(document)
+    judged = [each for each in Verdict if each is not Verdict.NO_LIMIT]
+    said = {each.value.replace(" ", "_"): found.count(each) for each in judged}
+    words = f"valid in itself: {printable(found.sentence)}\n"
+    return Rechecked(found, list(simulation_faults(found)), said, words)
+
+
+def _recheck_day(document: Parsed) -> Rechecked:
+    from cms.fleet.simulation.sharing_loop.files import shared_day_from_json
+
+    # its reader recounts all that follows
+    return Rechecked(shared_day_from_json(document), [], {}, "valid in itself\n")
+
+
+def _recheck_sharing(problem: Parsed, told: Parsed) -> Rechecked:
+    """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
+    from cms.fleet.sharing.files import sharing_problem_from_json, sharing_solution_from_json
+    from cms.fleet.sharing.solution import equivalents, sharing_faults
+    from cms.values.words import decimal
+
+    posed = sharing_problem_from_json(problem)
+    answer = sharing_solution_from_json(told, posed)
+    said = {
+        "status": answer.status.value,
+        "proof": answer.proof.value,
+        "placed": answer.plan.placed,
+        "value": answer.value,
+        "upper_bound": answer.upper_bound,
+    }
+    proof = ", proof checked" if answer.proof == "checked" else ""
+    words = (
+        f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
+        f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
+        f"GPU-equivalents: {answer.status}{proof}\n"
+    )
+    return Rechecked((posed, answer), list(sharing_faults(posed, answer)), said, words)
+
+
+_RECHECKS: dict[str, Callable[[Parsed], Rechecked]] = {
+    "cms-deployment": _recheck_deployment,
+    "cms-transition": _recheck_transition,
+    "cms-simulation": _recheck_simulation,
+    "cms-shared-day": _recheck_day,
+}
+#: Of a problem and its solution.
+RECHECKS_OF_TWO: dict[str, Callable[[Parsed, Parsed], Rechecked]] = {
+    "cms-problem": _recheck_solution,
+    "cms-sharing-problem": _recheck_sharing,
+}

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
-from .check import say_what_does_not_hold
+from .check import recheck, say_what_does_not_hold
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .plan import LoadCurves, Points, Published
 from .progress import CountProgress
 from .published import load_published
-from .rechecking import recheck_plan
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
@@ -176,10 +175,10 @@ def read_rechecked(session: Session, path: Path, done: str) -> Plan | int:
             f"{path} holds a deployment, and plans are {done}: give the plan that 'cms plan -o' "
             "wrote"
         )
-    plan, answer, faults = recheck_plan(document)
-    if faults or plan is None:
+    plan, faults, *_ = recheck("cms-plan", document)
+    if faults:
         return say_what_does_not_hold(session, faults)
-    if answer.status == "infeasible":
+    if plan.answer.status == "infeasible":
         report_error(
             f"{path}: the plan is infeasible, so that nothing can be {done}; 'cms plan' says why, "
             "and what would do",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .check import say_what_does_not_hold
+from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
 from .difference import show_difference
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
@@ -21,13 +21,6 @@ from .options import usage_error
 from .pages import write_page
 from .plan import Gpus, Points, Published, Services
 from .progress import CountProgress
-from .rechecking import (
-    recheck_deployment,
-    recheck_plan,
-    recheck_sharing,
-    recheck_simulation,
-    recheck_transition,
-)
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
 
@@ -178,40 +171,24 @@ class _Asked:
 
 def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Violation]]:
     """Read a file and recheck it as ``cms check`` does."""
-    from cms.files.documents import parse_document
-
-    if kind == "cms-sharing-problem":
-        if asked.solution is None:
-            raise usage_error(
-                f"{asked.file} holds a problem of sharing alone; give its solution, too: "
-                "cms show problem.json share.json -o page.html"
-            )
-
-        posed, answer, faults = recheck_sharing(document, parse_document(asked.solution))
-        return (posed, answer), faults
-    if asked.solution is not None:
+    if kind == "cms-sharing-problem" and asked.solution is None:
+        raise usage_error(
+            f"{asked.file} holds a problem of sharing alone; give its solution, too: "
+            "cms show problem.json share.json -o page.html"
+        )
+    if asked.solution is not None and kind not in RECHECKS_OF_TWO:
         raise usage_error(
             f"{asked.solution} is for a deployment or a problem of sharing, and {asked.file} holds "
             "none; leave it out"
         )
-    if kind == "cms-deployment":
-        return recheck_deployment(document)
-    if kind == "cms-transition":
-        return recheck_transition(document)
-    if kind == "cms-simulation":
-        return recheck_simulation(document)
-    if kind == "cms-shared-day":
-        from cms.fleet.simulation.sharing_loop.files import shared_day_from_json
-
-        return shared_day_from_json(document), []  # its reader recounts all that follows
     if kind in _WITHOUT_A_PAGE:
         raise usage_error(
             f"{asked.file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made "
             "of a plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
             "problem of sharing and its solution"
         )
-    plan, _, faults = recheck_plan(document)
-    return plan, faults
+    found = recheck(kind, document, asked.solution)
+    return found.found, found.faults
 
 
 def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoint] | str:
@@ -244,32 +221,20 @@ def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoin
 def _page(
     session: Session, kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str
 ) -> Page:
-    source = asked.sources[0]
-    if kind == "cms-plan":
-        from cms.fleet.report.plans import plan_page
+    from cms.fleet.report import deployments, plans, sharing, simulations, transitions
 
-        return plan_page(found, asked.title, source, points)
-    if kind == "cms-deployment":
-        from cms.fleet.report.deployments import deployment_page
-
-        return deployment_page(found, asked.title, source, points)
+    given = found, asked.title, asked.sources[0]
     if kind == "cms-transition":
-        from cms.fleet.report.transitions import transition_page
-
         own = session.fleet.transition.durations
-        return transition_page(found, asked.title, source, durations=own)
+        return transitions.transition_page(*given, durations=own)
+    if kind == "cms-sharing-problem":
+        return sharing.sharing_page(*found, asked.title, asked.sources)
     if kind == "cms-simulation":
-        from cms.fleet.report.simulations import simulation_page
-
-        return simulation_page(found, asked.title, source)
+        return simulations.simulation_page(*given)
     if kind == "cms-shared-day":
-        from cms.fleet.report.simulations import shared_day_page
-
-        return shared_day_page(found, asked.title, source)
-    from cms.fleet.report.sharing import sharing_page
-
-    posed, answer = found
-    return sharing_page(posed, answer, asked.title, asked.sources)
+        return simulations.shared_day_page(*given)
+    draw = deployments.deployment_page if kind == "cms-deployment" else plans.plan_page
+    return draw(*given, points)
 
 
 def _said(kind: str, points: Sequence[RatePoint] | str) -> dict[str, Any]:
