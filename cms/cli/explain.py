@@ -175,9 +175,10 @@ def read_rechecked(session: Session, path: Path, done: str) -> Plan | int:
             f"{path} holds a deployment, and plans are {done}: give the plan that 'cms plan -o' "
             "wrote"
         )
-    plan, faults, *_ = recheck("cms-plan", document)
-    if faults:
-        return say_what_does_not_hold(session, faults)
+    found = recheck("cms-plan", document)
+    if found.faults:
+        return say_what_does_not_hold(session, found.faults)
+    plan: Plan = found.found
     if plan.answer.status == "infeasible":
         report_error(
             f"{path}: the plan is infeasible, so that nothing can be {done}; 'cms plan' says why, "

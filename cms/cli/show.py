@@ -228,7 +228,8 @@ def _page(
         own = session.fleet.transition.durations
         return transitions.transition_page(*given, durations=own)
     if kind == "cms-sharing-problem":
-        return sharing.sharing_page(*found, asked.title, asked.sources)
+        posed, answer = found
+        return sharing.sharing_page(posed, answer, asked.title, asked.sources)
     if kind == "cms-simulation":
         return simulations.simulation_page(*given)
     if kind == "cms-shared-day":
