@@ -117,7 +117,7 @@ def separate_types(n: int, copies: int, decoy: bool = False) -> Problem:
 
 
 def equal_jobs(n: int, demand: str | int, supply: str | int, blocks: int = 1) -> Problem:
-    """Take n equal jobs, one block type, and machines with so many blocks."""
+    """Take n equal jobs, one block type, and machines with `blocks` blocks."""
     jobs = [Job(f"j{i}", demand, {"b": supply}) for i in range(n)]
     return Problem(configurations=Configuration({"b": blocks}), jobs=jobs)
 

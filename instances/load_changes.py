@@ -43,7 +43,7 @@ def pool() -> tuple[Service, ...]:
 def before_and_after(
     gpus: int, *, sigma: str | float, seed: int, services: int | None = None
 ) -> tuple[Scenario, Scenario]:
-    """Draw the load of a fleet of about so many GPUs at two moments.
+    """Draw the load of a fleet of about `gpus` GPUs at two moments.
 
     `sigma` is the standard deviation of the logarithm of the factor between the moments; so many
     `services` of the pool are drawn, by default all.
@@ -81,7 +81,7 @@ def _with_rate(service: Service, rate: float) -> Service:
 
 
 def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> float:
-    """Find the factor at which services fill so many GPUs, if any slices of a GPU fit together."""
+    """Find the factor at which services fill `gpus` GPUs, if any slices of a GPU fit together."""
     tables = [_tables()[each.name] for each in services]
     if len(services) > 7 * gpus:
         least = -(-len(services) // 7)

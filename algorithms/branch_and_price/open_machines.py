@@ -85,7 +85,7 @@ class Fleet:
         return list(best.tolist())
 
     def take(self, i: int, number: int) -> int:
-        """Take some blocks of a type: idle ones, or else of machines opened for so many."""
+        """Take some blocks of a type: idle ones, or else of machines opened for them."""
         if not self.idle[i]:
             self._add(i, number)
         got = min(number, self.idle[i])

@@ -59,7 +59,7 @@ _NOTHING = 1e-9
 NEAR = 1e-5
 #: So many sums, of units down to so small a part of a machine, and about a cost step at least.
 _SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
-#: Blocks of a type that tell machines apart: so many, of the contents that are used most in part.
+#: Blocks of a type that tell machines apart: this many, of the contents that are used most in part.
 _FEW_OF_A_TYPE, _MOST_CONTENTS = 64, 40
 #: Blocks of single jobs that are looked at.
 _MOST_JOBS = 40

@@ -309,7 +309,7 @@ class NodeSchedules:
     def _cut(
         self, solution: NodeSolution, machines: Sequence[int], cost: Fraction | None
     ) -> Iterator[Dived]:
-        """Yield schedules on no more than so many machines of each type, which are cut at will."""
+        """Yield schedules within numbers of machines of each type, which are cut at will."""
         region = self._search.region.below(())
         least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
         if not alike(self._jobs) and (cost is None or least < cost):

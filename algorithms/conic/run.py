@@ -175,7 +175,7 @@ def find_windows(
 def limit_columns(
     contents: Sequence[Content], machines: int, known: Priced | None
 ) -> dict[Content, int]:
-    """Return the contents that a schedule of so many machines may have, and how often at most.
+    """Return the contents that a schedule of `machines` machines may have, and how often at most.
 
     The reduced costs ``1 - prices . content`` of its machines add up to at most ``machines -
     bound`` (theory 6.7). Machines exchanged for others with the same blocks in all keep this sum.

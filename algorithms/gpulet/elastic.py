@@ -297,7 +297,7 @@ class Elastic:
         return knee
 
     def place(self, number: int, stopped: Callable[[], bool]) -> Sequence[Machine] | None:
-        """Place all requests on so many GPUs; None if one cannot be placed, or if stopped."""
+        """Place all requests on `number` GPUs; None if one cannot be placed, or if stopped."""
         gpus = Gpus(self._hosting, self._shares, number)
         bearable = {job: (1 - self._options.enough) * d for job, d in self.demands.items()}
         for request in self.requests:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _VARIANTS = ("best", "units", "inflated", "alone")
 _INNER = ("auto", "greedy", "independent", "dependent", "exact")
-#: Filling a machine exactly takes milliseconds up to so many blocks, and pays up to so many jobs.
+#: Filling a machine exactly takes milliseconds up to this many blocks, and pays up to these jobs.
 _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
 #: The most blocks of a machine with which it is offered at all: the search is exponential.
 _MOST_EXACT_BLOCKS = 16

@@ -33,7 +33,7 @@ _COMPILED_WORK, _COMPILATION_SECONDS, _COMPILED_JOBS, _LOADING_SECONDS = 500_000
 _FITS = 2**61
 #: Intended seconds between two checks of the clock, and the most steps between them.
 _CLOCK_SECONDS, _MAX_STEPS = 0.1, 1 << 20
-#: Larger block counts become this float; integers of at most so many bits have a finite float.
+#: Larger block counts become this float; integers of at most this many bits have a finite float.
 _LARGEST, _FLOAT_BITS = 1e300, 900
 #: Jobs that are put into the search trees together.
 _ROWS = 1_000

@@ -180,7 +180,7 @@ def apply(s: State) -> int:
 
 
 def advance(s: State, steps: int) -> int:
-    """Open machines for so many steps, or until all jobs are met; return the steps left over."""
+    """Open machines for some steps, or until all jobs are met; return the steps left over."""
     while steps > 0 and s.tally[0] > 0:
         c = choose(s)
         if c < 0:

@@ -74,7 +74,7 @@ def cheapest_support(tables: Tables, budget: Budget) -> Vertex:
 
 
 def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[int]]:
-    """List the machine vectors that cost at least and at most so much, the cheapest first."""
+    """List the machine vectors of a cost within two limits, the cheapest first."""
     start = (Fraction(0), (0,) * tables.c)
     waiting, seen = [start], {start[1]}
     while waiting:
@@ -89,14 +89,14 @@ def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[in
 
 
 def number_of_vectors(tables: Tables, most: Fraction) -> int:
-    """Bound how many machine vectors cost at most so much: binomial(U + c, c)."""
+    """Bound how many machine vectors are within a cost: binomial(U + c, c)."""
     cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
     largest = ceil(most / cheapest)
     return comb(largest + tables.c, tables.c)
 
 
 class Cut(NamedTuple):
-    """Machines that do are worth at least so much at certain prices: ``values`` a configuration."""
+    """Machines that do have a least worth at certain prices: ``values`` a configuration."""
 
     values: list[int]
     least: int

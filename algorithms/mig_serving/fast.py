@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _PLACES = 6
 #: Numbers in the table of the ways to hand out blocks to these, at most.
 _MOST_NUMBERS = 2_000_000
-#: Machines are opened one by one: beyond so many a run takes minutes.
+#: Machines are opened one by one: beyond this number a run takes minutes.
 _MOST_MACHINES = 20_000
 #: Blocks of a machine, so that int64 holds what it gives.
 _MOST_BLOCKS = 1_000
@@ -180,7 +180,7 @@ def patterns(
 
 
 def _shares(count: int, used: int) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to divide equal blocks among so many takers, most for the first first."""
+    """Yield the ways to divide equal blocks among `used` takers, most for the first first."""
     if used == 1:
         yield (count,)
         return
@@ -253,7 +253,7 @@ class Candidates:
         keep: int,
         capped: bool = True,
     ) -> list[Filled]:
-        """Return so many machines of the highest scores for a few unfinished jobs, best first."""
+        """Return `keep` machines of the highest scores for a few unfinished jobs, best first."""
         late = self._late(missing)
         shapes, counts = self._patterns(len(jobs), self._mixed + late)
         left = np.array([missing[j] for j in jobs], dtype=np.float64) / self._needs[list(jobs)]

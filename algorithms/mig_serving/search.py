@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Lists of machines that are remembered, times the machines of each; beyond, all are forgotten.
 _MOST_POOLED = 100_000
-#: Mutation exchanges the jobs of so many pairs of blocks, where no machine then has more different
-#: jobs than are allowed; crossover also merges blocks with this chance. By trial on S1 to S6.
+#: Mutation exchanges the jobs of this many pairs of blocks, where no machine then has more jobs
+#: than are allowed; crossover also merges blocks with this chance. By trial on S1 to S6.
 _EXCHANGES, _MERGING = 4, 0.25
 
 
@@ -36,7 +36,7 @@ class MigServingOptions(MigServingFastOptions):
     score, mixed, last_mile
         As :class:`MigServingFastOptions` has them; the search's score is capped.
     rounds_without_gain : int, default 10
-        The genetic algorithm ends after so many rounds that save nothing.
+        How many rounds that save nothing end the genetic algorithm.
     population : int, default 8
         Deployments kept from round to round, the fittest; each has one child a round.
     erased : number, default 1/4

@@ -120,7 +120,7 @@ def parted(counts: Counts, parts: int, seed: int) -> list[Counts]:
 
 
 def shuffled(number: int, random: Random) -> NDArray[np.int64]:
-    """Return so many positions in random order.
+    """Return positions in random order.
 
     Only its random() is called, which is the same in every version of Python.
     """
@@ -165,7 +165,7 @@ def exchanges(
 def longest_paths(
     gains: NDArray[np.int64], stopped: Callable[[], bool], sweeps: int | None = None
 ) -> tuple[NDArray[np.int64], bool]:
-    """Return the longest paths from ``none`` (K,) after so many sweeps, and whether they are final.
+    """Return the longest paths from ``none`` (K,) after some sweeps, and whether they are final.
 
     These prices then prove the plan optimal; without a circle that gains, K + 1 sweeps suffice.
     """

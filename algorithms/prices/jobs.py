@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Prices are multiples of 2**-40; from 500 rows on of 2**-b, as small as compiled code takes.
 _GRID_BITS, _FINEST_BELOW = 40, 500
-#: Up to so many kinds of jobs each is a group of its own; beyond, there are so many groups.
+#: Up to this number of kinds of jobs each is a group; beyond, there are this many groups.
 MOST_SINGLE, GROUPS = 128, 64
 #: Of more kinds no table of options is kept: they are worked out again where they matter.
 MOST_LISTED = 200_000
@@ -39,7 +39,7 @@ class Pass(NamedTuple):
 
 
 def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
-    """Return the bits of the grid of prices for so many jobs; see :func:`price_histogram`."""
+    """Return the bits of the grid of prices for a number of jobs; see :func:`price_histogram`."""
     if n < _FINEST_BELOW:
         return _GRID_BITS
     return max(10, min(_GRID_BITS, price_bits(histogram) - 1))

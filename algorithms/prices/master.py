@@ -32,7 +32,7 @@ _WAYS = tuple(
         "use_dual_simplex: false use_preprocessing: false use_scaling: false",
     )
 )
-#: Above so many blocks bought in all, the last way comes first: from the first GLOP may not return.
+#: Above this many blocks bought, the last way comes first: from the first GLOP may not return.
 _MANY_BLOCKS = 10**12
 #: A machine with more blocks of a type counts them in as many: floats hold no prices that small.
 _MANY_ON_A_MACHINE = 10**12
@@ -92,7 +92,7 @@ class Master:
         # In this order in all that follows: prices, limit prices.
         whole = (*centre.prices, *centre.limit_prices)
         self._centre = tuple(value / self._unit for value in whole)
-        # A variable is so many times what it stands for.
+        # A variable is this multiple of what it stands for.
         self._sizes = [*block_sizes(region), *([1] * len(region.limits))]
         weights = [Fraction(0)] * self._k
         weights += [Fraction(-(limit or 0), self.scale) for limit in region.limits]

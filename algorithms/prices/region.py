@@ -75,7 +75,7 @@ class Bounded(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """Machines that a branch counts, each so many ``times``, with the branch's sign."""
+    """Machines that a branch counts, each ``times`` times, with the branch's sign."""
 
     branch: int
     machine: int

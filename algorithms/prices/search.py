@@ -39,7 +39,7 @@ _MOST_PASSES = 400
 _CLOSE = Fraction(1, 10**9)
 #: ... and the one from which prices are solved for exactly.
 _FINE = Fraction(1, 10**5)
-#: After so many vertices a last difference of so much of the cheapest machine is let be.
+#: Vertices after which a last difference of this part of the cheapest machine is let be.
 _PATIENCE, _LET_BE = 12, Fraction(1, 10**4)
 #: Each zoom of the master finds six more digits.
 _ZOOM, _MOST_ZOOMS = 2**20, 3
@@ -55,7 +55,7 @@ _HIGHEST = 1e21
 _DIGITS = 20
 #: With this many kinds the first pass already counts as an answer ...
 EARLY_FROM = 2_000
-#: ... as it does where a linear program over so many machines comes next ...
+#: ... as it does where a linear program over this many machines comes next ...
 _MANY_ROWS = 150
 #: ... and with this many so do passes in between.
 _OFTEN_FROM = 200_000

@@ -189,7 +189,7 @@ def taken(options: Sequence[tuple[Option, Fraction]]) -> Option:
 def with_missing(
     problem: Problem, machines: dict[Configuration, int], load: Sequence[int]
 ) -> dict[Configuration, int]:
-    """Add machines until there are so many blocks: of each type those that hold it most cheaply."""
+    """Add machines until there are enough blocks: of each type those that hold it most cheaply."""
     region, enough = Region(problem), dict(machines)
     for i, need in enumerate(load):
         block = problem.blocks[i]

@@ -1,9 +1,9 @@
 """The exact part of the PTAS, where machines are few: the optimum by one of two ways.
 
 *By dynamic programming* over numbers of blocks, of all types but the last. One table says how many
-of the last the jobs need at least, if they may use so many of the others; another how many of it
-machines of a given cost have at most, if they must have so many of the others. The optimum is the
-least cost at which the second reaches the first. *Or by the compact integer program* (theory 1.2).
+of the last the jobs need at least, given how many of the others they may use; another how many
+machines of a given cost have at most, given how many of the others they must have. The optimum is
+the least cost at which the second reaches the first. *Or by the compact program* (theory 1.2).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_WORK, MAX_PASSES = 2**29, 2**18
 MAX_LEAVES = 2**19
 #: The last type's blocks stay far below what a cell can hold.
 MAX_LAST = 2**40
-#: No so many blocks suffice; there is no such fleet.
+#: No number of blocks suffices; there is no such fleet.
 _NEVER, _NONE = 2**61, -(2**61)
 
 

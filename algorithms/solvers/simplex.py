@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-#: After so many pivots a row, Bland's rule, which cannot cycle, takes over from the steepest row.
+#: After this many pivots a row, Bland's rule, which cannot cycle, takes over from the steepest row.
 _STEEPEST_A_ROW = 8
 #: Where equations have what their terms add up to.
 _CONSTANT = -1
@@ -147,7 +147,7 @@ class _Row:
         return Fraction(self.numbers[at], self.denominator)
 
     def insert(self, own: int | Fraction, less: Sequence[tuple[int, int]]) -> None:
-        """Add a column before the constant: ``own`` less so many times what others have."""
+        """Add a column before the constant: ``own`` less a multiple of what others have."""
         common = lcm(self.denominator, own.denominator)
         if common != self.denominator:
             self.numbers = [number * (common // self.denominator) for number in self.numbers]

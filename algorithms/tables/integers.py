@@ -170,7 +170,7 @@ class Tables:
             return np.asarray(demands / supply)
 
     def held(self, machines: Sequence[Number]) -> list[Number]:
-        """Add up the blocks of each type that so many machines of each configuration have."""
+        """Add up the blocks of each type that numbers of machines of each configuration have."""
         pairs = [(x, row) for x, row in zip(machines, self.counts, strict=True) if x]
         blocks: list[Any] = [sum(x * row[i] for x, row in pairs) for i in range(self.k)]
         return blocks
@@ -184,12 +184,12 @@ class Tables:
         return bool((self.supply[:, types] > 0).any(axis=1).all())
 
     def cost(self, machines: Sequence[int]) -> Fraction:
-        """Add up what so many machines of each configuration cost."""
+        """Add up what numbers of machines of each configuration cost."""
         pairs = zip(machines, self.costs, strict=True)
         return sum((x * cost for x, cost in pairs if x), Fraction(0))
 
     def dearest(self, number: int) -> Fraction:
-        """Add up the largest costs of so many configurations."""
+        """Add up the largest costs of a number of configurations."""
         vast = [self.problem.machine_type(name).cost for name in self.vast] * number
         return sum(sorted([*self.costs, *vast], reverse=True)[:number], Fraction(0))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Nodes of a tree, linear programs of one, and branches above one another.
 _NODES, _ROUNDS, _DEPTH = 120, 60, 24
-#: Not to serve a demand, where branches leave no way to, costs so many times the cost.
+#: Not to serve a demand, where branches leave no way to, costs this multiple of the cost.
 _PENALTY = 100
 #: What is closer to a whole number counts as one.
 _WHOLE = 1e-5

@@ -40,7 +40,7 @@ FEW_JOBS, _FEWER_NODES = 12, 30
 _PARTS = 232_792_560
 #: Common denominators up to here are taken as they are, so that nothing is rounded.
 _SHORT = 2**28
-#: The largest share of a demand has at least so many parts.
+#: The largest share of a demand has at least this many parts.
 _FINE = 10**6
 
 
@@ -195,7 +195,7 @@ class MixProgram:
         return self.read(hint.values), hint
 
     def solve(self, budget: Budget, *, effort: float) -> Found | None:
-        """Ask CP-SAT, for so much of its deterministic time (about seconds)."""
+        """Ask CP-SAT, within deterministic time (about seconds)."""
         return self.read(self._program.solve(budget, effort=effort).values)
 
     def read(self, values: Sequence[int] | None) -> Found | None:

@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
     @property
     def most(self) -> int:
-        """How many of it can be of use: so many serve all of its jobs."""
+        """How many of it can be of use: enough for all of its jobs."""
         return max(ceil(1 / share) for _, share in self.shares)
 
 

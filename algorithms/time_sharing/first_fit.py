@@ -212,7 +212,7 @@ class FirstFit:
         return best
 
     def _load(self, at: int, hosted: Hosted) -> None:
-        """Have a block serve rates, which take so much of its frame at least, rounded down."""
+        """Have a block serve rates, which take a least share of its frame, rounded down."""
         loaded, alone = self._blocks[at], self._hosting.saturated
         loaded.hosted = hosted
         parts = (_WHOLE * rate / alone[job][loaded.block] for job, rate in hosted.rates.items())

@@ -177,7 +177,7 @@ class Loaded:
         return {} if self.hosted is None else self.hosted.rates
 
     def with_more(self, job: str, rate: Fraction) -> dict[str, Fraction]:
-        """Return the rates with so much more of a job."""
+        """Return the rates with an amount more of a job."""
         return {**self.rates, job: self.rates.get(job, 0) + rate}
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _A_BLOCK, _MORE = 6, 1e-6
 #: What is missing to a value that rounds up as it does is nothing but digits.
 _DIGITS = Fraction(1, 10**7)
-#: Blocks are priced at most so much above what their mixes are worth.
+#: Blocks are priced at most this much above what their mixes are worth.
 _MOST_SLACK = Fraction(1, 3)
 #: ... and of what the bound can lose without rounding to less.
 _OF_ROOM = Fraction(4, 5)
@@ -42,7 +42,7 @@ _PARTS = 10**9
 _NODES = 400_000
 #: Dearer mixes of a block that join the columns at a time.
 _MOST_JOINING = 20
-#: Of the dearest mixes that are listed, so many are looked at for some of different jobs.
+#: Of the dearest mixes that are listed, this number is looked at for some of different jobs.
 _LOOKED_AT = 40
 
 

@@ -146,7 +146,7 @@ def most_worth(
 ) -> Any:
     """Return what the blocks of a machine are worth, at most; of a set those of proper contents.
 
-    `extras` are what at least so many blocks of some types are worth more. All are integers, or
+    `extras` are what a minimum of blocks of some types adds to the worth. All are integers, or
     Fractions, and so is the result.
     """
     if isinstance(shape, Configuration):

@@ -57,7 +57,7 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True, init=False)
 class MachinesOfType:
-    """How many machines of one type there are, or of several types, each counted so many times.
+    """How many machines of one type there are, or of several types, each with its weight.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class MachinesOf(_Counted):
 
 @dataclass(frozen=True, slots=True)
 class MachinesWith(_Counted):
-    """How many machines of a type have at least so many blocks of each of some types.
+    """How many machines of a type have at least a given number of blocks of each of some types.
 
     Parameters
     ----------

@@ -271,7 +271,7 @@ def _wanted(path: Path) -> Deployment | Wanted:
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
-    """Read rates as what they are so many seconds after the first."""
+    """Read rates by the seconds since the first."""
     from cms.fleet.reconciling import read_rates
 
     found = read_rates(path)

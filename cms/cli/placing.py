@@ -209,7 +209,7 @@ def _what_would_do(
     if how["wishes"] or len(wanted.gpus) != 1:
         return ""
     ((key, most),) = wanted.gpus.items()
-    low, high = 0, most  # so many more GPUs do not, and do, suffice
+    low, high = 0, most  # numbers of further GPUs that do not, and that do, suffice
     while high - low > 1 and not session.interrupts.pressed:
         middle = (low + high) // 2
         tried = _placed(session, wanted, _grown(fleet, wanted, key, middle), how)

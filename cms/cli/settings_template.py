@@ -36,7 +36,7 @@ operating_points = "operating_points.csv"
 # classes = 3                          # of batches, by how much they slow others
 
 [placement]
-# min_replicas = { chat = 2 }          # at least so many instances
+# min_replicas = { chat = 2 }          # instances at least
 # spread = { chat = "node" }           # evenly over nodes, or zones
 # anti_affinity = [["chat", "code"]]   # never on one GPU
 # max_per_gpu = { chat = 1 }
@@ -73,7 +73,7 @@ operating_points = "operating_points.csv"
 # lead = "30min"                       # what a change may take
 # replan_cost = "4"                    # GPU hours that a change is worth
 # restart_cost = "0.05"                # GPU hours that a start is worth
-# hysteresis = "2%"                    # going on may cost so much more than changing
+# hysteresis = "2%"                    # how much more going on may cost than changing
 # regrouped = false                    # change to the plan as it was made
 
 [traces]

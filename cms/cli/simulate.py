@@ -71,7 +71,7 @@ _Requests = Annotated[
     int | None,
     typer.Option(
         "--requests", metavar="N", min=1,
-        help="Requests of each service; with --seconds at most so many, where its verdict "
+        help="Requests of each service; with --seconds at most N, where its verdict "
         "is open.  [default: 200,000, or with events 600 seconds]",
     ),
 ]  # fmt: skip

@@ -65,7 +65,7 @@ def first_refusal(fault: ValidationError, value: Any) -> PydanticCustomError:
         if not words:
             return refusal(told["expected"], *path)
         return refusal(one_of(words), *path, fix=nearest(Parsed(value).at(*path).value, words, ""))
-    if kind in ("missing", "too_long"):  # a row of so many entries; keys are looked at before
+    if kind in ("missing", "too_long"):  # a row with a number of entries; keys are looked at before
         length = len(Parsed(value).at(*path[: -1 if kind == "missing" else None]).value)
         least = f"at least {int(path[-1]) + 1}" if kind == "missing" else str(told["max_length"])
         path = path[: -1 if kind == "missing" else None]

@@ -34,7 +34,7 @@ from .documents import number_to_json, parse_document, write_document
 from .parsed import Parsed
 from .source import StrPath
 
-#: A problem holds a supply for every job and block. Beyond so many, a document must give one
+#: A problem holds a supply for every job and block. Beyond this number, a document must give one
 #: supply in a hundred: what is read then stays in proportion to the file.
 MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 #: In the order of the file; a list would be searched anew for each of thousands of names.

@@ -259,7 +259,7 @@ def plain(name: str) -> str:
 
 
 def shortened(text: str, longest: int = 60) -> str:
-    """Cut a text off that is longer than so many characters, and say how long it is."""
+    """Cut a text off that is longer than `longest` characters, and say how long it is."""
     if len(text) <= longest:
         return text
     return f"{text[: longest * 2 // 3]}... ({len(text)} characters)"

@@ -213,7 +213,7 @@ def by_lists(
     price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
     start = work[_START]
     found, finished, blocks, settled = -1, 0, left - left, True
-    # At most so many leave the price of a block of another type; the fewer, the dearer the rest.
+    # At most this many leave the price of a block of another type; the fewer, the dearer the rest.
     p0, g0, p, g = price[0], gain[0], price[1], gain[1]
     c = (value - 1 - lowest[1]) // p0
     if c * g0 >= left:

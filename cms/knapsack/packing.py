@@ -81,7 +81,7 @@ class Packing:
     ) -> Found:
         """Find the most valuable content; blocks of no positive worth are left out.
 
-        ``most`` says how many blocks of each type there may be now; a ``patience`` of so many nodes
+        ``most`` says how many blocks of each type there may be now; a ``patience`` in nodes
         asks for some good content.
         """
         fits = self.most if most is None else list(map(min, self.most, most))
@@ -268,12 +268,12 @@ def fullest_in_boxes(
 ) -> Iterator[Found]:
     """Yield the most valuable content of each box that may hold the best one.
 
-    An extra, of any sign, is paid once for at least so many blocks of some types. So contents fall
-    into boxes, of so many blocks of a type up to so many, on each of which the same extras are
+    An extra, of any sign, is paid once for a minimum of blocks of some types. So contents fall
+    into boxes, of a range of numbers for each type, on each of which the same extras are
     paid: the fewest blocks are there from the first, and what is left is a packing knapsack.
     """
     best: int | None = None
-    # The extras from each one on are worth at most so much.
+    # What the extras from each one on are worth at most.
     gains = [0, *accumulate(max(0, amount) for _, amount in reversed(extras))][::-1]
     # The types by falling worth per weight, as many of each as there may be: a relaxation.
     order = packing.best_first(worth, (i for i, price in enumerate(worth) if price > 0))

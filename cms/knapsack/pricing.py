@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 #: With this many rows compiling (or loading what was compiled) pays.
 COMPILED_FROM = 4_000
-# ... and with so many numbers of supply, a tenth of a second's work.
+# ... and with this many numbers of supply, a tenth of a second's work.
 _COMPILED_SUPPLY = 200_000
-# With this many, or so many numbers, it pays to use what is loaded already.
+# With this many rows, or numbers, it pays to use what is loaded already.
 _LOADED_FROM, _LOADED_SUPPLY = 64, 2_000
 # Effort of plain pricing until machine code takes over: in a call; and, rows included, in all.
 _PATIENCE, _ENOUGH, _spent = 2_000_000, 300_000, [0]

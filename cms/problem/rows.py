@@ -137,7 +137,7 @@ class Rows(Immutable):
         return found
 
     def tables(self, size: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Iterate over demands and supplies of so many jobs each, wide ones last."""
+        """Iterate over demands and supplies of `size` jobs each, wide ones last."""
         for start in range(0, len(self), size):
             yield self.demands[start : start + size], self.supplies[start : start + size]
         wide = list(self.wide.values())

@@ -28,7 +28,7 @@ Way: TypeAlias = "tuple[int, int]"
 _AT_ONCE = 2**18
 #: Numbers that are compared in all, some tenths of a second's work: beyond that all blocks stay.
 _IN_ALL = 2**26
-#: Of so many blocks in the place of one there are never too few.
+#: Of this number of blocks in the place of one there are never too few.
 _MANY = 2**40
 
 

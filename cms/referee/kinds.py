@@ -52,7 +52,7 @@ class AnySchedule(Protocol):
         """Number of machines; None where there are no machines."""
 
     def excerpt(self, most: int) -> Excerpt:
-        """Return at most so many rows for a printed solution."""
+        """Return at most `most` rows for a printed solution."""
 
 
 class Referee(Protocol):

@@ -53,7 +53,7 @@ class Shard(ABC):
 class Loaded(NamedTuple):
     """A shard in memory: what a function of an engine gets.
 
-    It may use so many threads, all cores if None; if `stopped` says so, it returns None.
+    It may use `threads` threads, all cores if None; if `stopped` says so, it returns None.
     """
 
     number: int

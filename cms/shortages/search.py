@@ -68,7 +68,7 @@ class Asking:
     def answer(
         self, problem: Problem, *, gap: int = 0, part: int = 1, start: Schedule | None = None
     ) -> Solution:
-        """Solve a problem in one of so many parts of the time left, from a schedule if given."""
+        """Solve a problem in one of the equal parts of the time left, from a schedule if given."""
         left = max(0.0, self.end - time.monotonic()) / part
         solution = solve(
             problem,

@@ -20,7 +20,7 @@ from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
 from ..values.frozen import FrozenMap
 
-#: Shares of the demands are whole multiples of one part in so many.
+#: Shares of the demands are whole multiples of one part in this number.
 PARTS = 1000
 
 
@@ -40,7 +40,7 @@ def without_unservable_jobs(problem: Problem) -> tuple[Problem, FrozenMap[str, t
 
 
 def at_share(problem: Problem, parts: int) -> Problem:
-    """Take so many of its :data:`PARTS` parts of every demand, fewer or more.
+    """Take a number of its :data:`PARTS` parts of every demand, fewer or more.
 
     A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
     exactly the same schedules are valid. (Rows that could now be reduced are left as they are.)

@@ -68,7 +68,7 @@ def log_head(what: str = "best") -> str:
 
 
 def log_line(state: Incumbent | None, seconds: float) -> str:
-    """Say the run's latest state, None before the first claim, so many seconds after its begin."""
+    """Say the run's latest state, None before the first claim, and the seconds since its begin."""
     best, bound, gap, source = "-", "0", "-", ""
     if state is not None:
         source = state.source

@@ -123,7 +123,7 @@ class _Blocks:
                 self._left[block][None] += count * group.count
 
     def most_repeats(self, shape: Configuration, most: int) -> int:
-        """Return how many machines of a configuration can be alike, of at most so many."""
+        """Return how many machines of a configuration can be alike, up to a maximum."""
         if self._can_repeat(shape, most):
             return most
         low, high = 1, most  # one machine can always be filled: blocks are never short

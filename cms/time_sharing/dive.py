@@ -58,7 +58,7 @@ class Dive:
         terms = self._terms(cell)
         order = sorted(terms, key=lambda at: (-terms[at][0].value, kinds[at]))
         self._jobs = [terms[at] for at in order]
-        #: The best terms of the first so many jobs together.
+        #: The best terms of the first jobs together, by their number.
         self._sums = [0, *accumulate(max(0, job[0].value) for job in self._jobs)]
         self._kinds = [kinds[at] for at in order]
         longest = [max(term.length for term in job) for job in self._jobs]
@@ -84,7 +84,7 @@ class Dive:
         return terms
 
     def run(self, effort: int) -> bool:
-        """Search, up to so many partial mixes; whether that was all. It may raise Undecided."""
+        """Search, up to `effort` partial mixes; whether that was all. It may raise Undecided."""
         self._left = effort
         try:
             self._visit(0, -1, 0, 0, 0, self._cell.hi, ())

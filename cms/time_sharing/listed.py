@@ -140,7 +140,7 @@ class ListedMixes:
     def likely(
         self, offers: Sequence[Offer], reached: Callable[[], Fraction]
     ) -> Iterator[tuple[Pick, ...]] | None:
-        """Iterate over all mixes of some of the jobs that may be worth so much, likeliest first.
+        """Iterate over all mixes of some of the jobs that may be worth enough, likeliest first.
 
         ``reached`` may rise meanwhile. None where a step may count too high.
         """

@@ -1,4 +1,4 @@
-"""No mix with its frame in an interval is worth more than so much: integers rounded outwards.
+"""Upper bounds on the worth of mixes with their frame in an interval: integers rounded outwards.
 
 For frames D in [lo, hi] let u be at least D * (what a choice pays in a frame D), for every choice
 of every job. If for some k in [0, p] the sum over jobs of max(0, best u - k * length of a choice)

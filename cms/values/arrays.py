@@ -86,7 +86,7 @@ def integers(table: Any) -> NDArray[Any]:
 
 
 def roomy(values: NDArray[Any], times: int) -> NDArray[Any]:
-    """Return integers as Python's own if so many times the largest of them may leave 62 bits."""
+    """Return integers as Python's own if `times` the largest of them may leave 62 bits."""
     most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
     return values.astype(object) if most * times >= 2**62 else values
 

@@ -108,7 +108,7 @@ _SPREAD = 0.5
 
 
 def draw_demands(rng: Rng, machine: Integers, m: Fraction) -> Integers:
-    """Draw demands for jobs to which a whole machine gives so much."""
+    """Draw demands for jobs, given what a whole machine gives them."""
     # numpy's lognormal takes one exponential after the other, the same on every processor
     drawn = machine * float(m / 7) * rng.lognormal(0.0, _SPREAD, len(machine))
     return np.maximum(np.rint(drawn).astype(np.int64), 1)

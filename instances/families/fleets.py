@@ -23,11 +23,11 @@ _GPUS = ("a100-40gb", "a100-80gb", "h100-80gb", "h200-141gb", "b200-180gb")
 #: not by the costs; "ample": twice as many. Both can serve.
 LIMITS = choice("none", "ample", "tight")
 _SLOWEST, _FASTEST = 0.7, 3.0
-# Speeds of GPU types differ from job to job by so much (standard deviation of the logarithm).
+# Speeds of GPU types differ from job to job by this (standard deviation of the logarithm).
 _AFFINITY = 0.25
 # How often a job needs blocks of at least 1, 2 and 3 slices.
 _MEMORY = (0.6, 0.25, 0.15)
-# A shortage in per cent needs so many machines of each type, or it is a matter of rounding.
+# A shortage in per cent needs this many machines of each type, or it is a matter of rounding.
 _MACHINES_A_TYPE = 10
 #: The jobs' options are worth more than the machines by a share that is uniform between these, or
 #: slightly more where limits had to be rounded down.
@@ -51,7 +51,7 @@ class _Fleet(NamedTuple):
     supply: Integers
 
     def problem(self, limits: Sequence[int | None]) -> Problem:
-        """Make the problem of so many machines of each type."""
+        """Make the problem of a number of machines of each type."""
         machine_types = tuple(map(MachineType, _GPUS, self.costs, limits))
         machines = joined(self.parts)._replace(machine_types=machine_types)
         return machines.problem(self.demands, self.supply)
@@ -265,7 +265,7 @@ def cluster_fleet(
 
 
 def _next_fit(counts: Integers) -> int:
-    """Count the machines that next fit takes for so many blocks of 1, 2, ... parts, large first.
+    """Count the machines that next fit takes for numbers of blocks of 1, 2, ... parts, large first.
 
     >>> _next_fit(np.array([3, 0, 2, 1]))  # 4, then 3 + 1, 3 + 1, and 1
     4

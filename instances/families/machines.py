@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Rng: TypeAlias = np.random.Generator
 Integers: TypeAlias = "NDArray[np.int64]"
 Floats: TypeAlias = "NDArray[np.float64]"
-#: Draws the demands (count,) and the supply (count, k) of so many jobs.
+#: Draws the demands (count,) and the supply (count, k) of `count` jobs.
 Draw: TypeAlias = "Callable[[int], tuple[Integers, Integers]]"
 
 A100 = "a100-80gb"
@@ -127,7 +127,7 @@ def mig(key: str = A100, prefix: str = "") -> Machines:
 
 @cache
 def mps(machine: str, step: Number) -> Machines:
-    """Return whole GPUs shared under MPS in steps of so many per cent."""
+    """Return whole GPUs shared under MPS in steps of `step` per cent."""
     unit = exact(step, "step")
     numbers = range(1, int(100 / unit) + 1)
     shape = mps_shares([unit * number for number in numbers], machine=machine)

@@ -1,6 +1,6 @@
 """Families of measured throughputs of real models under random latency limits.
 
-A job is a model and a latency limit. A model has only so many different rows of supply, one for
+A job is a model and a latency limit. A model has few different rows of supply, one for
 each interval of limits, so a job is one draw from a short table.
 """
 
@@ -131,7 +131,7 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
 
 
 def _curves(steps: Integers, step: float) -> Integers:
-    """Return what so many steps of a GPU give each of the measured rows: shape (rows, shares).
+    """Return what a number of steps of a GPU gives each of the measured rows: shape (rows, shares).
 
     Between nothing and the measured sizes a curve is straight, and never falls; below the smallest
     size that serves within the limit it is nothing.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEVICE = "a100-80gb"
 #: Shares at which pairs are as good as measured, in per cent.
 SHARES = tuple(range(10, 100, 10))
-#: Of a random problem, so many pairs in a hundred are forbidden.
+#: Of a random problem, this percentage of pairs is forbidden.
 _FORBIDDEN = 0.05
 _LIMIT = "1.2"
 #: Models of made-up pairs, and workloads for each GPU of a daily fleet.
@@ -56,7 +56,7 @@ def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingPr
 
 
 def random_classes(seed: int, largest: int = 200) -> SharingProblem:
-    """Draw a problem without structure, of at most so many GPUs, and workloads."""
+    """Draw a problem without structure, of at most a number of GPUs, and workloads."""
     rng = Random(f"sharing {seed}")
     classes = rng.choice([1, 2, 5, 20, largest])
     counts = []

@@ -26,7 +26,7 @@ _HIGH = real("0.5", least="low", most=1)
 
 
 def _stock(sizes: Integers, pieces: Integers, capacity: int, machine: str) -> Problem:
-    """Make the problem of jobs that want so many pieces of these sizes."""
+    """Make the problem of jobs that want numbers of pieces of these sizes."""
     different, kind = np.unique(sizes, return_inverse=True)
     # without a job there is a block all the same, for a set without one is none
     known = {f"size-{size}": size for size in different.tolist()} or {"size-1": 1}

@@ -117,7 +117,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
-    """Read rows of long numbers, so many a line, by their jobs, which come first and in order."""
+    """Read rows of long numbers, `length` a line, by their jobs, which come first and in order."""
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
