@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Lists of machines that are remembered, times the machines of each; beyond, all are forgotten.
 _MOST_POOLED = 100_000
-#: Mutation exchanges the jobs of this many pairs of blocks, where no machine then has more jobs
-#: than are allowed; crossover also merges blocks with this chance. By trial on S1 to S6.
+#: Mutation exchanges the jobs of this many pairs of blocks, if no machine then has more different
+#: jobs than are allowed; crossover also merges blocks with this chance. By trial on S1 to S6.
 _EXCHANGES, _MERGING = 4, 0.25
 
 
