@@ -45,7 +45,7 @@ _Target = Annotated[
 ]
 _Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SOURCE...]", help="With --check: what the tools printed, as for 'cms "
+    typer.Argument(metavar="SOURCE...", help="With --check: what the tools printed, as for 'cms "
     "observe'."),
 ]  # fmt: skip
 _Check = Annotated[
@@ -247,14 +247,6 @@ def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction], str
     words = [f"{shown(share * 100)} %"]
     words += [f"{name} {shown(own * 100)} %" for name, own in shares.items()]
     return share, shares, ", ".join(words)
-
-
-def _spare(text: str) -> str | int:
-    if text == "auto":
-        return text
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise options.usage_error(f"{text!r}: expected auto or a whole number", "--spare")
-    return int(text)
 
 
 def _wanted(path: Path) -> Deployment | Wanted:
