@@ -109,6 +109,8 @@ def show(
         raise usage_error("give a file, or --live to plan in a browser", "FILE")
     if str(output or "") == "-" and json:
         raise usage_error("'-' prints the page, and --json something else; name a file", "--output")
+    if curve and output is None and not json:
+        raise usage_error("the curve is drawn on a page; add -o PAGE.html, or --json", "--curve")
     session.begin(output, json=json, quiet=quiet)
     session.json = json  # a page goes into a pipe as it is
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from cms.cli.app import run
+from cms.cli.settings_template import settings_template
 from cms.fleet import RULES, as_problem, read_operating_points, read_services, simulate
 from cms.fleet.serving import read_plan
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
@@ -23,6 +24,7 @@ from tests.source_tree import ROOT
 
 #: A theorem's solvers, which tests of their own run.
 LONG = "docs/methods/proofs.md"
+COMMANDS = ROOT / "docs" / "reference" / "commands.md"
 PYTHON = [document for document in DOCUMENTS if blocks(document, "python")]
 
 
@@ -56,8 +58,12 @@ def test_every_command_that_is_named_exists_and_is_named() -> None:
     command_line = Path(sys.executable).with_name("cms")
     run = subprocess.run([command_line, "--help"], capture_output=True, text=True, check=True)
     there = set(re.findall(r"^  ([a-z]+)  ", run.stdout, re.MULTILINE))
-    for page in (README, ROOT / "docs" / "reference" / "commands.md"):
+    for page in (README, COMMANDS):
         assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
+
+
+def test_the_settings_of_a_fleet_are_shown_as_cms_init_writes_them() -> None:
+    assert blocks(COMMANDS, "toml") == [settings_template("", asked=False)]
 
 
 TYPED = {
@@ -97,7 +103,7 @@ def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:
             if name:
                 Path(name).write_text(text, "utf-8")
                 continue
-            if "reconcile --trace" in command:  # the same as above, on a larger fleet
+            if "replan --trace" in command:  # the same as above, on a larger fleet
                 continue
             line, _, may_fail = command.partition("||")
             assert run(shlex.split(line, comments=True)) == (1 if may_fail else 0), line
