@@ -16,7 +16,6 @@ from .supplies import Point, Service, read_points, read_rule, read_services
 from .waits import ended_before
 
 _TRANSITION = "format schema rule services points devices start target floors actions kept spare"
-_COMPACTED = "max_restarts restarts gpus least_gpus nodes free proof freed_gpus freed_nodes"
 _ACTION = "what node index removes adds after mode is_temporary"
 _WHATS = ("create", "delete", "restart", "rewrite", "switch")
 _PROOFS = ("checked", "solver", "none")
@@ -121,9 +120,7 @@ def read_transition(document: object) -> tuple[Transition, list[str], Counter[st
         If it cannot be read.
     """
     check_head(document, "transition")
-    fields = record(document, "the transition", _TRANSITION, "compacted")
-    for row in as_a(list, fields.get("compacted", []), "compacted"):
-        record(row, "a row of compacted", _COMPACTED)
+    fields = record(document, "the transition", _TRANSITION)
     services = read_services(fields["services"])
     start_parts = record(fields["start"], "the start", "services nodes")
     before, old = read_services(start_parts["services"], "services of the start"), set[str]()

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Literal
+from typing import Literal
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solution import Proof
@@ -75,19 +75,6 @@ class Compacted:
         freed = f"{_counted(len(self.freed_gpus), 'GPU')} and "
         freed += _counted(len(self.freed_nodes), "node")
         return f"{what} after {_counted(self.restarts, 'restart')}; {freed} come free"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all but the deployment, for a table over numbers of restarts."""
-        return {
-            "restarts": self.restarts,
-            "gpus": self.gpus,
-            "least_gpus": self.least_gpus,
-            "nodes": self.nodes,
-            "free": self.free,
-            "proof": self.proof.value,
-            "freed_gpus": list(self.freed_gpus),
-            "freed_nodes": list(self.freed_nodes),
-        }
 
 
 def compact(

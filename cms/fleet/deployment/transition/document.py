@@ -275,20 +275,6 @@ class _FloorPart(m.Part):
     reason: f.Text
 
 
-class _CompactedPart(m.Part):
-    """What is said of a number of restarts where what runs was put together; nothing is read."""
-
-    max_restarts: Any
-    restarts: Any
-    gpus: Any
-    least_gpus: Any
-    nodes: Any
-    free: Any
-    proof: Any
-    freed_gpus: Any
-    freed_nodes: Any
-
-
 class TransitionDocument(FleetDocument):
     """A transition between two deployments."""
 
@@ -299,7 +285,6 @@ class TransitionDocument(FleetDocument):
     actions: tuple[_ActionPart, ...]
     kept: _KeptPart
     spare: _SparePart
-    compacted: tuple[_CompactedPart, ...] = f.left_out()
 
     def build(self, rule: QueueingRule | None = None) -> Transition:
         """Build the transition; whether it does what it says is for `check_transition`."""
