@@ -129,6 +129,10 @@ def replan(
             "for that prepares shares of GPUs, and every change is to the plan as it was made",
             "--time-sharing",
         )
+    if shared and session.fleet.time_sharing.interference is not None:
+        raise options.usage_error(
+            "a trace is played without interference; leave it out", "[time_sharing] interference"
+        )
     if services is None or operating_points is None:
         raise options.usage_error("give --services S.csv and --operating-points P.csv")
     if (trace is None) == (current is None) or (rates is None) != (current is None):
