@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from ..errors import CmsError
 from ..values.names import checked_name, nearest
 from ..values.numbers import format_exact
+from ..values.words import count
 from .documents import number_to_json
 from .numerals import NUMBER_FORMS, number_hint, number_in
 from .parsed import Parsed
@@ -67,9 +68,10 @@ def first_refusal(fault: ValidationError, value: Any) -> PydanticCustomError:
         return refusal(one_of(words), *path, fix=nearest(Parsed(value).at(*path).value, words, ""))
     if kind in ("missing", "too_long"):  # a row of so many entries; keys are looked at before
         length = len(Parsed(value).at(*path[: -1 if kind == "missing" else None]).value)
-        least = f"at least {int(path[-1]) + 1}" if kind == "missing" else str(told["max_length"])
-        path = path[: -1 if kind == "missing" else None]
-        return refusal(f"{least} entries", *path, what=f"{{}} has {length} entries")
+        what = f"{{}} has {count(length, 'entry')}"
+        if kind == "missing":
+            return refusal(f"at least {count(int(path[-1]) + 1, 'entry')}", *path[:-1], what=what)
+        return refusal(count(told["max_length"], "entry"), *path, what=what)
     if kind.startswith("recursion"):
         return refusal(what="{} is nested too deeply")
     return refusal(_KINDS.get(kind, "another value"), *path)
