@@ -23,7 +23,7 @@ _DEVICES = Path(__file__).parent / "devices"
 
 
 def gpu(name: str) -> Gpu:
-    """Return a device of the catalogue.
+    """Return a device of the catalogue; the same object for the same device.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def gpu(name: str) -> Gpu:
         Its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
         A100-SXM4-80GB``, ``NVIDIA-A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper
         and lower case count as equal, and so do blanks, hyphens and underscores.
-
-    Returns
-    -------
-    Gpu
-        The same object for the same device.
 
     Raises
     ------
@@ -70,55 +65,26 @@ def gpu(name: str) -> Gpu:
 
 
 def gpu_called(name: str, own: Iterable[Gpu] = ()) -> Gpu:
-    """Return a device by any of its names: one of the caller's own, or of the catalogue.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none.
-
-    Examples
-    --------
-    >>> gpu_called("nvidia_a30").key
-    'a30-24gb'
-    """
+    """Return a device by any of its names: one of the caller's own, or of the catalogue."""
     found = (each for each in own if each.profiles and is_called(each, name))
     return next(found, None) or gpu(name)
 
 
 def is_called(one: Gpu, name: str) -> bool:
-    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them.
-
-    Examples
-    --------
-    >>> is_called(gpu("a100-80gb"), "nvidia_a100-sxm4-80gb"), is_called(gpu("a30-24gb"), "0x20b5")
-    (True, False)
-    """
+    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them."""
     folded = _fold(name)
     return any(folded == _fold(each) for each in (one.key, *one.aliases, *one.pci_device_ids))
 
 
 def uncut_gpu(name: str) -> Gpu:
-    """Return a device of which nothing is known but its name: no profile of MIG is its.
-
-    Examples
-    --------
-    >>> print(uncut_gpu("Tesla T4").key, uncut_gpu("Tesla T4").profiles)
-    tesla-t4 ()
-    """
+    """Return a device of which nothing is known but its name: no profile of MIG is its."""
     key = re.sub(r"[^a-z0-9]+", "-", _fold(name)).strip("-") or "unknown"
     said = Evidence(("key",), "capture", "the name of a GPU that no device file describes")
     return Gpu(key, (), (), "unknown", 1, 1, None, (), (said,), 1)
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys.
-
-    Examples
-    --------
-    >>> [device.key for device in gpus()][:3]
-    ['a100-40gb', 'a100-80gb', 'a30-24gb']
-    """
+    """Return all devices of the catalogue, in the order of their keys."""
     return tuple(_load(key) for key in _keys())
 
 
@@ -235,14 +201,6 @@ def contradiction(device: Gpu) -> str:
     Profiles may be left out; who says so may differ, and the names by which a card or a profile is
     known besides: all that grows from version to version. What decides which instances fit may not
     differ, nor may a name be another's.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> contradiction(replace(gpu("a30-24gb"), version=7))
-    ''
-    >>> contradiction(replace(gpu("a30-24gb"), compute_slices=8))
-    '8 compute and 4 memory slices, not 4 and 4'
     """
     if device.key not in _keys():
         return ""
@@ -284,9 +242,6 @@ def likely_gpus(name: str) -> str:
 
     Examples
     --------
-    >>> likely_gpus("H100")
-    'did you mean h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb \
-(GH200 480GB, H20)?'
     >>> likely_gpus("a30-23gb")
     'did you mean a30-24gb?'
     """

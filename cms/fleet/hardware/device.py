@@ -82,14 +82,7 @@ class Gpu(Viewed):
     def profile(self, name: str) -> Profile:
         """Return the profile of this name, or the one that another driver calls so.
 
-        Parameters
-        ----------
-        name : str
-
-        Raises
-        ------
-        InvalidOption
-            If the device has none; the message lists those it has.
+        InvalidOption, with those that the device has, if there is none.
 
         Examples
         --------
@@ -130,12 +123,8 @@ class Gpu(Viewed):
     ) -> tuple[Configuration, ...]:
         """Return the maximal multisets of some profiles as configurations.
 
-        Parameters
-        ----------
-        profiles : iterable of str or None
-        prefix : str
-            Put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card supplies
-            something else, so with several GPU types its block needs another name.
+        `prefix` is put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card
+        supplies something else, so with several GPU types its block needs another name.
 
         Examples
         --------
@@ -185,14 +174,7 @@ class Gpu(Viewed):
         return _named(chosen, enumeration.maximal_multisets(self._table(chosen)))
 
     def layout_counts(self, profiles: Iterable[str] | None = None) -> LayoutCounts:
-        """Return how many layouts and multisets there are.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> print(gpu("h200-141gb").layout_counts())
-        297 layouts (19 maximal) and 37 multisets (14 of the maximal layouts, 12 maximal)
-        """
+        """Return how many layouts and multisets there are."""
         return enumeration.layout_counts(self._table(self._chosen(profiles)))
 
     def sets_without_overlap(self, profiles: Iterable[str] | None = None) -> int:
@@ -200,25 +182,11 @@ class Gpu(Viewed):
 
         At least as many as layouts, and found without listing any; beyond 20,000 of them, the
         methods that list layouts or multisets raise InvalidOption.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").sets_without_overlap()
-        297
         """
         return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
 
     def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
-        """Whether these instances can be on one GPU at once, in any order; none at all can.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> h100 = gpu("h100-80gb")
-        >>> h100.is_layout([("3g.40gb", 4), ("4g.40gb", 0)]), h100.is_layout([("3g.40gb", 2)])
-        (True, False)
-        """
+        """Whether these instances can be on one GPU at once, in any order; none at all can."""
         return self._node(layout, ())[2] is not None
 
     def maximal_layouts_around(
@@ -226,12 +194,7 @@ class Gpu(Viewed):
     ) -> tuple[Layout, ...]:
         """Return the layouts that contain this one and into which no further instance fits.
 
-        Parameters
-        ----------
-        layout : iterable of Placement
-            Its profiles need not be among `profiles`.
-        profiles : iterable of str or None
-            Of what may be added.
+        `profiles` are those of what may be added; the layout's own need not be among them.
 
         Examples
         --------
@@ -260,32 +223,14 @@ class Gpu(Viewed):
     def place(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> Layout | None:
-        """Find starts for exactly these instances.
+        """Find starts for exactly these instances, so many of each profile; zeros are allowed.
 
-        The answer is looked up in the enumeration, so it is exact: None means that there are none.
-
-        Parameters
-        ----------
-        counts : Mapping[str, int]
-            How many instances of each profile; zeros are allowed.
-        around : iterable of Placement
-            What is on the GPU already.
-
-        Returns
-        -------
-        Layout or None
-            Without `around`. The same for the same counts, whatever their order: the first of
-            `layouts_of`, in the order of starts with larger instances before smaller ones. No
-            instances at all: the empty layout.
-
-        Raises
-        ------
-        InvalidOption
-            If a profile is unknown, a count is not a whole number >= 0 or `around` is no layout.
-
-        See Also
-        --------
-        Gpu.why_not : the reason in words.
+        The answer is looked up in the enumeration, so it is exact: None means that there are none,
+        and :meth:`why_not` says why. It has the new instances alone, without `around`. It is the
+        same for the same counts, whatever their order: the first of `layouts_of`, in the order of
+        starts with larger instances before smaller ones. No instances at all: the empty layout.
+        InvalidOption if a profile is unknown, a count is not a whole number >= 0 or `around` is no
+        layout.
 
         Examples
         --------
@@ -309,7 +254,7 @@ class Gpu(Viewed):
     ) -> tuple[Layout, ...]:
         """Return every choice of starts for exactly these instances; `place` takes the first.
 
-        Parameters, order and errors are those of `place`; no instances have one choice, ``()``.
+        No instances have one choice, ``()``.
 
         Examples
         --------
@@ -317,8 +262,6 @@ class Gpu(Viewed):
         >>> a30 = gpu("a30-24gb")
         >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
         ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
-        >>> a30.layouts_of({"2g.12gb": 1}, around=[("1g.6gb", 1)])
-        ((Placement(profile='2g.12gb', start=2),),)
         """
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:
@@ -329,15 +272,7 @@ class Gpu(Viewed):
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
         """Say in words why these instances cannot be placed together, or beside a layout.
 
-        Parameters
-        ----------
-        counts : Mapping[str, int]
-        around : iterable of Placement
-
-        Returns
-        -------
-        str
-            Empty if they can be placed.
+        Empty if they can be placed.
 
         Examples
         --------

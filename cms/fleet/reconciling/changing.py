@@ -23,20 +23,10 @@ from ..deployment.wanted import Wanted
 from ..serving.plan import Plan
 from ..serving.time_sharing import SharedServing
 
-__all__ = ["Change", "change_to", "first_on", "gpus_at_work"]
-
 
 @dataclass(frozen=True)
 class Change:
-    """A way from what runs to a plan.
-
-    Parameters
-    ----------
-    transition : Transition
-        It has passed `check_transition`.
-    schedule : Schedule
-        When each action is done, by assumed durations.
-    """
+    """A way from what runs to a plan: a checked transition, and when each action is done."""
 
     transition: Transition
     schedule: Schedule
@@ -98,10 +88,6 @@ def change_to(
     time_limit : float or None
         Seconds.
     cancel : threading.Event, optional
-
-    Returns
-    -------
-    Change or Impossible
     """
     if isinstance(plan.serving, SharedServing):
         reorganised = reorganise(now, plan)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-__all__ = ["counted_per_s"]
-
 #: One fall, or one in so many moments, is a reset: rates waver more often.
 _MOMENTS_A_FALL = 20
 #: Traffic of these items per second more every second, over so many moments, is a counter's.
@@ -29,12 +27,8 @@ def counted_per_s(
 ) -> Fraction | None:
     """Return how fast a series counts if it is a counter, None if it may be a rate.
 
-    Parameters
-    ----------
-    values : sequence of (Fraction, Fraction)
-        Times in seconds, and what was there.
-    is_named : bool, default False
-        Whether some label calls it a counter: then it has to grow, and not to fall.
+    Values are with their times in seconds. If some label calls the series a counter (`is_named`),
+    it has only to grow, and not to fall.
 
     Examples
     --------

@@ -10,8 +10,6 @@ from math import ceil, floor
 from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
 
-__all__ = ["Courses"]
-
 
 @dataclass(frozen=True)
 class Courses:

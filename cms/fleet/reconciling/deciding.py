@@ -9,8 +9,6 @@ from fractions import Fraction
 from .path import NoPath, Path, Start, shortest
 from .windows import Planned, Windows
 
-__all__ = ["Decision", "decide"]
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -20,8 +18,8 @@ class Decision:
     ----------
     keeps : bool
     keep : Path or None
-        The best way that goes on with what runs for some time; None if it is not enough even until
-        the next moment. It begins where what runs is replaced.
+        The best way that goes on with what runs until it begins; None if that is not enough even
+        until the next moment.
     change : Path or None
         The best way that changes now; None if the rates ahead have no plan.
     plan : Planned or None
@@ -46,27 +44,14 @@ def decide(
     gpu_cost: Fraction,
     hysteresis: Fraction = Fraction(0),
 ) -> Decision:
-    """Decide whether to go on with what runs.
+    """Decide whether to go on with what runs: so many items per second by service, at a cost.
 
     It goes on if it is enough at least until the next moment, and the best way that begins with it
     costs at most so much more than the best way that changes now. Enough is what, with the
     hysteresis on top, covers rates and margin; so with a hysteresis no larger than the margin,
-    never less than the rates foreseen. What is short now is replaced whatever that costs.
-
-    Parameters
-    ----------
-    windows : Windows
-        From now on; their first rates are those observed.
-    has_rps : Mapping[str, Fraction]
-        Items per second that run now, by service.
-    gpu_cost : Fraction
-        What the GPUs that run now cost together.
-    hysteresis : Fraction, default 0
-
-    Raises
-    ------
-    NoPath
-        If what runs is not enough and the rates ahead have no plan.
+    never less than the rates foreseen. What is short now is replaced whatever that costs. The
+    windows' first rates are those observed. NoPath if what runs is not enough and the rates ahead
+    have no plan.
     """
     observed = windows.envelopes.now
     short = tuple(name for name, rate in observed.items() if has_rps.get(name, 0) < rate)

@@ -16,8 +16,6 @@ from ...values.numbers import Number, exact, shown
 from .courses import Courses
 from .rates import DAY_S, Rates
 
-__all__ = ["FORECASTS", "Daily", "Forecast", "Known", "Latest", "forecast_of"]
-
 
 @runtime_checkable
 class Forecast(Protocol):
@@ -155,14 +153,7 @@ class Daily:
 
 @dataclass(frozen=True)
 class Latest:
-    """Rates stay as they are: no change is foreseen, and none is kept room for but the margin.
-
-    Examples
-    --------
-    >>> history = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(4), Fraction(6))})
-    >>> Latest().courses(history, 2).rates_rps["chat"]
-    (Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
-    """
+    """Rates stay as they are: no change is foreseen, and none is kept room for but the margin."""
 
     name: str = field(default="latest", init=False)
 
@@ -183,10 +174,7 @@ class Latest:
 class Known:
     """Rates that are known beforehand, as on a trace: the forecast of the clairvoyant.
 
-    Parameters
-    ----------
-    trace : Rates
-        Without gaps from the moment on at which something is foreseen.
+    The trace has no gaps from the moment on at which something is foreseen.
     """
 
     trace: Rates
@@ -215,12 +203,7 @@ FORECASTS: Mapping[str, Forecast] = MappingProxyType({"daily": Daily(), "latest"
 
 
 def forecast_of(text: str | Forecast) -> Forecast:
-    """Find a forecast by its name; ``daily:0.9`` has another quantile.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none of this name; the message lists them.
+    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile.
 
     Examples
     --------

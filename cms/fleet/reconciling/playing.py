@@ -16,8 +16,6 @@ from .courses import Courses
 from .policies import Policy, Running
 from .scene import Scene
 
-__all__ = ["Played", "empty_fleet", "play"]
-
 _NODE = "fleet"
 
 
@@ -76,18 +74,8 @@ def play(
 ) -> Played:
     """Play a policy on a trace; every change is a transition that has passed the check.
 
-    Parameters
-    ----------
-    policy : Policy
-    scene : Scene
-    fleet : Deployment
-        Empty GPUs, enough for all plans and what changes borrow.
-    durations : Durations, optional
-
-    Raises
-    ------
-    CmsError
-        If the first plan does not fit.
+    The fleet is of empty GPUs, enough for all plans and what changes borrow; CmsError if the first
+    plan does not fit.
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)

@@ -17,33 +17,12 @@ from .path import NoPath, Start, shortest
 from .rates import DAY_S, runs_of
 from .scene import Scene
 
-__all__ = [
-    "POLICIES",
-    "Always",
-    "DayNight",
-    "Forecasting",
-    "Never",
-    "Policy",
-    "Running",
-    "Threshold",
-    "clairvoyant",
-]
-
 
 @dataclass(frozen=True)
 class Running:
-    """What a policy knows of what runs.
+    """What a policy knows of what runs: the last plan, and what is there once its change is done.
 
-    Parameters
-    ----------
-    plan : Plan
-        The last one.
-    has_rps : Mapping[str, Fraction]
-        Items per second of each service, once the last change is done.
-    gpu_cost : Fraction
-        What its GPUs cost together.
-    is_changing : bool
-        Whether the last change is still under way.
+    Of each service there are so many items per second; the GPUs have a cost together.
     """
 
     plan: Plan
@@ -126,13 +105,7 @@ class Always:
 
 @dataclass(frozen=True)
 class Forecasting:
-    """Ours: the shortest path over the rates foreseen, its first window, and patience.
-
-    Parameters
-    ----------
-    forecast : Forecast
-    name : str
-    """
+    """Ours: the shortest path over the rates foreseen, its first window, and patience."""
 
     forecast: Forecast
     name: str = "forecast"
@@ -147,13 +120,7 @@ class Forecasting:
         return windows.ask(*path.windows[0]).plan
 
     def require_enough(self, scene: Scene) -> None:
-        """Refuse a trace that does not say enough for the forecast at each moment.
-
-        Raises
-        ------
-        InvalidProblem
-            What the forecast raises.
-        """
+        """Refuse a trace that does not say enough for the forecast at each moment."""
         for moment in range(scene.count):
             scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
 
@@ -172,11 +139,7 @@ class Forecasting:
 def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene]:
     """Return the policy that knows all rates to the end, on terms under which it is the optimum.
 
-    Parameters
-    ----------
-    scene : Scene
-    replan_cost : Fraction
-        GPU hours of a change.
+    A change costs it so many GPU hours.
     """
     horizon = scene.count * scene.terms.every_s
     terms = replace(

@@ -20,8 +20,6 @@ from .rates import Rates
 from .sampling import Sample, on_even_steps
 from .times import NoTime, moment_of
 
-__all__ = ["SERVICE_LABEL", "rates_from_matrix"]
-
 #: The label that names a series' service, where the user names none.
 SERVICE_LABEL = "service"
 #: What the names of counters end in, by Prometheus' own rules of naming.
@@ -72,31 +70,15 @@ class _Told(_Foreign):
 
 
 def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
-    """Read rates from ``/api/v1/query_range``'s answer (``resultType: matrix``).
+    """Read rates from the answer of ``/api/v1/query_range``, a matrix, or its ``data`` alone.
 
-    A series whose name ends in ``_total`` or ``_count`` is a counter: its rate at a moment is its
-    growth since the moment before, a step away; where it falls it was reset, and the rate there is
-    not known. All others (``rate()`` takes the name off) are rates as they are, unless they grow
-    like a counter: :func:`cms.fleet.reconciling.counters.counted_per_s`.
-
-    Parameters
-    ----------
-    document : Parsed
-        The answer with its ``status``, or its ``data`` alone.
-    label : str
-        Which label has the service's name.
-
-    Raises
-    ------
-    FileError
-        With its place: another result type, a series without the label, two of one service, a
-        counter that is taken for a rate, a negative rate, ...
-
-    Examples
-    --------
-    >>> series = {"metric": {"service": "chat"}, "values": [[1764000000, "5"], [1764000060, "7"]]}
-    >>> print(rates_from_matrix(Parsed({"resultType": "matrix", "result": [series]})))
-    1 service, 2 moments, every 60 s from 2025-11-24 16:00:00Z to 2025-11-24 16:01:00Z
+    `label` has the service's name. A series whose name ends in ``_total`` or ``_count`` is a
+    counter: its rate at a moment is its growth since the moment before, a step away; where it falls
+    it was reset, and the rate there is not known. All others (``rate()`` takes the name off) are
+    rates as they are, unless they grow like a counter:
+    :func:`cms.fleet.reconciling.counters.counted_per_s`. A FileError has the place of another
+    result type, a series without the label, two of one service, a counter that is taken for a rate,
+    a negative rate, ...
     """
     data = _data(document)
     kind = data.at("resultType").value

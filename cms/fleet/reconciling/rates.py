@@ -11,22 +11,14 @@ from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 
-__all__ = ["DAY_S", "Gap", "Rates", "said_time"]
-
 DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Moments at which a service's rate is not known.
+    """Moments, from the first to the last, at which a service's rate is not known, and why.
 
-    Parameters
-    ----------
-    service : str
-    first_s, last_s : Fraction
-        The first and the last of them.
-    reason : str
-        ``no value``, ``counter reset``.
+    The reason is ``no value`` or ``counter reset``.
     """
 
     service: str
@@ -160,13 +152,7 @@ def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def said_time(time_s: Fraction, is_clock: bool) -> str:
-    """Say a time: of a clock in UTC, else in seconds.
-
-    Examples
-    --------
-    >>> said_time(Fraction(1764000000), True), said_time(Fraction(90), False)
-    ('2025-11-24 16:00:00Z', '90 s')
-    """
+    """Say a time: of a clock in UTC, else in seconds."""
     if not is_clock:
         return f"{shown(time_s)} s"
     moment = datetime.fromtimestamp(int(time_s), UTC)

@@ -11,30 +11,15 @@ from .rates import Rates
 from .sampling import Sample, on_even_steps
 from .times import OneClock
 
-__all__ = ["rates_from_table"]
-
 _LONG = ("service", "rate_rps")
 
 
 def rates_from_table(source: Source) -> Rates:
-    """Read rates from a CSV table.
+    """Read rates from a CSV table, long or wide.
 
-    Parameters
-    ----------
-    source : Source
-        Columns ``time,service,rate_rps``; or ``time`` and a column for each service. Empty cells,
-        ``NaN`` and ``-`` are rates that are not known.
-
-    Raises
-    ------
-    FileError
-        With line and column: a rate that is negative or no number, a time that is none, times that
-        go back, are there twice or have zones only here and there, ...
-
-    Examples
-    --------
-    >>> print(rates_from_table(Source("rates.csv", "time,chat,code\\n0,5,6.5\\n60,7,\\n")))
-    2 services, 2 moments, every 60 s from 0 s to 60 s
+    Empty cells, ``NaN`` and ``-`` are rates that are not known. A FileError has line and column of
+    a rate that is negative or no number, a time that is none, times that go back, are there twice
+    or have zones only here and there, ...
     """
     table = read_table(source, ("time",), _LONG)
     there = [name for name in _LONG if name in table.index]

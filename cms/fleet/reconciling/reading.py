@@ -9,8 +9,6 @@ from .prometheus import SERVICE_LABEL, rates_from_matrix
 from .rates import Rates
 from .rates_table import rates_from_table
 
-__all__ = ["read_rates"]
-
 
 def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     """Read observed rates: a CSV table, or the JSON of a Prometheus range query.

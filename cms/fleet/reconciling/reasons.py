@@ -14,21 +14,10 @@ from .changing import gpus_at_work
 from .path import Path
 from .ticking import Tick
 
-__all__ = ["Supplied", "headline", "reasons", "services_of", "tick_to_json"]
-
 
 @dataclass(frozen=True)
 class Supplied:
-    """A service at a tick, in items per second.
-
-    Parameters
-    ----------
-    service : str
-    rate_rps : Fraction
-        What was observed last.
-    has_rps, will_have_rps : Fraction
-        What runs for it now, and when the change is done.
-    """
+    """A service at a tick: its last rate, what runs for it now, and when the change is done."""
 
     service: str
     rate_rps: Fraction
@@ -37,24 +26,14 @@ class Supplied:
 
 
 def services_of(tick: Tick) -> tuple[Supplied, ...]:
-    """Return what each service is asked for, has and will have.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Return what each service is asked for, has and will have."""
     has, then = tick.has_rps, tick.will_have_rps
     rates = tick.windows.envelopes.now.items()
     return tuple(Supplied(name, rate, has[name], then[name]) for name, rate in rates)
 
 
 def headline(tick: Tick) -> str:
-    """Say what is done now in a line.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Say what is done now in a line."""
     gpus = _gpus(sum(gpus_at_work(tick.now).values()))
     if tick.keeps:
         return f"keep: what runs on {gpus} goes on"
@@ -63,12 +42,7 @@ def headline(tick: Tick) -> str:
 
 
 def reasons(tick: Tick) -> tuple[str, ...]:
-    """Say why, a sentence each: rates, what is short, what either way costs, how it changes.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Say why, a sentence each: rates, what is short, what either way costs, how it changes."""
     return tuple(_reasons(tick))
 
 

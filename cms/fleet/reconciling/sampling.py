@@ -11,25 +11,15 @@ from ...errors import FileError
 from ...values.numbers import shown
 from .rates import Gap, Rates, runs_of, said_time
 
-__all__ = ["Sample", "on_even_steps"]
-
 #: A finer step over a longer time is most likely a slip.
 _MOST_MOMENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was read of a service at a time.
+    """What was read of a service at a time; the rate is None where it is not known, for a reason.
 
-    Parameters
-    ----------
-    at_s : Fraction
-    rate_rps : Fraction or None
-        None if it is not known.
-    refuse : callable
-        From what is wrong, what was expected and what to do to an error that points at it.
-    reason : str
-        Why a rate is not known.
+    `refuse` makes an error that points at it of what is wrong, what was expected and what to do.
     """
 
     at_s: Fraction
@@ -41,21 +31,10 @@ class Sample:
 def on_even_steps(
     samples: Mapping[str, Sequence[Sample]], is_clock: bool, nothing: Callable[[str], FileError]
 ) -> Rates:
-    """Put samples on even steps: the smallest one between two of them.
+    """Put samples, by service, on even steps: the smallest one between two of them.
 
-    Parameters
-    ----------
-    samples : Mapping[str, sequence of Sample]
-        By service.
-    is_clock : bool
-        Whether times are of a clock.
-    nothing : callable
-        From what is wrong with the whole to an error.
-
-    Raises
-    ------
-    FileError
-        If times go back, are there twice, are not on even steps, or there is only one.
+    `nothing` makes an error of what is wrong with the whole. FileError if times go back, are there
+    twice, are not on even steps, or there is only one.
     """
     step = _step(samples, is_clock)
     if step is None:

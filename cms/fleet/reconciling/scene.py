@@ -14,8 +14,6 @@ from .forecast import Forecast, Known
 from .rates import Rates
 from .windows import Envelopes, Planner, Windows
 
-__all__ = ["Scene", "Terms"]
-
 #: At most so many moments at which plans may change: the search takes the cube of their number.
 _MOST_MOMENTS = 200
 
@@ -69,13 +67,7 @@ class Terms:
         _require_few(int(self.horizon_s / self.every_s), "the horizon", self.every_s)
 
     def steps(self, step_s: Fraction) -> int:
-        """How many steps of rates there are from one moment to the next.
-
-        Raises
-        ------
-        InvalidOption
-            If they do not come out even.
-        """
+        """How many steps of rates there are from one moment to the next: a whole number."""
         steps = self.every_s / step_s
         if steps.denominator != 1:
             raise InvalidOption(
@@ -97,19 +89,8 @@ class Terms:
 class Scene:
     """The part of a trace that is played, what is known before it, and the terms.
 
-    Parameters
-    ----------
-    trace : Rates
-        Without gaps in the part that is played.
-    first : int
-        The moment from which on it is played; all before is history.
-    planner : Planner
-    terms : Terms
-
-    Raises
-    ------
-    InvalidProblem
-        If a rate of the part that is played is not known, or it is shorter than one change.
+    It is played from the moment `first` on, and all before is history. InvalidProblem if a rate of
+    that part is not known, or it is shorter than one change.
     """
 
     trace: Rates

@@ -21,8 +21,6 @@ from .rates import Rates, said_time
 from .scene import Terms
 from .windows import Planner, Windows
 
-__all__ = ["Tick", "reconcile", "same_services"]
-
 
 @dataclass(frozen=True)
 class Tick:
@@ -196,13 +194,7 @@ def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
 
 
 def same_services(rates: Rates, services: Iterable[str]) -> None:
-    """Refuse rates that are not of these services, each.
-
-    Raises
-    ------
-    InvalidProblem
-        With the service and the nearest name.
-    """
+    """Refuse rates that are not of these services, each, with the nearest name."""
     known = list(services)
     for name in rates.services:
         if name not in known:

@@ -19,23 +19,12 @@ from .measurements import Measurements
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["Asked", "require_processes", "unique", "warnings_of"]
-
 
 class Asked(NamedTuple):
-    """Services, what was measured of their models, and the GPUs there are.
+    """Services, what was measured of their models on these GPUs, and the terms of a plan.
 
-    Attributes
-    ----------
-    services : tuple of Service
-    fleet : tuple of Gpu
-    known : Measurements
-        On these GPUs.
-    margin : Fraction
-        Rates are taken to be higher by this share.
-    max_processes : int or None
-    limits, costs : mapping or None
-        Of GPUs, by key or product name.
+    `margin`: rates are taken to be higher by this share. `limits` and `costs` are of GPUs, by key
+    or product name.
     """
 
     services: tuple[Service, ...]
@@ -56,11 +45,7 @@ class Asked(NamedTuple):
 def warnings_of(asked: Asked, *, batches: bool) -> tuple[str, ...]:
     """Say what looks odd about services and points that are known to go together.
 
-    Parameters
-    ----------
-    asked : Asked
-    batches : bool
-        Whether to name points whose latency is not what their throughput says.
+    `batches`: whether to name points whose latency is not what their throughput says.
     """
     services = asked.services
     mine = {service.model: asked.known.measured[service.model] for service in services}
@@ -73,13 +58,7 @@ def warnings_of(asked: Asked, *, batches: bool) -> tuple[str, ...]:
 
 
 def unique(services: Iterable[Service]) -> tuple[Service, ...]:
-    """Return services whose names differ.
-
-    Raises
-    ------
-    InvalidProblem
-        If two are called alike.
-    """
+    """Return services whose names differ; refuse two that are called alike."""
     found: dict[str, Service] = {}
     for service in services:
         if service.name in found:
@@ -91,11 +70,5 @@ def unique(services: Iterable[Service]) -> tuple[Service, ...]:
 
 
 def require_processes(max_processes: int | None) -> None:
-    """Refuse what is no number of processes.
-
-    Raises
-    ------
-    InvalidOption
-    """
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")

@@ -20,18 +20,12 @@ from .operating_point import OperatingPoint
 from .promise import QUEUES, Promise
 from .service import Service, require_late_share
 
-__all__ = ["CAPACITY", "CERTIFIED", "CapacityRule", "Evidence"]
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why a point counts for what it does.
+    """Why a point counts for what it does: its load curve, or a table of the rule.
 
-    Parameters
-    ----------
-    kind : str
-        ``measured`` or ``simulated`` (a load curve of the point), ``table`` or ``certified``.
-    curve : LoadCurve or None
+    `kind`: ``measured`` or ``simulated`` (a load curve), ``table`` or ``certified``.
     """
 
     kind: str
@@ -96,13 +90,7 @@ class CapacityRule:
         return Promise(self.late_share, self.queue)
 
     def with_curves(self, curves: Mapping[PointKey, LoadCurve]) -> CapacityRule:
-        """Return the rule with load curves.
-
-        Raises
-        ------
-        InvalidOption
-            If only what is proved counts.
-        """
+        """Return the rule with load curves; InvalidOption if only what is proved counts."""
         if self.certified and curves:
             raise InvalidOption(
                 f"load curves are given, and the rule {self.name!r} takes only what is proved; "
@@ -135,12 +123,8 @@ class CapacityRule:
         --------
         >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
         >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
-        >>> following = CAPACITY.next_limit(service, point)
-        >>> following
+        >>> CAPACITY.next_limit(service, point)
         Breakpoint(limit_ms=Fraction(975, 16), above=False)
-        >>> looser = replace(service, latency_limit_ms=following.limit_ms)
-        >>> str(CAPACITY.supply(looser, point)), str(CAPACITY.supply(service, point))
-        ('1152/5', '5584/25')
         """
         limit = service.latency_limit_ms
         if limit is None:
@@ -178,16 +162,7 @@ class CapacityRule:
         return Evidence("certified" if self.certified else "table")
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
-        """Say how often a batch fits into the limit, and which limit would do.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "54.347", 18)
-        >>> CAPACITY.refusal(service, point)
-        '18.4003 ms a batch is 1.08 times within 20 ms; the rule needs 2: a limit of 36.81 ms \
-would do'
-        """
+        """Say how often a batch fits into the limit, and which limit would do."""
         share, queue = self._asked(service)
         limit = service.latency_limit_ms
         if limit is None:

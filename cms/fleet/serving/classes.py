@@ -18,26 +18,16 @@ from .interference import Slowdowns
 from .operating_point import mps_share
 from .time_sharing import SharedServing
 
-__all__ = ["Kind", "Side", "admitted", "classes_of", "kind_of", "pair_of", "sides_of"]
-
 #: A model, and how much of it is taken together.
 Kind: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A share of a GPU and the one beside it.
+    """A share of a GPU and the one beside it, as blocks of the problem without interference.
 
-    Parameters
-    ----------
-    block, other : str
-        Blocks of the problem without interference; the same one for two halves.
-    profile : str
-        Of ``block``.
-    kinds, beside : tuple of Kind
-        What may be served in some mix on ``block`` and on ``other``, in order.
-    slowdowns : Slowdowns
-        Of the GPU.
+    `kinds` and `beside` are what may be served in some mix on ``block`` and on ``other``, in order;
+    `profile` is that of ``block``, `slowdowns` are the GPU's.
     """
 
     block: Block
@@ -48,13 +38,7 @@ class Side:
     slowdowns: Slowdowns
 
     def factor(self, own: Kind, other: Kind) -> Fraction:
-        """Return by which factor a kind here takes longer beside another one.
-
-        Raises
-        ------
-        InvalidProblem
-            If this pair was not measured.
-        """
+        """Return by which factor a kind here takes longer beside another one."""
         return self.slowdowns.factor(own[0], self.profile, own[1], *other)
 
     def missing(self) -> Iterator[tuple[Kind, Kind]]:
@@ -70,11 +54,6 @@ def pair_of(shape: AnyConfiguration) -> tuple[Block, Block] | None:
     """Return the two shares that a configuration cuts a GPU into; None if it has no two.
 
     MIG instances have caches and memory of their own, so that none slows another.
-
-    Examples
-    --------
-    >>> pair_of(Configuration({"mps:50": 2})), pair_of(Configuration({"3g.40gb": 2}))
-    (('mps:50', 'mps:50'), None)
     """
     if not isinstance(shape, Configuration):
         return None
@@ -110,17 +89,8 @@ def admitted(serving: SharedServing, service: str, block: Block) -> Iterator[tup
 def sides_of(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
     """Return the shares that have another one beside them, GPU by GPU.
 
-    Parameters
-    ----------
-    serving : SharedServing
-        Without interference.
-    table : Mapping[str, Slowdowns]
-        By the GPU's key.
-
-    Raises
-    ------
-    InvalidProblem
-        If a pair that may come about was not measured: the first one, and how many there are.
+    `serving` is without interference; `table` is by the GPU's key. InvalidProblem if a pair that
+    may come about was not measured: the first one, and how many there are.
     """
     names = serving.problem.job_names
     found = []
@@ -167,17 +137,8 @@ def classes_of(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
     What counts is the mean over all pairs that were measured, also of batches that keep no limit.
-
-    Parameters
-    ----------
-    sides : collection of Side
-        Of one GPU.
-    classes : int
-        How many there are at most; each has as many kinds as the next, or one more.
-
-    Notes
-    -----
-    The order decides how close the two images are, never whether they hold.
+    The order decides how close the two images are, never whether they hold. Each of at most
+    `classes` classes has as many kinds as the next, or one more.
     """
     caused: dict[Kind, list[Fraction]] = {}
     for side in sides:

@@ -15,8 +15,6 @@ from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
 from .unknown_columns import refuse_unknown_columns
 
-__all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
-
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
 POINT_COLUMNS = (
     "model",

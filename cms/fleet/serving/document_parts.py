@@ -8,24 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...files import fields as f
 from ...files import model as m
 from ...files.parsed import show_value
-from ..hardware.catalogue import Device
 from .capacity import CapacityRule
 from .latency_rule import LatencyRule
 from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
 from .queueing import RULES, QueueingRule, evidence_of
 from .service import Service
-
-__all__ = [
-    "Curve",
-    "Device",
-    "PointPart",
-    "ServiceField",
-    "ServicePart",
-    "SuppliedPart",
-    "collect_curves",
-    "read_rule",
-]
 
 Queue = Literal["instance", "process"]
 

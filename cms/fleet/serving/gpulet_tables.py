@@ -17,8 +17,6 @@ from .interference import Interference, Pair
 from .linear_slowdown import Batch, Utilisation
 from .operating_point import MPS_PREFIX, OperatingPoint
 
-__all__ = ["read_gpulet_pairs", "read_gpulet_table", "read_gpulet_utilisations"]
-
 _COLUMNS = ("model", "batch", "percent", "throughput", "rate", "latency", "seconds", "flag")
 _PAIR_COLUMNS = (
     "model", "batch", "percent", "beside_model", "beside_batch", "throughput", "rate", "latency",
@@ -192,12 +190,7 @@ def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:
 
 
 def require_words(row: TableRow, *names: str) -> None:
-    """Refuse a row in whose columns of these names other words stand.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse a row in whose columns of these names other words stand."""
     for name in names:
         if row[name].text != name:
             raise row[name].error(
@@ -217,12 +210,7 @@ def seconds_of(cell: Cell) -> Fraction:
 
 
 def share_of(cell: Cell, *, most: int = 100) -> int:
-    """Read a share of a GPU in per cent.
-
-    Raises
-    ------
-    FileError
-    """
+    """Read a share of a GPU in per cent."""
     share = cell.integer(minimum=1)
     if share > most:
         raise cell.error(f"the share is {share} %", expected=f"1 to {most}, in per cent of a GPU")

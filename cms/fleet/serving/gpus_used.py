@@ -14,8 +14,6 @@ from ..hardware.catalogue import is_called
 from .measurements import InstanceKind
 from .operating_point import MPS_PREFIX, mps_share
 
-__all__ = ["DEFAULT_GPU", "SPLITS", "block_prefixes", "fleet_of", "machine_types_of", "shapes"]
-
 T = TypeVar("T")
 DEFAULT_GPU = "a100-80gb"
 #: How a GPU may be shared under MPS: in any way up to 100 %, or as a whole or in two.
@@ -23,13 +21,7 @@ SPLITS = ("any", "pairs")
 
 
 def fleet_of(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
-    """Look up the GPUs of a plan.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none, one is not known, or one is named twice.
-    """
+    """Look up the GPUs of a plan; refuse none, unknown ones and one that is named twice."""
     chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
     fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
     if not fleet:
@@ -50,15 +42,8 @@ def shapes(
 ) -> Iterable[AnyConfiguration]:
     """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS.
 
-    Parameters
-    ----------
-    one : Gpu
-    used : iterable of InstanceKind
-        The kinds of instances that something was measured on; those of other GPUs are left aside.
-    prefix : str
-        What stands before a profile in a block's name.
-    splits : str
-        A word of :data:`SPLITS`.
+    `used`: the kinds of instances that something was measured on, those of other GPUs among them;
+    `prefix` stands before a profile in a block's name; `splits` is a word of :data:`SPLITS`.
     """
     profiles = [profile for key, profile in used if key == one.key]
     shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
@@ -89,13 +74,7 @@ def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configu
 def machine_types_of(
     fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
 ) -> list[MachineType]:
-    """Return a machine type a GPU, with its cost and limit.
-
-    Raises
-    ------
-    InvalidOption
-        If a limit or cost is of a GPU that is not among them, or there twice.
-    """
+    """Return a machine type a GPU; refuse a limit or cost of no GPU here, or given twice."""
     limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
     return [
         MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet

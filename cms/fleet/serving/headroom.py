@@ -20,8 +20,6 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, whole
 
-__all__ = ["HEADROOMS", "Headroom", "poisson_quantile", "read_overheads"]
-
 #: The kinds of head-room there are, in words.
 HEADROOMS: Mapping[str, str] = {
     "gpulet": "rates up to 550/s: the 99 % quantile of a Poisson count of one second, and 1; "
@@ -96,19 +94,10 @@ class Headroom:
         return Fraction(poisson_quantile(rate, _SHARE) + 1)
 
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
-        """Return how long a batch is taken to occupy its instance.
+        """Return how long a batch is taken to occupy its instance, from its measured length.
 
-        Parameters
-        ----------
-        length : Fraction
-            As measured.
-        batch : int
-            What one process takes at a time.
-
-        Raises
-        ------
-        InvalidOption
-            If there are overheads, but not of this batch.
+        `batch` is what one process takes at a time; InvalidOption if there are overheads, but not
+        of this batch.
         """
         overhead = Fraction(0)
         if self.overheads_ms is not None:
@@ -163,24 +152,14 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     """Return the least count that a Poisson count exceeds with a probability below 1 - share.
 
-    Parameters
-    ----------
-    mean : Fraction
-        > 0, at most some thousands.
-    share : Fraction
-        Between 0 and 1.
-
-    Notes
-    -----
     Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
-    tell them apart; e^mean is irrational, so they differ.
+    tell them apart; e^mean is irrational, so they differ. The mean is > 0 and at most some
+    thousands.
 
     Examples
     --------
-    >>> poisson_quantile(Fraction(50), Fraction(99, 100))
-    67
-    >>> poisson_quantile(Fraction(1, 200), Fraction(99, 100))
-    0
+    >>> [poisson_quantile(Fraction(mean), Fraction(99, 100)) for mean in ("50", "1/200")]
+    [67, 0]
     """
     digits = 60
     while (found := _quantile(mean, share, digits)) is None:

@@ -20,8 +20,6 @@ from ..hardware import Gpu
 from ..hardware.catalogue import is_called
 from .operating_point import mps_share
 
-__all__ = ["INTERFERENCE_COLUMNS", "Interference", "Pair", "Slowdowns", "read_interference"]
-
 INTERFERENCE_COLUMNS = (
     "model",
     "device",
@@ -59,14 +57,9 @@ class Pair(NamedTuple):
 
 
 class Slowdowns(NamedTuple):
-    """What a table says of one GPU.
+    """What a table says of one GPU, by its key.
 
-    Attributes
-    ----------
-    gpu : str
-        Its key.
-    factors : dict
-        ``{(model, profile, batch, beside_model, beside_batch): factor}``, none below 1.
+    `factors`: ``{(model, profile, batch, beside_model, beside_batch): factor}``, none below 1.
     """
 
     gpu: str
@@ -77,10 +70,7 @@ class Slowdowns(NamedTuple):
     ) -> Fraction:
         """Return by which factor a batch takes longer.
 
-        Raises
-        ------
-        InvalidProblem
-            If the table has no such pair.
+        InvalidProblem if the table has no such pair.
         """
         key = model, profile, batch, beside_model, beside_batch
         found = self.factors.get(key)
@@ -139,10 +129,7 @@ class Interference:
     def on(self, gpu: Gpu) -> Slowdowns:
         """Return what was measured on one GPU, whatever the table calls it.
 
-        Raises
-        ------
-        InvalidProblem
-            If a pair is there twice, under two names of the GPU.
+        InvalidProblem if a pair is there twice, under two names of the GPU.
         """
         found: dict[tuple[str, str, int, str, int], Fraction] = {}
         mine: dict[str, bool] = {}

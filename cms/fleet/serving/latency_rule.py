@@ -13,17 +13,11 @@ from ...values.words import short
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "Breakpoint", "LatencyRule"]
-
 
 class Breakpoint(NamedTuple):
     """Where a looser latency limit makes a point count for more.
 
-    Attributes
-    ----------
-    limit_ms : Fraction
-    above : bool
-        Whether the limit has to be above that; otherwise that is enough.
+    `above`: whether the limit has to be above that; otherwise that is enough.
     """
 
     limit_ms: Fraction
@@ -88,15 +82,7 @@ class LatencyRule:
         return point.throughput_rps if self.admits(service, point) else Fraction(0)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
-        """Return the next looser limit at which the point counts for more; None if none is.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 18)
-        >>> PARVAGPU.next_limit(service, point), PLAIN.next_limit(service, point)
-        (Breakpoint(limit_ms=Fraction(40, 1), above=True), None)
-        """
+        """Return the next looser limit at which the point counts for more; None if none is."""
         if self.admits(service, point):
             return None
         return Breakpoint(point.latency_ms / self.share, self.strict)

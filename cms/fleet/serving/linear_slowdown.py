@@ -14,15 +14,6 @@ from ...files.tables import read_table
 from .interference import Interference, Pair
 from .operating_point import MPS_PREFIX, mps_share
 
-__all__ = [
-    "Batch",
-    "LinearSlowdown",
-    "Utilisation",
-    "Utilisations",
-    "predicted",
-    "read_utilisations",
-]
-
 _PLACES = 9  # of a coefficient: a fit is no better than its measurements
 _SHOWN_PLACES = 4  # of a predicted slowdown
 
@@ -80,18 +71,9 @@ class LinearSlowdown:
     def fit(cls, table: Interference, used: Utilisations) -> LinearSlowdown:
         """Fit the coefficients to measured pairs: least squares, exact but for 9 decimal places.
 
-        Parameters
-        ----------
-        table : Interference
-            Of one GPU; `predicted` fits tables of several, one by one.
-        used : Utilisations
-            Of both batches of every pair.
-
-        Raises
-        ------
-        InvalidOption
-            If the pairs are of several GPUs, a batch of a pair has no utilisation, or the pairs do
-            not tell five coefficients.
+        `table` is of one GPU (:func:`predicted` fits tables of several, one by one), and `used` has
+        both batches of every pair. InvalidOption if that is not so, or the pairs do not tell five
+        coefficients.
         """
         if len(devices := sorted({pair.device for pair in table.pairs})) > 1:
             raise InvalidOption(
@@ -148,19 +130,6 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
     ------
     InvalidOption
         If there are utilisations on a GPU without pairs, or as :meth:`LinearSlowdown.fit` says.
-
-    Examples
-    --------
-    >>> batches = [Batch("m", "a100-80gb", "mps:50", 2**n) for n in range(7)]
-    >>> used = {each: Utilisation(Fraction(n), Fraction(n * n)) for n, each in enumerate(batches)}
-    >>> model = LinearSlowdown(*map(Fraction, ("0", "0.01", "0", "0.02", "1")))
-    >>> measured = dict([*model.table(used).pairs.items()][:40])
-    >>> table, (said,) = predicted(Interference(measured), used)
-    >>> table == model.table(used)
-    True
-    >>> print(said)
-    9 of 49 slowdowns on a100-80gb are predictions of a linear model, fitted on 40 measured pairs, \
-which it misses by 0.0 % in the mean and by 0.0 % at most; limits are kept as far as they hold
     """
     found, said = dict(table.pairs), []
     for device in dict.fromkeys(batch.device for batch in used):

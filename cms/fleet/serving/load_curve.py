@@ -19,17 +19,6 @@ from ...values.numbers import Number, exact, format_exact
 from .operating_point import OperatingPoint
 from .service import require_late_share
 
-__all__ = [
-    "BATCHES",
-    "CURVE_COLUMNS",
-    "LoadCurve",
-    "PointKey",
-    "curves_to_json",
-    "key_of",
-    "load_curves_text",
-    "read_load_curves",
-]
-
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
@@ -130,14 +119,7 @@ class LoadCurve:
         return self.rates_rps[at - 1] if at else Fraction(0)
 
     def least_limit(self, rate: Fraction) -> Fraction | None:
-        """Return the least limit within which a rate > 0 is sustained; None if none is.
-
-        Examples
-        --------
-        >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-        >>> [str(curve.least_limit(Fraction(rate))) for rate in (1, 10, 11, 30, 41)]
-        ['30', '30', '35', '80', 'None']
-        """
+        """Return the least limit within which a rate > 0 is sustained; None if none is."""
         at = bisect_left(self.rates_rps, rate)
         return self._highest[at] if at < len(self.rates_rps) else None
 
@@ -221,15 +203,7 @@ def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]
 
 
 def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
-    """Write load curves as the table that :func:`read_load_curves` reads.
-
-    Examples
-    --------
-    >>> curve = LoadCurve([100, 200], [60, "75.5"], evidence="simulated")
-    >>> print(load_curves_text({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}), end="")
-    model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
-    bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
-    """
+    """Write load curves as the table that :func:`read_load_curves` reads."""
     batches = any(curve.batches_sha256 for curve in curves.values())
     rows: list[Sequence[object]] = [[*CURVE_COLUMNS, *[BATCHES] * batches]]
     for point, curve in curves.items():

@@ -13,17 +13,6 @@ from ..hardware.catalogue import is_called, likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
-__all__ = [
-    "InstanceKind",
-    "Measured",
-    "Measurements",
-    "is_measured_on",
-    "meant",
-    "measurements",
-    "only_device",
-    "points_for",
-]
-
 #: A kind of instance: the GPU's key and the profile.
 InstanceKind: TypeAlias = tuple[str, str]
 #: The operating points of each model on each kind of instance.
@@ -34,12 +23,8 @@ Measured: TypeAlias = Mapping[str, Mapping[InstanceKind, Sequence[OperatingPoint
 class Measurements:
     """The points a plan may use, and why others may not be.
 
-    Parameters
-    ----------
-    measured : Measured
-        ``{model: {(GPU key, profile): points}}``.
-    elsewhere : dict
-        ``{model: reasons}`` for points that were left out, for the errors.
+    `measured`: ``{model: {(GPU key, profile): points}}``. `elsewhere`: ``{model: reasons}`` for
+    points that were left out, for the errors.
     """
 
     measured: dict[str, dict[InstanceKind, list[OperatingPoint]]] = field(default_factory=dict)
@@ -55,11 +40,8 @@ def measurements(
 ) -> Measurements:
     """Sort operating points by model, GPU and profile; leave out those that may not be used.
 
-    Raises
-    ------
-    InvalidProblem
-        If a device or profile is not known, a point is there twice, or a GPU of the fleet has no
-        point at all.
+    InvalidProblem if a device or profile is not known, a point is there twice, or a GPU of the
+    fleet has no point at all.
     """
     found = Measurements()
     devices: dict[str, Gpu | None] = {}
@@ -98,12 +80,7 @@ def measurements(
 def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
     """Return the one GPU that points were measured on; None without points.
 
-    Raises
-    ------
-    InvalidOption
-        If they were measured on several; the message names them.
-    InvalidProblem
-        If a device is not known.
+    InvalidOption, which names them, if there are several; InvalidProblem if a device is not known.
     """
     first = {point.device: point for point in reversed(tuple(points))}
     found = {one.key: one for point in first.values() for one in [_known(point, ())]}
@@ -185,10 +162,7 @@ def points_for(
 ) -> dict[InstanceKind, list[OperatingPoint]]:
     """Return the points of a service's model on the profiles it allows.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is none: the model, or a profile, is misspelt or was not measured.
+    InvalidProblem if there is none: the model, or a profile, is misspelt or was not measured.
     """
     own = known.measured.get(service.model)
     if own is None:

@@ -23,18 +23,9 @@ from .interference import Slowdowns
 from .neighbours import NeighbourServing, plain_block
 from .time_sharing import SharedServing
 
-__all__ = ["Held", "frame_beside", "neighbour_faults"]
-
 
 class Held(NamedTuple):
-    """A share of a GPU and the mix that it serves.
-
-    Attributes
-    ----------
-    block : str
-        A block of the problem without interference.
-    mix : Mix
-    """
+    """A share of a GPU, a block of the problem without interference, and the mix it serves."""
 
     block: Block
     mix: Mix
@@ -98,23 +89,9 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
 def frame_beside(
     serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
 ) -> Frame:
-    """Return the frame of a mix on a share, beside another mix on the rest of its GPU.
+    """Return the frame of a mix on a share, beside another mix on the rest of its GPU, or nothing.
 
-    Parameters
-    ----------
-    serving : NeighbourServing
-    slowdowns : Slowdowns
-        Of the GPU.
-    held : Held
-    other : Held or None
-        None if nothing is beside it.
-
-    Raises
-    ------
-    InvalidSchedule
-        If a point was not measured.
-    InvalidProblem
-        If a pair was not measured.
+    InvalidSchedule if a point was not measured, InvalidProblem if a pair was not.
     """
     solo, profile = serving.solo, serving.solo.profile_of(held.block)
     kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]

@@ -31,8 +31,6 @@ from .interference import Interference, Pair, Slowdowns
 from .measurements import InstanceKind
 from .time_sharing import SharedServing, amount_of
 
-__all__ = ["DEFAULT_CLASSES", "NeighbourServing", "beside", "classes_in", "plain_block"]
-
 DEFAULT_CLASSES = 3
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
 #: What an image takes of the factors that a class of neighbours, or a better or worse one, causes.
@@ -88,42 +86,25 @@ def plain_block(block: Block) -> Block:
 
     Examples
     --------
-    >>> plain_block("mps:60 (2 beside 1)"), plain_block("mps:100")
-    ('mps:60', 'mps:100')
+    >>> plain_block("mps:60 (2 beside 1)"), classes_in("mps:60 (2 beside 1)"), classes_in("mps:100")
+    ('mps:60', (2, 1), None)
     """
     return _REMARK.sub("", block)
 
 
 def classes_in(block: Block) -> tuple[int, int] | None:
-    """Return the highest classes on a block and beside it; None if nothing is beside it.
-
-    Examples
-    --------
-    >>> classes_in("mps:60 (2 beside 1)"), classes_in("mps:100")
-    ((2, 1), None)
-    """
+    """Return the highest classes on a block and beside it; None if nothing is beside it."""
     found = _REMARK.search(block)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
 def beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
-    """Pose the two images of a problem under interference.
+    """Pose the two images, under interference, of a problem whose GPUs are shared in pairs.
 
-    Parameters
-    ----------
-    solo : SharedServing
-        The problem without it, whose GPUs are shared in pairs.
-    table : Interference
-    classes : int, optional
-        At most so many on each GPU; more of them bring the images nearer to each other and make
-        them larger. By default :data:`DEFAULT_CLASSES`.
-
-    Raises
-    ------
-    InvalidOption
-        If GPUs are shared otherwise than in pairs, or `classes` is no number of classes.
-    InvalidProblem
-        If a pair that may come about was not measured.
+    There are at most so many classes on each GPU, :data:`DEFAULT_CLASSES` by default; more of them
+    bring the images nearer to each other and make them larger. InvalidOption if GPUs are shared
+    otherwise or `classes` is no number, InvalidProblem if a pair that may come about was not
+    measured.
     """
     if not isinstance(table, Interference):
         raise InvalidOption(

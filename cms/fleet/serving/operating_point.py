@@ -12,8 +12,6 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, shown
 from .service import NO_EXTRA, require_name
 
-__all__ = ["COLD_START", "MPS_PREFIX", "OperatingPoint", "mps_share"]
-
 MPS_PREFIX = "mps:"
 #: The further column that says how many seconds its server takes to come up.
 COLD_START = "cold_start_s"
@@ -111,11 +109,6 @@ class OperatingPoint:
         """How long a full batch takes, exactly: from the throughput, since latencies are rounded.
 
         Where the latency is clearly longer (by more than 1 ms and 5 %), it is the latency.
-
-        Examples
-        --------
-        >>> OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "125", 16).batch_ms
-        Fraction(16, 1)
         """
         return self.latency_ms if self.is_slow else self.computed_batch_ms
 
@@ -148,16 +141,8 @@ class OperatingPoint:
 def mps_share(profile: str) -> int | None:
     """Read the share out of ``mps:40``: whole per cent of a GPU, or None for a MIG profile.
 
-    Raises
-    ------
-    InvalidProblem
-        If the name begins with ``mps:`` and no whole number from 1 to 100 follows, written in the
-        one way that names a block.
-
-    Examples
-    --------
-    >>> mps_share("mps:40"), mps_share("3g.40gb")
-    (40, None)
+    InvalidProblem if after ``mps:`` no whole number from 1 to 100 follows, written in the one way
+    that names a block.
     """
     if not profile.startswith(MPS_PREFIX):
         return None

@@ -21,8 +21,6 @@ from ..hardware import Gpu, gpu
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["PARVAGPU_MODELS", "read_parvagpu_profiles", "read_parvagpu_slo"]
-
 #: The models of the SLO files, in the order of their columns.
 PARVAGPU_MODELS = (
     "bert",

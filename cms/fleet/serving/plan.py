@@ -27,8 +27,6 @@ from .serving_problem import ServingProblem
 _SERVICES_SHOWN = 6
 _BRIEF = 24  # characters of a number in a printed plan
 
-__all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -301,12 +299,7 @@ class Plan(Viewed, Tabular):
     def unshared(self, wanted_for: str, instead: str = "plan without sharing") -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
 
-        `instead` says what to do with any other.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If services share instances in time.
+        UnsupportedProblem, which says what to do `instead`, if services share instances in time.
         """
         if isinstance(self.serving, ServingProblem):
             return self.serving

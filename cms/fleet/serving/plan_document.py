@@ -27,14 +27,8 @@ from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .document_parts import (
-    Device,
-    PointPart,
-    SuppliedPart,
-    agree,
-    collect_curves,
-    read_rule,
-)
+from ..hardware.catalogue import Device
+from .document_parts import PointPart, SuppliedPart, agree, collect_curves, read_rule
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
@@ -46,8 +40,6 @@ from .queueing import QueueingRule
 from .serving_problem import ServingProblem
 from .shared_document import SharedPoint, SharingPart
 from .time_sharing import SharedServing
-
-__all__ = ["plan_from_json", "plan_to_json", "read_plan", "write_plan"]
 
 
 class _AnyPlan(m.Document):
@@ -259,29 +251,12 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file.
-
-    Parameters
-    ----------
-    plan : Plan
-    path : str or path-like
-        The file; ``-`` is standard output.
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
 
     Raises
     ------
     FileError
         If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, read_plan
-    >>> serving = load_instance("S1").as_problem()
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
-    >>> write_plan(Plan(serving, solve(serving.problem)), path)
-    >>> read_plan(path).solution.machine_count
-    2
     """
     write_document(lambda: plan_to_json(plan), path)
 
@@ -294,15 +269,6 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     plan : Plan
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, plan_to_json
-    >>> serving = load_instance("S1").as_problem()
-    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
-    >>> document["format"], len(document["groups"])
-    ('cms-plan', 2)
     """
     shared = isinstance(plan.serving, SharedServing)
     document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)
@@ -335,12 +301,9 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, write_plan
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
-    >>> serving = as_problem(
-    ...     [service], [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)]
-    ... )
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, write_plan
+    >>> serving = load_instance("S1").as_problem()
     >>> plan = Plan(serving, solve(serving.problem))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
     >>> write_plan(plan, path)
@@ -353,19 +316,13 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 def plan_from_json(
     document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
 ) -> Plan:
-    """Turn a parsed document into a plan.
+    """Turn a parsed document into a plan; see :func:`read_plan`.
 
     Parameters
     ----------
     document : Parsed or Mapping
         Of a parsed one, errors have the line and column of the file it was read from.
     rule : QueueingRule, optional
-        The rule of a plan that was made with a rule of one's own.
-
-    Raises
-    ------
-    FileError
-        If a part is missing or wrong, or the parts contradict each other.
 
     Examples
     --------

@@ -18,15 +18,13 @@ from .neighbours import NeighbourServing
 from .operating_point import mps_share
 from .posing import AnyServing
 
-__all__ = ["refuse_other_terms"]
-
 
 def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None:
     """Refuse a plan on terms that could not have made its problem.
 
-    Raises a refusal if a point is of another model, device or profile than its service and block,
-    or not one that the service or the number of processes allows; if a configuration is none of
-    the device's; if a service is called unservable that is not, or the other way round.
+    A point of another model, device or profile than its service and block, or one that the service
+    or the number of processes does not allow; a configuration that is none of the device's; a
+    service that is called unservable and is not, or the other way round.
     """
     if not isinstance(serving, NeighbourServing):  # its problem was made of the devices anew
         _require_configurations(serving)

@@ -17,8 +17,6 @@ from .operating_point import OperatingPoint
 from .promise import Promise
 from .service import Service
 
-__all__ = ["Posed", "Served"]
-
 P = TypeVar("P", bound=MachineProblem)
 _NAMES_SHOWN = 5
 
@@ -145,18 +143,7 @@ class Posed(ABC, Generic[P]):
         raise KeyError(machine)
 
     def profile_of(self, block: Block) -> str:
-        """Return a block's profile, without the GPU's key before it.
-
-        Examples
-        --------
-        >>> from cms.fleet import as_problem
-        >>> point = OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 1, 300, 10)
-        >>> other = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 1, 180, 14)
-        >>> service = Service("chat", "bert", rate_rps=1000, latency_limit_ms=60)
-        >>> serving = as_problem([service], [point, other], ["a100-80gb", "h100-80gb"])
-        >>> serving.problem.blocks, serving.profile_of("h100-80gb:3g.40gb")
-        (('a100-80gb:3g.40gb', 'h100-80gb:3g.40gb'), '3g.40gb')
-        """
+        """Return a block's profile, without the GPU's key before it."""
         return self.instance_of(block)[1]
 
     def instance_of(self, block: Block) -> InstanceKind:

@@ -22,8 +22,6 @@ from .service import Service
 from .serving_problem import ServingProblem, alone
 from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, shared
 
-__all__ = ["AnyServing", "as_problem"]
-
 #: What :func:`as_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing
 

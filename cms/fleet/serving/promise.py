@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from ...values.numbers import shown
 
-__all__ = ["QUEUES", "Promise"]
-
 #: Where requests wait: in one queue of the instance, or in one of each of its processes.
 QUEUES = ("instance", "process")
 _WAIT = {"instance": "each", "process": "a process"}

@@ -20,8 +20,6 @@ from .operating_point import OperatingPoint
 from .promise import Promise
 from .service import Service
 
-__all__ = ["DEFAULT_RULE", "RULES", "QueueingRule", "evidence_of", "queueing_rule"]
-
 DEFAULT_RULE = "capacity"
 
 
@@ -86,12 +84,7 @@ RULES: Mapping[str, QueueingRule] = MappingProxyType(
 
 
 def queueing_rule(rule: str | QueueingRule) -> QueueingRule:
-    """Find a rule by its name; an object that is a rule is returned as it is.
-
-    Raises
-    ------
-    InvalidOption
-        If no rule has this name; the message lists them.
+    """Find a rule by its name, or return an object that is a rule; InvalidOption lists the names.
 
     Examples
     --------

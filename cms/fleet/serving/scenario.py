@@ -17,8 +17,6 @@ from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
 from .serving_problem import ServingProblem
 
-__all__ = ["Scenario"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario:
@@ -42,18 +40,9 @@ class Scenario:
 
     Examples
     --------
-    >>> scenario = Scenario(
-    ...     name="tiny",
-    ...     title="one service",
-    ...     source="by hand",
-    ...     services=(Service("chat", "bert", rate_rps=100, latency_limit_ms=100),),
-    ...     operating_points=(OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 200, 5),),
-    ...     optimum=Fraction(1),
-    ... )
-    >>> scenario.as_problem().problem
-    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
-    >>> print(scenario)
-    tiny: one service (1 services, 1 operating points)
+    >>> from cms import load_instance
+    >>> print(load_instance("S1"))
+    S1: 6 models, 2692 items/s in all (6 services, 1747 operating points)
     """
 
     name: str

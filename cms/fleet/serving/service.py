@@ -12,8 +12,6 @@ from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
 from .promise import QUEUES
 
-__all__ = ["HEEDED", "NO_EXTRA", "Service", "require_late_share", "require_name"]
-
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
 #: Further columns that placing a plan heeds.
 HEEDED = ("min_replicas", "spread", "anti_affinity")
@@ -125,13 +123,7 @@ class Service:
 
 
 def require_late_share(share: Number, of: str) -> Fraction:
-    """Return a tolerated late share exactly, or refuse it.
-
-    Raises
-    ------
-    InvalidProblem
-        If it does not lie between 0 and 1.
-    """
+    """Return a tolerated late share exactly; InvalidProblem if it does not lie between 0 and 1."""
     value = exact(share, f"the late share of {of}")
     if not 0 < value < 1:
         raise InvalidProblem(
@@ -159,13 +151,7 @@ def _profiles(profiles: Iterable[str] | None, service: str) -> tuple[str, ...] |
 
 
 def require_name(name: str, what: str) -> str:
-    """Return a name that can stand in tables and documents, or refuse it.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is no text, empty, or has control characters in it.
-    """
+    """Return a name that can stand in tables and documents, or refuse it."""
     # hundreds of points are read in a few milliseconds: the full check is for the odd ones
     if type(name) is str and name and name.isprintable():
         return name

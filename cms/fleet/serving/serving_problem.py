@@ -24,8 +24,6 @@ from .promise import Promise
 from .queueing import QueueingRule, queueing_rule
 from .service import Service
 
-__all__ = ["ServingProblem", "alone", "best_point"]
-
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class ServingProblem(Posed[Problem]):
@@ -107,13 +105,7 @@ class ServingProblem(Posed[Problem]):
 def alone(
     asked: Asked, rule: str | QueueingRule, load_curves: Mapping[PointKey, LoadCurve] | None
 ) -> ServingProblem:
-    """Pose the problem in which a block serves one service.
-
-    Raises
-    ------
-    InvalidProblem, InvalidOption
-        As :func:`as_problem` says.
-    """
+    """Pose the problem in which a block serves one service; see :func:`as_problem`."""
     services, fleet = asked.services, asked.fleet
     how = _with_curves(queueing_rule(rule), load_curves)
     prefix = block_prefixes(fleet)

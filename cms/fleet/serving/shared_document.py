@@ -33,8 +33,6 @@ from .time_sharing import SharedServing, TimeSharing, amount_of
 if TYPE_CHECKING:
     from .plan import Plan
 
-__all__ = ["SharedPoint", "SharingPart"]
-
 
 class _HeadroomPart(m.Part):
     name: f.Text

@@ -26,8 +26,6 @@ from .posed import Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
 
-__all__ = ["DEFAULT_FRAME_RULE", "SharedServing", "TimeSharing", "amount_of", "shared", "slot_ms"]
-
 DEFAULT_FRAME_RULE = FrameRule.ROUND_ROBIN
 #: What is said of the rules in messages and help.
 _RULES = {
@@ -180,10 +178,7 @@ class SharedServing(Posed[TimeSharedProblem]):
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what a mix gives each of its services, in the order of the services.
 
-        Raises
-        ------
-        InvalidSchedule
-            If the mix has a service or an amount that was not measured there.
+        InvalidSchedule if the mix has a service or an amount that was not measured there.
         """
         if isinstance(content, str):
             return ()
@@ -205,13 +200,7 @@ class SharedServing(Posed[TimeSharedProblem]):
 
 
 def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
-    """Pose the problem in which services share blocks in time.
-
-    Raises
-    ------
-    InvalidProblem, InvalidOption
-        As :func:`as_problem` says.
-    """
+    """Pose the problem in which services share blocks in time; see :func:`as_problem`."""
     prefix = block_prefixes(asked.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
@@ -274,11 +263,6 @@ def slot_ms(point: OperatingPoint) -> Fraction:
 
     It follows from the throughput; where the latency differs from that by more than 1 %, it is the
     longer of the two.
-
-    Examples
-    --------
-    >>> slot_ms(OperatingPoint("bert", "a100-80gb", "mps:40", 1, 8, 800, 11))
-    Fraction(11, 1)
     """
     computed, measured = point.computed_batch_ms, point.latency_ms
     return max(computed, measured) if _differs(point) else computed

@@ -11,22 +11,13 @@ from ...time_sharing.problem import TimeSharedProblem
 from .operating_point import mps_share
 from .plan import Plan
 
-__all__ = ["WholeGpus", "whole_gpus"]
-
 _PER_CENT = 100
 
 
 class WholeGpus(NamedTuple):
-    """What the services of a plan would take if none shared a GPU with another.
+    """What the services of a plan would take if none shared a GPU with another, and its cost.
 
-    Attributes
-    ----------
-    gpus : int
-        Those of the services that were measured on a whole one.
-    cost : Fraction
-        Of these.
-    unknown : tuple of str
-        Services that were not; about these nothing can be said.
+    About `unknown` services, which were not measured on a whole GPU, nothing can be said.
     """
 
     gpus: int

@@ -10,21 +10,9 @@ from .explaining import Alternative, BlockChoices, Explanation
 from .least import Outcome
 from .relaxations import Relaxation, Rightsizing, What
 
-__all__ = ["explanation_to_json", "rightsizing_to_json"]
-
 
 def explanation_to_json(found: Explanation) -> dict[str, Any]:
-    """Write an explanation; costs are those of any plan with the choice, at least.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, explain
-    >>> serving = load_instance("S1").as_problem()
-    >>> document = explanation_to_json(explain(Plan(serving, solve(serving.problem)), "bert"))
-    >>> document["cost"], document["choices"][-1]["one"]["at_least"]
-    (2, 2)
-    """
+    """Write an explanation; costs are those of any plan with the choice, at least."""
     service = found.given.service
     return {
         "service": service.name,
@@ -71,17 +59,7 @@ def _alternative(found: Alternative | None) -> dict[str, Any] | None:
 
 
 def rightsizing_to_json(found: Rightsizing) -> dict[str, Any]:
-    """Write what would save a GPU, the least change first.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, rightsize
-    >>> serving = load_instance("S4").as_problem()
-    >>> found = rightsize(Plan(serving, solve(serving.problem)), services=["vgg16"])
-    >>> [each["outcome"] for each in rightsizing_to_json(found)["relaxations"]]
-    ['least']
-    """
+    """Write what would save a GPU, the least change first."""
     return {
         "cost": number_to_json(found.cost),
         "target": number_to_json(found.target),

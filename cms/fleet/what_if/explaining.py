@@ -16,8 +16,6 @@ from ..serving.serving_problem import ServingProblem
 from .one_job import Case, Given, OneJob, plain_job, shared_job
 from .services import named_service
 
-__all__ = ["Alternative", "BlockChoices", "Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Alternative:

@@ -26,8 +26,6 @@ from .ladders import Ladder, last_where
 from .one_job import Given, plain_job
 from .posing import Posing
 
-__all__ = ["Base", "Climb", "Least", "Outcome"]
-
 #: A question gets one of so many parts of the time left; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
 
@@ -35,16 +33,9 @@ PARTS_OF_THE_TIME = (4, 2)
 class Outcome(StrEnum):
     """What is known about the relaxations of one number.
 
-    Attributes
-    ----------
-    LEAST
-        One was found that saves enough, and all smaller ones are proved not to.
-    FOUND
-        One was found; that there is no smaller one is not proved.
-    NONE
-        None saves enough: proved.
-    OPEN
-        None was found, and it is not proved that there is none.
+    ``LEAST``: one was found that saves enough, and all smaller ones are proved not to. ``FOUND``:
+    one was found; that there is no smaller one is not proved. ``NONE``: none saves enough: proved.
+    ``OPEN``: none was found, and it is not proved that there is none.
     """
 
     LEAST = "least"

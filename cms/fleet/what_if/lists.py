@@ -14,8 +14,6 @@ from ..serving.service import Service
 from .least import PARTS_OF_THE_TIME, Base, Least, Outcome
 from .posing import Posing
 
-__all__ = ["forbidden", "least_late_share", "least_profiles", "looser_shares"]
-
 
 def looser_shares(posing: Posing, service: Service, rule: CapacityRule) -> list[Fraction]:
     """Return the late shares at which more may be sustained than a service tolerates now."""

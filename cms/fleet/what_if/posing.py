@@ -22,8 +22,6 @@ from ..serving.queueing import QueueingRule
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem, best_point
 
-__all__ = ["Posing"]
-
 
 class Posing:
     """What a plan was made from, with a service exchanged for another of its name.

@@ -18,8 +18,6 @@ from .least import Base, Climb, Least, Outcome
 from .lists import forbidden, least_late_share, least_profiles, looser_shares
 from .relaxations import Relaxation, What
 
-__all__ = ["Question", "in_turn", "questions"]
-
 
 class Question(ABC):
     """One number of one service."""

@@ -10,8 +10,6 @@ from ...certificate.certificate import Certificate
 from ..serving.plan import Plan
 from .least import Outcome
 
-__all__ = ["Relaxation", "Rightsizing", "What"]
-
 
 class What(StrEnum):
     """What of a service is relaxed."""
@@ -103,10 +101,7 @@ class Rightsizing:
 
     @property
     def is_least_of_all(self) -> bool:
-        """Whether no smaller change of any of these numbers is enough: proved.
-
-        Profiles are none.
-        """
+        """Whether no smaller change of any number (profiles are none) is enough: proved."""
         first = self.least
         if first is None or first.change is None or first.outcome is not Outcome.LEAST:
             return False

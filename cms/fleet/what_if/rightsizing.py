@@ -22,8 +22,6 @@ from .questions import in_turn, questions
 from .relaxations import Relaxation, Rightsizing
 from .services import named_service
 
-__all__ = ["rightsize"]
-
 _WANTED = "rightsizing"
 
 
