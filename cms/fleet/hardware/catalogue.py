@@ -52,16 +52,20 @@ def gpu(name: str) -> Gpu:
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
-    folded = _fold(name)
-    keys = _keys()
-    key = folded if folded in keys else _other_names().get(folded)
-    if key is not None:
-        return _load(key)
+    if (found := find_gpu(name)) is not None:
+        return found
     guess = likely_gpus(name)
     raise InvalidOption(
-        f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(keys)}. "
+        f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(_keys())}. "
         "For another card, read_gpu reads a device file of your own"
     )
+
+
+def find_gpu(name: str) -> Gpu | None:
+    """Return a device of the catalogue, as `gpu` does; None if there is none."""
+    folded = _fold(name)
+    key = folded if folded in _keys() else _other_names().get(folded)
+    return None if key is None else _load(key)
 
 
 def gpu_called(name: str, own: Iterable[Gpu] = ()) -> Gpu:

@@ -37,22 +37,25 @@ def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
     return {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
 
 
-def shapes(
-    one: Gpu, used: Iterable[InstanceKind], prefix: str, splits: str = "any"
-) -> Iterable[AnyConfiguration]:
-    """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS.
+def list_configurations(
+    fleet: Sequence[Gpu], used: Iterable[InstanceKind], splits: str = "any"
+) -> list[AnyConfiguration]:
+    """Say what each GPU can be: cut up by MIG, or with MIG off shared under MPS.
 
-    `used`: the kinds of instances that something was measured on, those of other GPUs among them;
-    `prefix` stands before a profile in a block's name; `splits` is a word of :data:`SPLITS`.
+    `used`: the kinds of instances that something was measured on; `splits` is a word of
+    :data:`SPLITS`.
     """
-    profiles = [profile for key, profile in used if key == one.key]
-    shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
-    if mig := [name for name in profiles if mps_share(name) is None]:
-        yield from one.configurations_of(mig, prefix=prefix)
-    if shares and splits == "any":
-        yield mps_shares(shares, machine=one.key, prefix=prefix)
-    elif shares:
-        yield from _pairs(shares, one.key, prefix)
+    kinds, prefixes, found = tuple(used), block_prefixes(fleet), list[AnyConfiguration]()
+    for one in fleet:
+        prefix, profiles = prefixes[one.key], [name for key, name in kinds if key == one.key]
+        shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
+        if mig := [name for name in profiles if mps_share(name) is None]:
+            found += one.configurations_of(mig, prefix=prefix)
+        if shares and splits == "any":
+            found.append(mps_shares(shares, machine=one.key, prefix=prefix))
+        else:
+            found += _pairs(shares, one.key, prefix)
+    return found
 
 
 def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configuration]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
 from ..hardware import Gpu, gpu, gpus
-from ..hardware.catalogue import is_called, likely_gpus
+from ..hardware.catalogue import find_gpu, is_called, likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
@@ -95,12 +95,8 @@ def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
 
 def is_measured_on(point: OperatingPoint, one: Gpu) -> bool:
     """Whether a GPU is the device of a point, however that is spelt."""
-    if is_called(one, point.device):
-        return True
-    try:
-        return gpu(point.device).key == one.key
-    except InvalidOption:
-        return False
+    known = find_gpu(point.device)
+    return is_called(one, point.device) or (known is not None and known.key == one.key)
 
 
 def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
@@ -114,16 +110,15 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
 
 
 def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
-    try:
-        return gpu(point.device)
-    except InvalidOption:
-        keys = {one.key: None for one in (*fleet, *gpus())}
-        guess = likely_gpus(point.device)
-        raise point.fault(
-            f"operating points were measured on the device {point.device!r}, which is not known"
-            f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
-            f"{', '.join(keys)} or a product name, or give your own device file"
-        ) from None
+    if (found := find_gpu(point.device)) is not None:
+        return found
+    keys = {one.key: None for one in (*fleet, *gpus())}
+    guess = likely_gpus(point.device)
+    raise point.fault(
+        f"operating points were measured on the device {point.device!r}, which is not known"
+        f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
+        f"{', '.join(keys)} or a product name, or give your own device file"
+    )
 
 
 def _profile_called(point: OperatingPoint, on: Gpu) -> str:

@@ -98,7 +98,7 @@ def classes_in(block: Block) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
+def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
     """Pose the two images, under interference, of a problem whose GPUs are shared in pairs.
 
     There are at most so many classes on each GPU, :data:`DEFAULT_CLASSES` by default; more of them
@@ -247,13 +247,19 @@ def _image(
                 if one.ranks[kind] <= one.own
             ]
         jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
+    return rebuild_problem(solo.problem, shapes, jobs)
+
+
+def rebuild_problem(
+    problem: TimeSharedProblem,
+    configurations: Iterable[AnyConfiguration],
+    jobs: Iterable[TimeSharedJob],
+) -> TimeSharedProblem:
+    """Return a problem of other blocks on the same terms."""
     return TimeSharedProblem(
-        configurations=shapes,
-        jobs=jobs,
-        machine_types=solo.problem.machine_types,
-        rule=solo.problem.rule,
-        max_jobs=solo.problem.max_jobs,
-    )
+        configurations=configurations, jobs=jobs, machine_types=problem.machine_types,
+        rule=problem.rule, max_jobs=problem.max_jobs,
+    )  # fmt: skip
 
 
 def _worst(side: Side, own: Kind, ranks: dict[Kind, int], most: int) -> Fraction:

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...errors import CmsError
 from ...files.fields import blaming, refusal
-from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
+from ...problem.parts import Block, SizeBoundedConfigurations
 from ..hardware import Gpu
-from ..hardware.catalogue import is_called
+from ..hardware.catalogue import find_gpu, is_called
 from .document_parts import PointPart
-from .gpus_used import shapes
+from .gpus_used import list_configurations
 from .measurements import InstanceKind, meant
 from .neighbours import NeighbourServing
 from .operating_point import mps_share
@@ -30,7 +30,8 @@ def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None
         _require_configurations(serving)
     # asked once a service and once a device: a plan may have thousands of points of either
     allowed = cache(partial(_allowed, serving))
-    is_of = cache(_is_of)
+    # a device goes by all the names under which points are accepted
+    is_of = cache(lambda gpu, device: is_called(gpu, device) or find_gpu(device) == gpu)
     for index, part in enumerate(points):
         with blaming("operating_points", index):
             _require_own_point(part, serving, allowed, is_of)
@@ -78,18 +79,6 @@ def _allowed(serving: AnyServing, name: str) -> frozenset[InstanceKind] | CmsErr
         return fault
 
 
-def _is_of(gpu: Gpu, device: str) -> bool:
-    """Whether a point's device is this GPU, by one of the names under which points are accepted."""
-    if is_called(gpu, device):
-        return True
-    from ..hardware import gpu as find
-
-    try:
-        return find(device) == gpu
-    except CmsError:
-        return False
-
-
 def _profile(gpu: Gpu, name: str) -> str | None:
     try:
         return None if mps_share(name) is not None else gpu.profile(name).name
@@ -101,11 +90,8 @@ def _require_configurations(serving: AnyServing) -> None:
     """Each GPU can be just what its device file allows with the profiles there are blocks of."""
     blocks = serving.problem.blocks
     used = [serving.instance_of(block) for block in blocks]
-    prefix = "{}:" if len(serving.gpus) > 1 else ""
-    allowed: dict[AnyConfiguration, None] = {}
-    for gpu in serving.gpus:
-        with blaming("problem", "blocks"):
-            allowed |= dict.fromkeys(shapes(gpu, used, prefix.format(gpu.key), serving.splits))
+    with blaming("problem", "blocks"):
+        allowed = dict.fromkeys(list_configurations(serving.gpus, used, serving.splits))
     for index, shape in enumerate(serving.problem.configurations):
         if shape not in allowed:
             own = _listed(blocks, isinstance(shape, SizeBoundedConfigurations))

@@ -16,6 +16,7 @@ from ...errors import InvalidOption
 from ...values.names import nearest
 from .capacity import CAPACITY, CERTIFIED, CapacityRule, Evidence
 from .latency_rule import HALF, PARVAGPU, PLAIN
+from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
 from .promise import Promise
 from .service import Service
@@ -111,3 +112,15 @@ def evidence_of(rule: QueueingRule, service: Service, point: OperatingPoint) -> 
     if not isinstance(rule, CapacityRule) or service.latency_limit_ms is None:
         return None
     return rule.evidence(service, point)
+
+
+def with_curves(rule: QueueingRule, curves: Mapping[PointKey, LoadCurve] | None) -> QueueingRule:
+    """Return a rule with load curves, if there are any; refuse them if it does not ask for them."""
+    if curves is None:
+        return rule
+    if not isinstance(rule, CapacityRule):
+        raise InvalidOption(
+            f"load curves are given, which the rule {rule.name!r} does not ask for; leave them "
+            "out, or take the rule 'capacity'"
+        )
+    return rule.with_curves(curves)

@@ -23,10 +23,10 @@ from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .document_parts import PointPart, agree
-from .gpus_used import block_prefixes, shapes
+from .gpus_used import list_configurations
 from .headroom import Headroom
 from .interference import Interference, Pair
-from .neighbours import NeighbourServing, beside, classes_in
+from .neighbours import NeighbourServing, classes_in, pose_beside, rebuild_problem
 from .operating_point import OperatingPoint
 from .time_sharing import SharedServing, TimeSharing, amount_of
 
@@ -109,7 +109,7 @@ class _InterferencePart(m.Part):
                     raise f.refusal("one a pair", index, what=f"{{}} is the second of {pair}")
                 found[pair] = part.slowdown
             pairs = Interference(found)
-            serving = beside(_solo(shared), pairs, self.classes)
+            serving = pose_beside(_solo(shared), pairs, self.classes)
         why = "by the plan's points and pairs of batches"
         outer = ("sharing", "interference", "outer", "problem")
         for at, given, wanted in (
@@ -284,29 +284,13 @@ def _solo(shared: SharedServing) -> SharedServing:
     problem = shared.problem
     plain = [block for block in problem.blocks if classes_in(block) is None]
     used = dict.fromkeys(map(shared.instance_of, plain))
-    prefix = block_prefixes(shared.gpus)
-    posed = TimeSharedProblem(
-        configurations=[
-            shape
-            for one in shared.gpus
-            for shape in shapes(one, used, prefix[one.key], shared.splits)
-        ],
-        jobs=[
-            TimeSharedJob(
-                job.name,
-                job.demand,
-                job.limit,
-                {
-                    block: [(point.amount, point.length) for point in points]
-                    for block, points in job.points.items()
-                    if block in plain
-                },
-            )
-            for job in problem.jobs
-        ],
-        machine_types=problem.machine_types,
-        rule=problem.rule,
-        max_jobs=problem.max_jobs,
-    )
+    jobs = [
+        TimeSharedJob(
+            job.name, job.demand, job.limit, {b: own for b, own in job.points.items() if b in plain}
+        )
+        for job in problem.jobs
+    ]
+    shapes = list_configurations(shared.gpus, used, shared.splits)
     points = {pair: own for pair, own in shared.points.items() if pair[1] in plain}
-    return replace(shared, problem=posed, points=FrozenMap(points))
+    solo = rebuild_problem(problem, shapes, jobs)
+    return replace(shared, problem=solo, points=FrozenMap(points))

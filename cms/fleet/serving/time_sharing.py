@@ -17,11 +17,11 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import whole
 from ...values.words import short
-from .asked import Asked, warnings_of
-from .gpus_used import SPLITS, block_prefixes, machine_types_of, shapes
+from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
 from .measurements import InstanceKind, points_for
 from .operating_point import OperatingPoint
+from .plan_request import PlanRequest
 from .posed import Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
@@ -199,21 +199,21 @@ class SharedServing(Posed[TimeSharedProblem]):
         raise KeyError((service, block, amount))
 
 
-def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
+def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
     """Pose the problem in which services share blocks in time; see :func:`as_problem`."""
-    prefix = block_prefixes(asked.fleet)
+    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
     used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in asked.services:
+    for service in request.services:
         limit = service.latency_limit_ms
         if limit is None:
             raise service.fault(
                 f"service {service.name!r} has no latency limit, so that nothing bounds the frame "
                 "it could share; give it one, or plan without sharing"
             )
-        candidates = points_for(service, asked.known, asked.fleet)
+        candidates = points_for(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
@@ -221,35 +221,24 @@ def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
             block: [(amount_of(point), sharing.length_ms(point) / 1000) for point in listed]
             for block, listed in own.items()
         }
-        planned = sharing.planned_rps(service.rate_rps * (1 + asked.margin))
+        planned = sharing.planned_rps(service.rate_rps * (1 + request.margin))
         jobs.append(TimeSharedJob(service.name, planned, limit / 1000, lengths))
         if service.rate_rps and (why := _why_unservable(service, limit, own, sharing)):
             unservable[service.name] = why
-    problem = TimeSharedProblem(
-        configurations=[
-            shape
-            for one in asked.fleet
-            for shape in shapes(one, used, prefix[one.key], sharing.splits)
-        ],
-        jobs=jobs,
-        machine_types=machine_types_of(asked.fleet, asked.limits, asked.costs),
-        rule=sharing.rule,
-        max_jobs=sharing.max_services,
-    )
+    machines = request.build_machines(used, sharing.splits)
     return SharedServing(
-        problem=problem,
-        services=asked.services,
-        gpus=asked.fleet,
+        problem=TimeSharedProblem(
+            jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
+        ),
         points=FrozenMap(points),
         warnings=(
-            *warnings_of(asked, batches=False),
-            *_length_warnings(asked.points),
-            *_wish_warnings(asked.services),
+            *request.warnings(batches=False),
+            *_length_warnings(request.points),
+            *_wish_warnings(request.services),
         ),
         unservable=FrozenMap(unservable),
-        max_processes=asked.max_processes,
-        rate_margin=asked.margin,
         sharing=sharing,
+        **request.kept,
     )
 
 
