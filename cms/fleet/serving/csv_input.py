@@ -11,9 +11,10 @@ from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
+from .load_curve import PointKey, key_of
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
-from .unknown_columns import refuse_unknown_columns
+from .table_guards import refuse_second_row, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
 POINT_COLUMNS = (
@@ -129,20 +130,14 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,))
     refuse_unknown_columns(table, (COLD_START,), "limits")
-    lines: dict[tuple[str, str, str, int, int], int] = {}
+    lines: dict[PointKey, int] = {}
     memory: dict[tuple[str, str], Any] = {}
     points = []
     for row in table:
         point = _point(row, memory)
-        key = (point.model, point.device, point.profile, point.processes, point.batch)
-        if key in lines:
-            raise row.error(
-                f"a second row for {point.model} on {point.device}, {point.setting}; the first is "
-                f"line {lines[key]}",
-                expected="one row a point",
-                fix="keep one of them",
-            )
-        lines[key] = row.line
+        key = key_of(point)
+        said = f"{point.model} on {point.device}, {point.setting}"
+        refuse_second_row(row, lines, key, said, "point")
         points.append(point)
     return tuple(points)
 
@@ -173,10 +168,6 @@ def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
 
 def _origin(row: TableRow) -> str:
     return f"{row.table.source.name}:{row.line}"
-
-
-def _number_or_none(cell: Cell) -> Fraction | None:
-    return cell.number(above=0) if cell.text else None
 
 
 def _share(cell: Cell) -> Fraction:

@@ -16,6 +16,7 @@ from ..hardware import Gpu
 from .interference import Interference, Pair
 from .linear_slowdown import Batch, Utilisation
 from .operating_point import MPS_PREFIX, OperatingPoint
+from .table_guards import refuse_second_row
 
 _COLUMNS = ("model", "batch", "percent", "throughput", "rate", "latency", "seconds", "flag")
 _PAIR_COLUMNS = (
@@ -109,18 +110,12 @@ def read_gpulet_pairs(
         profile = f"{MPS_PREFIX}{share_of(row['percent'], most=99)}"
         other = row["beside_model"].word(), batch_of(row["beside_batch"])
         pair = Pair(model, name, profile, batch, *other)
-        if pair in lines:
-            raise row.error(
-                f"a second row for {pair}; the first is line {lines[pair]}",
-                expected="one row a pair",
-                fix="keep one of them",
-            )
+        refuse_second_row(row, lines, pair, str(pair), "pair")
         if (model, batch, profile) not in took:
             raise row.error(
                 f"{model} on {profile}, batch {batch}, was not measured alone",
                 expected="an operating point of it, against which it is slowed",
             )
-        lines[pair] = row.line
         seconds = seconds_of(row["seconds"])
         found[pair] = round(1000 * seconds / took[model, batch, profile], _PLACES)
     return Interference(found)
@@ -151,6 +146,7 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
     Utilisation(l2=Fraction(30, 1), dram=Fraction(43, 2))
     """
     name = device.key if isinstance(device, Gpu) else device
+    lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}
     for row in read_headerless(path, _USED_COLUMNS):
         require_words(row, "mem_util", "l2_util")
@@ -158,12 +154,7 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
             continue
         profile = f"{MPS_PREFIX}{share_of(row['percent'])}"
         batch = Batch(row["model"].word(), name, profile, batch_of(row["batch"]))
-        if batch in found:
-            raise row.error(
-                f"a second row for {batch.model} on {profile}, batch {batch.batch}",
-                expected="one row a batch",
-                fix="keep one of them",
-            )
+        refuse_second_row(row, lines, batch, str(batch), "batch")
         found[batch] = Utilisation(row["l2"].number(), row["mem"].number())
     return found
 
@@ -175,14 +166,8 @@ def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:
         if row["flag"].text != _MEASURED:
             continue
         model, batch, share = row["model"].word(), batch_of(row["batch"]), share_of(row["percent"])
-        if (model, batch, share) in lines:
-            raise row.error(
-                f"a second row for {model}, batch {batch} on {share} %; the first is line "
-                f"{lines[model, batch, share]}",
-                expected="one row a point",
-                fix="keep one of them",
-            )
-        lines[model, batch, share] = row.line
+        said = f"{model}, batch {batch} on {share} %"
+        refuse_second_row(row, lines, (model, batch, share), said, "point")
         yield OperatingPoint(
             model, device, f"{MPS_PREFIX}{share}", 1, batch, row["rate"].number(above=0),
             1000 * seconds_of(row["seconds"]), origin=f"{path}:{row.line}",

@@ -19,6 +19,7 @@ from ...files.tables import read_table
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, whole
+from .table_guards import refuse_second_row
 
 #: The kinds of head-room there are, in words.
 HEADROOMS: Mapping[str, str] = {
@@ -137,14 +138,11 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
     >>> read_overheads(path)
     {1: Fraction(1, 2), 8: Fraction(5, 2)}
     """
+    lines: dict[int, int] = {}
     found: dict[int, Fraction] = {}
     for row in read_table(path, ["batch", "overhead_ms"]):
         batch = row["batch"].integer(minimum=1)
-        if batch in found:
-            raise row["batch"].error(
-                f"a batch of {batch} is there twice", expected="one row a batch",
-                fix="keep one of them",
-            )  # fmt: skip
+        refuse_second_row(row, lines, batch, f"a batch of {batch}", "batch")
         found[batch] = row["overhead_ms"].number()
     return found
 

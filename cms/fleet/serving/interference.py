@@ -19,6 +19,7 @@ from ...values.numbers import Number, exact, whole
 from ..hardware import Gpu
 from ..hardware.catalogue import is_called
 from .operating_point import mps_share
+from .table_guards import refuse_second_row
 
 INTERFERENCE_COLUMNS = (
     "model",
@@ -183,13 +184,7 @@ def read_interference(path: StrPath) -> Interference:
     found: dict[Pair, Fraction] = {}
     for row in read_table(path, INTERFERENCE_COLUMNS):
         pair = _pair(row)
-        if pair in lines:
-            raise row.error(
-                f"a second row for {pair}; the first is line {lines[pair]}",
-                expected="one row a pair",
-                fix="keep one of them",
-            )
-        lines[pair] = row.line
+        refuse_second_row(row, lines, pair, str(pair), "pair")
         found[pair] = row["slowdown"].number(above=0)
     return Interference(found)
 

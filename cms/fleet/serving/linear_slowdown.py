@@ -13,6 +13,7 @@ from ...files.source import StrPath
 from ...files.tables import read_table
 from .interference import Interference, Pair
 from .operating_point import MPS_PREFIX, mps_share
+from .table_guards import refuse_second_row
 
 _PLACES = 9  # of a coefficient: a fit is no better than its measurements
 _SHOWN_PLACES = 4  # of a predicted slowdown
@@ -25,6 +26,9 @@ class Batch(NamedTuple):
     device: str
     profile: str
     batch: int
+
+    def __str__(self) -> str:
+        return f"{self.model} on {self.device}, {self.profile}, batch {self.batch}"
 
 
 class Utilisation(NamedTuple):
@@ -176,6 +180,7 @@ def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
     FileError
         With file, line and column.
     """
+    lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}
     names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
     for row in read_table(path, names):
@@ -185,13 +190,7 @@ def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
             row["profile"].word(),
             row["batch"].integer(minimum=1),
         )
-        if batch in found:
-            raise row.error(
-                f"a second row for {batch.model} on {batch.device}, {batch.profile}, batch "
-                f"{batch.batch}",
-                expected="one row a batch",
-                fix="keep one of them",
-            )
+        refuse_second_row(row, lines, batch, str(batch), "batch")
         found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
     return found
 
@@ -213,8 +212,8 @@ def _beside(pair: Pair) -> Batch:
 def _known(used: Utilisations, batch: Batch, pair: Pair) -> Utilisation:
     if batch not in used:
         raise InvalidOption(
-            f"there is no utilisation of {batch.model} on {batch.device}, {batch.profile}, batch "
-            f"{batch.batch}, which the pair {pair} needs; add it, or leave the pair out"
+            f"there is no utilisation of {batch}, which the pair {pair} needs; add it, or leave "
+            "the pair out"
         )
     return used[batch]
 

@@ -18,6 +18,7 @@ from ...files.tables import read_table
 from ...values.numbers import Number, exact, format_exact
 from .operating_point import OperatingPoint
 from .service import require_late_share
+from .table_guards import refuse_second_row
 
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
@@ -171,16 +172,14 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
     [(Fraction(60, 1), Fraction(75, 1))]
     """
+    lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}
     for row in read_table(path, CURVE_COLUMNS, (BATCHES,)):
         point = (
             row["model"].word(), row["device"].word(), row["profile"].word(),
             row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
         )  # fmt: skip
-        if point in curves:
-            raise row.error(
-                f"a second load curve of {', '.join(map(str, point))}", expected="one row a point"
-            )
+        refuse_second_row(row, lines, point, ", ".join(map(str, point)), "point")
         try:
             curves[point] = LoadCurve(
                 row["rates_rps"].numbers(),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 from ...errors import FileError
@@ -20,6 +19,7 @@ from ...files.tables import Cell, TableRow, read_headerless, read_table
 from ..hardware import Gpu, gpu
 from .operating_point import OperatingPoint
 from .service import Service
+from .table_guards import refuse_second_row
 
 #: The models of the SLO files, in the order of their columns.
 PARVAGPU_MODELS = (
@@ -101,33 +101,16 @@ def _points(path: Path, device: str, sizes: dict[int, str]) -> Iterator[Operatin
     lines: dict[tuple[str, ...], int] = {}
     for row in read_table(path, [_SIZE, _BATCH, _PROCESSES, _THROUGHPUT, _LATENCY]):
         key = (row[_SIZE].text, row[_BATCH].text, row[_PROCESSES].text)
-        if key in lines:
-            raise row.error(
-                f"a second row for size {key[0]}, batch {key[1]}, {key[2]} processes; the first "
-                f"is line {lines[key]}",
-                expected="one row a point",
-                fix="keep one of them",
-            )
-        lines[key] = row.line
+        said = f"size {key[0]}, batch {key[1]}, {key[2]} processes"
+        refuse_second_row(row, lines, key, said, "point")
         profile = _profile(row[_SIZE], sizes)
         processes, batch = row[_PROCESSES].integer(minimum=1), row[_BATCH].integer(minimum=1)
-        throughput, latency = _measured(row)
+        throughput, latency = (row[name].number(minimum=None) for name in (_THROUGHPUT, _LATENCY))
         if throughput > 0 and latency > 0:
-            total, milliseconds = throughput * processes, latency * 1000
             yield OperatingPoint(
-                path.stem,
-                device,
-                profile,
-                processes,
-                batch,
-                total,
-                milliseconds,
-                origin=f"{path}:{row.line}",
-            )
-
-
-def _measured(row: TableRow) -> tuple[Fraction, Fraction]:
-    return row[_THROUGHPUT].number(minimum=None), row[_LATENCY].number(minimum=None)
+                path.stem, device, profile, processes, batch, throughput * processes,
+                latency * 1000, origin=f"{path}:{row.line}",
+            )  # fmt: skip
 
 
 def _profile(cell: Cell, sizes: dict[int, str]) -> str:
