@@ -17,16 +17,7 @@ from .deciding import Decision, decide
 from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
 from .path import NoPath, Path, Start, fewest, shortest
 from .playing import Played, empty_fleet, play
-from .policies import (
-    POLICIES,
-    Always,
-    DayNight,
-    Forecasting,
-    Never,
-    Policy,
-    Threshold,
-    clairvoyant,
-)
+from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
 from .rates import Gap, Rates
 from .reading import read_rates
 from .reasons import headline, reasons, tick_to_json

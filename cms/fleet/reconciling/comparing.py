@@ -15,15 +15,7 @@ from ..deployment.transition import Durations
 from .forecast import Forecast, Latest
 from .path import NoPath, fewest
 from .playing import Played, empty_fleet, play
-from .policies import (
-    POLICIES,
-    Always,
-    DayNight,
-    Forecasting,
-    Policy,
-    Threshold,
-    clairvoyant,
-)
+from .policies import POLICIES, Always, DayNight, Forecasting, Policy, Threshold, clairvoyant
 from .scene import Scene
 
 #: GPU hours that a change of plan costs the clairvoyant.

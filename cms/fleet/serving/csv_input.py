@@ -17,15 +17,7 @@ from .service import HEEDED, Service
 from .table_guards import refuse_second_row, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
-POINT_COLUMNS = (
-    "model",
-    "device",
-    "profile",
-    "processes",
-    "batch",
-    "throughput_rps",
-    "latency_ms",
-)
+POINT_COLUMNS = ("model", "device", "profile", "processes", "batch", "throughput_rps", "latency_ms")
 T = TypeVar("T")
 
 _ALLOWED = "allowed_profiles"

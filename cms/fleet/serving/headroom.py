@@ -24,7 +24,7 @@ from .table_guards import refuse_second_row
 #: The kinds of head-room there are, in words.
 HEADROOMS: Mapping[str, str] = {
     "gpulet": "rates up to 550/s: the 99 % quantile of a Poisson count of one second, and 1; "
-    "higher ones x 1.1; lengths x 1.1",
+    "higher ones x 1.1; lengths x 1.1"
 }
 _SHARE = Fraction(99, 100)
 _COUNTED_UP_TO = 550
