@@ -243,11 +243,6 @@ def likely_gpus(name: str) -> str:
     """Word which devices somebody may have meant by a name that is none; empty if that is unclear.
 
     Those whose keys begin with it come with their product names: they are to be told apart.
-
-    Examples
-    --------
-    >>> likely_gpus("a30-23gb")
-    'did you mean a30-24gb?'
     """
     folded, keys = _fold(name), _keys()
     likely = [key for key in keys if folded and key.startswith(folded)]

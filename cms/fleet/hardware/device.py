@@ -83,12 +83,6 @@ class Gpu(Viewed):
         """Return the profile of this name, or the one that another driver calls so.
 
         InvalidOption, with those that the device has, if there is none.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").profile("7g.79gb").name
-        '7g.80gb'
         """
         for profile in self.profiles:
             if profile.name == name or name in profile.other_names:
@@ -109,12 +103,6 @@ class Gpu(Viewed):
         """The maximal multisets of the base profiles, as configurations of machine type `key`.
 
         Blocks may idle, so these say all that an optimiser needs to know.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> [str(configuration) for configuration in gpu("a30-24gb").configurations]
-        ['4g.24gb', '2 x 2g.12gb', '2 x 1g.6gb + 2g.12gb', '4 x 1g.6gb']
         """
         return self.configurations_of(None)
 
@@ -209,14 +197,7 @@ class Gpu(Viewed):
         return tuple(tuple(sorted((*own, *more), key=_start)) for more in added or [()])
 
     def room(self, layout: Iterable[tuple[str, int]], profile: str) -> tuple[int, ...]:
-        """Return the starts at which an instance still fits beside a layout.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").room([("3g.40gb", 4), ("1g.10gb", 0)], "1g.20gb")
-        (2,)
-        """
+        """Return the starts at which an instance still fits beside a layout."""
         table, _ = self._table_beside((self.profile(profile),), layout)
         return enumeration.beside(table, enumeration.root(table)).shapes[0].starts
 

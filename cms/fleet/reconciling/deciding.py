@@ -12,22 +12,12 @@ from .windows import Planned, Windows
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now.
+    """What to do now: go on with what runs (`keeps`), or change to `plan`.
 
-    Parameters
-    ----------
-    keeps : bool
-    keep : Path or None
-        The best way that goes on with what runs until it begins; None if that is not enough even
-        until the next moment.
-    change : Path or None
-        The best way that changes now; None if the rates ahead have no plan.
-    plan : Planned or None
-        What to change to: the plan of the first window.
-    short : tuple of str
-        Services of which less runs than is asked for now.
-    hysteresis : Fraction
-        Going on may cost so much more than changing.
+    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if what runs is not enough even until
+    the next moment. `change` is the best way that changes now; None if the rates ahead have no
+    plan. Of services that are `short` less runs than is asked for now. Going on may cost more than
+    changing by the hysteresis.
     """
 
     keeps: bool

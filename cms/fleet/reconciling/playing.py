@@ -34,10 +34,8 @@ class Played:
         How often the plan changed; the first one is none.
     starts, temporary : int
         Instances started in changes, and besides those that went again.
-    worst_spare : int
-        The most GPUs that a change borrowed.
-    longest_s : Fraction
-        The longest change, by assumed durations.
+    worst_spare, longest_s : int, Fraction
+        The most GPUs that a change borrowed, and the longest change, by assumed durations.
     shortage_s : Fraction
         Seconds in which some service had less than its rate.
     refused : tuple of str

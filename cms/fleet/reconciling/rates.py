@@ -135,13 +135,7 @@ class Rates:
 
 
 def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of numbers that follow each other.
-
-    Examples
-    --------
-    >>> runs_of([1, 2, 3, 7, 9, 10])
-    [(1, 3), (7, 7), (9, 10)]
-    """
+    """Return the first and the last of each run of numbers that follow each other."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:

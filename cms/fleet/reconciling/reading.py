@@ -16,7 +16,7 @@ def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     Parameters
     ----------
     path : str or path-like
-        ``-`` is standard input.
+        ``-`` is standard input. A FileError has the place of what is wrong.
     service_label : str
         Which label of a Prometheus series has the service's name.
 
@@ -24,11 +24,6 @@ def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     -------
     Rates
         Moments without a value are gaps (`Rates.gaps`); nothing stands in for them.
-
-    Raises
-    ------
-    FileError
-        See `rates_from_table` and `rates_from_matrix`.
 
     Examples
     --------

@@ -87,8 +87,8 @@ def reconcile(
 ) -> Tick | Impossible:
     """Decide whether to go on with what runs, and plan the way where not.
 
-    Nothing is remembered: the same files give the same answer, and what it leads to is gone on
-    with while rates stay as they were foreseen.
+    Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
+    while rates stay as they were foreseen.
 
     Parameters
     ----------
@@ -133,9 +133,6 @@ def reconcile(
     >>> found = reconcile(empty_fleet({card.key: 2}, {card.key: card}), rates, planner, Latest())
     >>> found.keeps, found.way.starts, found.decision.short
     (False, 4, ('chat',))
-    >>> then = found.way.transition.target
-    >>> reconcile(then, rates, planner, Latest()).keeps
-    True
     """
     terms, durations = terms or Terms(), durations or Durations()
     names = [each.name for each in planner.services]

@@ -27,7 +27,7 @@ _SEPARATORS = re.compile(r"[;,\s]+")
 
 
 def read_services(path: StrPath) -> tuple[Service, ...]:
-    """Read the services from a CSV table.
+    """Read the services from a CSV table, in the order of the file.
 
     Parameters
     ----------
@@ -36,11 +36,6 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
         ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
         ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
         ``Service.extra``; those that look like a limit, a rate or a wish are refused.
-
-    Returns
-    -------
-    tuple of Service
-        In the order of the file.
 
     Raises
     ------
@@ -90,7 +85,7 @@ def _service(row: TableRow, name: str) -> Service:
 
 
 def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
-    """Read measured operating points from a CSV table.
+    """Read measured operating points from a CSV table, in the order of the file.
 
     Parameters
     ----------
@@ -98,11 +93,6 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
         Columns ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
         the whole instance in items per second, latency of a batch in milliseconds. Further columns
         are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused.
-
-    Returns
-    -------
-    tuple of OperatingPoint
-        In the order of the file.
 
     Raises
     ------

@@ -86,15 +86,6 @@ def fills_of(
 
     A smaller batch that was measured as slower counts as long as the full one at most, and no batch
     counts as faster than a smaller one.
-
-    Examples
-    --------
-    >>> small, large = (
-    ...     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, batch, rate, 9)
-    ...     for batch, rate in [(1, 100), (4, 200)]
-    ... )
-    >>> print(*fills_of([large], [small, large]).values())
-    1: 10 ms, 4: 20 ms
     """
     keys = {key_of(point): point for point in wanted}
     kinds = {key[:4] for key in keys}

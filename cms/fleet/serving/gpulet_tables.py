@@ -29,26 +29,17 @@ _PLACES = 4  # of a slowdown: latencies are measured in three digits
 
 
 def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoint, ...]:
-    """Read batches that were measured on shares of a GPU.
+    """Read batches that were measured on shares of a GPU: one process each, ``mps:<percent>``.
 
     Parameters
     ----------
     path : path
         Rows ``model,batch,percent,throughput,X,latency,Y,flag`` without a header: the words
         ``throughput`` and ``latency`` stand in every row, X is in items per second, Y in seconds,
-        and a flag other than 1 marks a row that is no measurement.
+        and a flag other than 1 marks a row that is no measurement. A FileError has file, line and
+        column.
     device : str or Gpu
         The GPU they were measured on, which the table does not say.
-
-    Returns
-    -------
-    tuple of OperatingPoint
-        One process each, on the profiles ``mps:<percent>``.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
 
     Examples
     --------
@@ -67,7 +58,7 @@ def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoi
 def read_gpulet_pairs(
     path: StrPath, alone: Iterable[OperatingPoint], *, device: str | Gpu
 ) -> Interference:
-    """Read what batches take beside others, as slowdowns against what they take alone.
+    """Read what batches take beside others: latency over latency alone, to four decimal places.
 
     Parameters
     ----------
@@ -75,19 +66,10 @@ def read_gpulet_pairs(
         Rows ``model,batch,percent,beside_model,beside_batch,throughput,X,latency,Y,flag`` without a
         header, as of :func:`read_gpulet_table`; the other model is on the rest of the GPU.
     alone : iterable of OperatingPoint
-        The same batches alone, as :func:`read_gpulet_table` reads them.
+        The same batches alone, as :func:`read_gpulet_table` reads them; one that was not measured
+        alone is refused.
     device : str or Gpu
         The GPU they were measured on.
-
-    Returns
-    -------
-    Interference
-        Latency over latency alone, to four decimal places.
-
-    Raises
-    ------
-    FileError
-        With file, line and column; also if a batch was not measured alone.
 
     Examples
     --------
@@ -122,7 +104,7 @@ def read_gpulet_pairs(
 
 
 def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch, Utilisation]:
-    """Read what batches use alone of cache and memory.
+    """Read what batches use alone of cache and memory on a GPU.
 
     Parameters
     ----------
@@ -130,12 +112,6 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
         Rows ``model,batch,percent,mem_util,X,l2_util,Y,flag`` without a header, as of
         :func:`read_gpulet_table`; X is of the bandwidth of the memory, Y of the cache.
     device : str or Gpu
-        The GPU they were measured on.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
 
     Examples
     --------

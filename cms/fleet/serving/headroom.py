@@ -123,21 +123,7 @@ class Headroom:
 
 
 def read_overheads(path: StrPath) -> dict[int, Fraction]:
-    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "overheads.csv"
-    >>> _ = path.write_text("batch,overhead_ms\\n1,0.5\\n8,2.5\\n")
-    >>> read_overheads(path)
-    {1: Fraction(1, 2), 8: Fraction(5, 2)}
-    """
+    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``."""
     lines: dict[int, int] = {}
     found: dict[int, Fraction] = {}
     for row in read_table(path, ["batch", "overhead_ms"]):

@@ -35,12 +35,7 @@ INTERFERENCE_COLUMNS = (
 class Pair(NamedTuple):
     """A batch on a share of a GPU, beside another batch on the rest of it.
 
-    Attributes
-    ----------
-    model, device, profile, batch
-        What is slowed: as of an operating point of one process; the profile is a share below 100 %.
-    beside_model, beside_batch
-        What runs on the rest of the GPU meanwhile.
+    What is slowed is as of an operating point of one process; the profile is a share below 100 %.
     """
 
     model: str
@@ -169,16 +164,6 @@ def read_interference(path: StrPath) -> Interference:
     ------
     FileError
         With file, line and column: a number that is none, a pair that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(
-    ...     ",".join(INTERFERENCE_COLUMNS) + "\\nbert,a100-80gb,mps:60,8,vgg,4,1.25\\n"
-    ... )
-    >>> read_interference(path)
-    Interference(1 pair)
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}

@@ -48,10 +48,6 @@ class LinearSlowdown:
     Coefficients do not carry over from one GPU to another: fit them on pairs of your own. What they
     say is a prediction, and a plan made with it keeps limits as far as that holds.
 
-    Parameters
-    ----------
-    c1, c2, c3, c4, c5 : Fraction
-
     References
     ----------
     Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
@@ -170,15 +166,7 @@ def _percent(share: Fraction) -> str:
 def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
     """Read what batches use from a CSV table.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,batch,l2_util,dram_util``; other columns are left aside.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
+    Its columns are ``model,device,profile,batch,l2_util,dram_util``; others are left aside.
     """
     lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}

@@ -141,7 +141,7 @@ def key_of(point: OperatingPoint) -> PointKey:
 
 
 def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
-    """Read load curves from a CSV table.
+    """Read load curves from a CSV table, by (model, device, profile, processes, batch).
 
     Parameters
     ----------
@@ -149,17 +149,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
         Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
         one row a point: the last two are numbers with blanks or semicolons between them. With
         ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
-        was simulated.
-
-    Returns
-    -------
-    dict
-        By (model, device, profile, processes, batch).
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
+        was simulated. A FileError has file, line and column.
 
     Examples
     --------

@@ -70,13 +70,7 @@ def late_shares() -> list[Fraction]:
 
 
 def next_ratio(ratio: Fraction, *, queue: str = "process") -> Fraction | None:
-    """Return the next greater ratio of limit to batch time from which more may be sustained.
-
-    Examples
-    --------
-    >>> str(next_ratio(Fraction(1))), str(next_ratio(Fraction(2))), next_ratio(Fraction(10**6))
-    ('2', '33/16', None)
-    """
+    """Return the next greater ratio of limit to batch time from which more may be sustained."""
     found = []
     for table in _tables(queue):
         at = bisect.bisect_right(table.sixteenths, 16 * ratio.numerator // ratio.denominator)

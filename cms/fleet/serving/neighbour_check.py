@@ -49,10 +49,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
 
     Raises
     ------
-    InvalidSchedule
-        If a block holds what is no mix, or a point was not measured.
-    InvalidProblem
-        If a pair was not measured.
+    InvalidSchedule, InvalidProblem
+        If a block holds what is no mix, or a point or a pair was not measured.
 
     Examples
     --------

@@ -82,13 +82,7 @@ class NeighbourServing(SharedServing):
 
 
 def plain_block(block: Block) -> Block:
-    """Return a block's name without what it says of classes.
-
-    Examples
-    --------
-    >>> plain_block("mps:60 (2 beside 1)"), classes_in("mps:60 (2 beside 1)"), classes_in("mps:100")
-    ('mps:60', (2, 1), None)
-    """
+    """Return a block's name without what it says of classes."""
     return _REMARK.sub("", block)
 
 

@@ -43,27 +43,17 @@ _DEVICE = "A100-SXM4-80GB"
 def read_parvagpu_profiles(
     paths: StrPath | Iterable[StrPath], *, device: str | Gpu = _DEVICE
 ) -> tuple[OperatingPoint, ...]:
-    """Read the profiles of one or several models.
+    """Read the profiles of one or several models, without the points that did not run.
 
     Parameters
     ----------
     paths : path or iterable of paths
         Files ``<model>.csv``, or a folder of them (the artifact's ``prof_data``). The columns are
-        ``Mig instance,Batch size,Workload Number,Throughput,Latency``.
+        ``Mig instance,Batch size,Workload Number,Throughput,Latency``. A FileError has file, line
+        and column.
     device : str or Gpu, default the A100-80GB of the artifact
         The GPU they were measured on; an instance size stands for its base profile with so many
         compute slices.
-
-    Returns
-    -------
-    tuple of OperatingPoint
-        Throughput of the whole instance, latency in milliseconds; without the points that did not
-        run.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
 
     Examples
     --------
@@ -125,27 +115,17 @@ def _profile(cell: Cell, sizes: dict[int, str]) -> str:
 def read_parvagpu_slo(
     rates: StrPath, latencies: StrPath, *, models: Sequence[str] = PARVAGPU_MODELS
 ) -> tuple[tuple[Service, ...], ...]:
-    """Read the demand scenarios.
+    """Read the demand scenarios: the services of each.
 
     Parameters
     ----------
     rates, latencies : path
         The artifact's ``SLO_req_rate.csv`` (items per second) and ``SLO_latency.csv``
         (milliseconds): no header, one line a scenario, one column a model, ``N/A`` where the
-        scenario does not have it.
+        scenario does not have it. The artifact itself cuts numbers down to integers (418.5
+        becomes 418); here they stay what they are. A FileError has the file and the line.
     models : sequence of str
         The models of the columns.
-
-    Returns
-    -------
-    tuple of tuple of Service
-        The services of each scenario. The artifact itself cuts numbers down to integers (418.5
-        becomes 418); here they stay what they are.
-
-    Raises
-    ------
-    FileError
-        With file and line.
 
     Examples
     --------

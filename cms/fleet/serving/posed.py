@@ -55,10 +55,8 @@ class Posed(ABC, Generic[P]):
     problem : MachineProblem
         One job a service; one block a profile (``3g.40gb``, with several GPU types
         ``a100-80gb:3g.40gb``); machine types are GPU keys.
-    services : tuple of Service
-        In the order of the problem's jobs.
-    gpus : tuple of Gpu
-        In the order of the problem's machine types.
+    services, gpus : tuple of Service, tuple of Gpu
+        In the order of the problem's jobs and of its machine types.
     points : FrozenMap
         ``{(service, block): (OperatingPoint, ...)}``: what an instance may run for this service.
     warnings : tuple of str

@@ -85,13 +85,7 @@ RULES: Mapping[str, QueueingRule] = MappingProxyType(
 
 
 def queueing_rule(rule: str | QueueingRule) -> QueueingRule:
-    """Find a rule by its name, or return an object that is a rule; InvalidOption lists the names.
-
-    Examples
-    --------
-    >>> str(queueing_rule("parvagpu"))
-    'batch latency < 0.45 x the limit'
-    """
+    """Find a rule by its name, or return an object that is a rule; refuse any other."""
     if isinstance(rule, str):
         if rule in RULES:
             return RULES[rule]

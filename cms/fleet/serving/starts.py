@@ -28,16 +28,6 @@ def placed_instances(gpu: Gpu, group: GpuGroup) -> tuple[tuple[Placement, Instan
 
     Of one profile, those that are first in the group start first. InvalidSchedule if they have no
     place.
-
-    Examples
-    --------
-    >>> from cms import Configuration
-    >>> from cms.fleet import gpu
-    >>> from cms.fleet.serving import GpuGroup, Instances
-    >>> instances = Instances("b", "1g.6gb", 1), Instances("c", "2g.12gb", 1)
-    >>> group = GpuGroup("a30-24gb", Configuration({"b": 1, "c": 1}), instances, count=4)
-    >>> [(str(place), each.block) for place, each in placed_instances(gpu("a30-24gb"), group)]
-    [('2g.12gb@0', 'c'), ('1g.6gb@2', 'b')]
     """
     waiting: dict[str, list[Instances]] = {}
     for instances in group.instances:

@@ -56,16 +56,11 @@ def rightsize(
         GPUs cost the same.
     time_limit : float or None, default 60
         Seconds for all together; None means none.
-    seed : int, default 0
-    threads : int, optional
+    seed, threads : int
     cancel : threading.Event, optional
         Set it to end with what is known; so does Ctrl-C.
     on_step : callable, optional
         Called after each number with how many are done, of how many.
-
-    Returns
-    -------
-    Rightsizing
 
     Raises
     ------
