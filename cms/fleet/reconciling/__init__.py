@@ -12,14 +12,13 @@ from .comparing import (
     contenders,
     roomy_fleet,
 )
-from .courses import Courses
 from .deciding import Decision, decide
-from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
+from .forecast import FORECASTS, Courses, Daily, Forecast, Known, Latest, forecast_of
 from .path import NoPath, Path, Start, fewest, shortest
 from .playing import Played, empty_fleet, play
 from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
 from .rates import Gap, Rates
-from .reading import read_rates
+from .rates_table import read_rates
 from .reasons import headline, reasons, tick_to_json
 from .scene import Scene, Terms
 from .ticking import Tick, reconcile, same_services

@@ -14,10 +14,10 @@ from .windows import Planned, Windows
 class Decision:
     """What to do now: go on with what runs (`keeps`), or change to `plan`.
 
-    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if what runs is not enough even until
-    the next moment. `change` is the best way that changes now; None if the rates ahead have no
-    plan. Of services that are `short` less runs than is asked for now. Going on may cost more than
-    changing by the hysteresis.
+    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if
+    what runs is not enough even until the next moment. `change` is the best way that changes now;
+    None if the rates ahead have no plan. Of services that are `short` less runs than is asked for
+    now. Going on may cost more than changing by the hysteresis.
     """
 
     keeps: bool

@@ -12,7 +12,7 @@ from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
 from .changing import change_to, first_on, gpus_at_work
-from .courses import Courses
+from .forecast import Courses
 from .policies import Policy, Running
 from .scene import Scene
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -15,9 +15,7 @@ from ...files import fields as f
 from ...files import model as m
 from ...files.parsed import Parsed
 from ...values.numbers import shown
-from .counters import counted_per_s
-from .rates import Rates
-from .sampling import Sample, on_even_steps
+from .rates import Rates, Sample, on_even_steps
 from .times import NoTime, moment_of
 
 #: The label that names a series' service, where the user names none.
@@ -27,6 +25,14 @@ _COUNTERS = ("_total", "_count")
 #: What holds no rate of requests even where it is made one: sums of what was measured, and bins.
 _SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
+#: One fall, or one in so many moments, is a reset: rates waver more often.
+_MOMENTS_A_FALL = 20
+#: Traffic of these items per second more every second, over so many moments, is a counter's.
+_STEEP, _FEWEST_STEEP, _LEAST_RISE = 1, 12, 1000
+#: What rises so much less than on average where it begins and where it ends is a ramp.
+_LEVEL = 3
+#: So many moments in whole numbers, of which most rises are below this share, are a counter's.
+_FEWEST_WHOLE, _CREEPING = 24, Fraction(1, 100)
 
 
 def _read_time(value: Any) -> Any:
@@ -76,7 +82,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     counter: its rate at a moment is its growth since the moment before, a step away; where it falls
     it was reset, and the rate there is not known. All others (``rate()`` takes the name off) are
     rates as they are, unless they grow like a counter:
-    :func:`cms.fleet.reconciling.counters.counted_per_s`. A FileError has the place of another
+    :func:`counted_per_s`. A FileError has the place of another
     result type, a series without the label, two of one service, a counter that is taken for a rate,
     a negative rate, ...
     """
@@ -197,3 +203,45 @@ def _growth(samples: list[Sample], step: Fraction) -> list[Sample]:
             rate = (new - old) / step
         found.append(Sample(after.at_s, rate, after.refuse, reason))
     return found
+
+
+def counted_per_s(
+    values: Sequence[tuple[Fraction, Fraction]], is_named: bool = False
+) -> Fraction | None:
+    """Return how fast a series counts if it is a counter, None if it may be a rate.
+
+    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks
+    alike for a while, so that more is asked of a series before it is refused: that it grows as no
+    traffic does, or that it is counted in whole numbers and creeps up without ever falling, where a
+    measured rate would waver. What is drawn in the tests says how well that tells them apart.
+
+    Values are with their times in seconds. If some label calls the series a counter (`is_named`),
+    it has only to grow, and not to fall.
+
+    Examples
+    --------
+    >>> print(counted_per_s([(Fraction(60 * n), Fraction(300 * n)) for n in range(30)]))
+    5
+    >>> print(counted_per_s([(Fraction(3600 * n), Fraction(50 * n)) for n in range(13)]))
+    None
+    """
+    steps = [after[1] - before[1] for before, after in pairwise(values)]
+    rises = [step for step in steps if step > 0]
+    falls = sum(step < 0 for step in steps)
+    if not rises or falls > max(1, len(values) // _MOMENTS_A_FALL):
+        return None
+    grown = Fraction(sum(rises)) / (values[-1][0] - values[0][0])
+    if is_named and len(values) > 2:
+        return grown
+    ends = len(steps) // 10 + 1
+    if max(sum(steps[:ends]), sum(steps[-ends:])) * _LEVEL * len(steps) < sum(rises) * ends:
+        return None  # from a night to a noon: a counter goes on, the more so at noon
+    if len(values) >= _FEWEST_STEEP and grown >= _STEEP and sum(rises) >= _LEAST_RISE:
+        return grown
+    creeping = sum(
+        0 < after[1] - before[1] < _CREEPING * before[1] for before, after in pairwise(values)
+    )
+    is_whole = all(value.denominator == 1 for _, value in values)
+    if len(values) >= _FEWEST_WHOLE <= 2 * len(rises) <= 4 * creeping and is_whole:
+        return grown
+    return None

@@ -9,8 +9,7 @@ from math import ceil
 
 from ...errors import InvalidOption, InvalidProblem
 from ...values.numbers import shown
-from .courses import Courses
-from .forecast import Forecast, Known
+from .forecast import Courses, Forecast, Known
 from .rates import Rates
 from .windows import Envelopes, Planner, Windows
 

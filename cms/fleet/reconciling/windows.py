@@ -18,7 +18,7 @@ from ..serving.plan import Plan
 from ..serving.posing import as_problem
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
-from .courses import Courses
+from .forecast import Courses
 
 
 @dataclass(frozen=True)

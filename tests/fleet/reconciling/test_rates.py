@@ -18,8 +18,7 @@ from cms.files.parsed import Parsed
 from cms.files.source import Source
 from cms.fleet.reconciling.prometheus import rates_from_matrix
 from cms.fleet.reconciling.rates import Rates
-from cms.fleet.reconciling.rates_table import rates_from_table
-from cms.fleet.reconciling.reading import read_rates
+from cms.fleet.reconciling.rates_table import rates_from_table, read_rates
 from cms.fleet.reconciling.times import Clock, moment_of
 
 LONG = "time,service,rate_rps\n"
