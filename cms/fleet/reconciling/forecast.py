@@ -195,8 +195,16 @@ class Daily:
         )
 
 
+class _Named:
+    name: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"name": self.name}
+
+
 @dataclass(frozen=True)
-class Latest:
+class Latest(_Named):
     """Rates stay as they are: no change is foreseen, and none is kept room for but the margin."""
 
     name: str = field(default="latest", init=False)
@@ -206,16 +214,12 @@ class Latest:
         now = _now(history)
         return Courses(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"name": self.name}
-
     def __str__(self) -> str:
         return "rates stay as they are"
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(_Named):
     """Rates that are known beforehand, as on a trace: the forecast of the clairvoyant.
 
     The trace has no gaps from the moment on at which something is foreseen.
@@ -233,10 +237,6 @@ class Known:
             for name, rates in own.rates_rps.items()
         }
         return Courses(self.trace.step_s, known)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"name": self.name}
 
     def __str__(self) -> str:
         return "the rates that come"

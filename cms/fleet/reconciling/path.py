@@ -86,17 +86,15 @@ def shortest(
         return costs[a, b, c]
 
     def find() -> tuple[_Key, int] | None:
-        ways = _ways(windows, change)
-        best: tuple[_Key, int] | None = None
+        ways, found = _ways(windows, change), list[tuple[_Key, int]]()
         for start in starts:
             if start.at == windows.count:
-                key: _Key = start.cost, 0, ()
-                best = min(best, (key, start.at)) if best else (key, start.at)
+                found.append(((start.cost, 0, ()), start.at))
             for b in range(start.at + 1, windows.count + 1):
                 if (way := ways.get((start.at, b))) is not None:
                     key = way[0] + start.cost + start.enter(b), way[1], way[2]
-                    best = min(best, (key, start.at)) if best else (key, start.at)
-        return best
+                    found.append((key, start.at))
+        return min(found, default=None)
 
     return _settled(windows, find)
 
@@ -112,12 +110,12 @@ def _ways(
             cost = windows.cost(a, b)
             if cost is None:
                 continue
-            rest: _Key | None = (Fraction(0), 0, ()) if b == last else None
+            rests: list[_Key] = [(Fraction(0), 0, ())] if b == last else []
             for c in range(b + 1, last + 1):
                 if (way := ways.get((b, c))) is not None:
-                    key = way[0] + change(a, b, c), way[1], way[2]
-                    rest = key if rest is None or key < rest else rest
-            if rest is not None:
+                    rests.append((way[0] + change(a, b, c), way[1], way[2]))
+            if rests:
+                rest = min(rests)
                 ways[a, b] = rest[0] + cost, rest[1] + 1, (b, *rest[2])
     return ways
 

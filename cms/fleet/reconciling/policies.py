@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 from types import MappingProxyType
-from typing import Protocol
 
 from ..serving.plan import Plan
 from .deciding import decide
@@ -31,41 +31,33 @@ class Running:
     is_changing: bool
 
 
-class Policy(Protocol):
-    """What decides on a trace. Implement it to try another one."""
+class Policy(ABC):
+    """What decides on a trace. Derive from it to try another one; tables call it by its `name`."""
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        ...
+    name: str
 
+    @abstractmethod
     def first(self, scene: Scene) -> Plan:
         """Return the plan to begin with."""
-        ...
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """Return when it looks again, in seconds from the beginning."""
-        ...
+        """Return when it looks again, in seconds from the beginning: when plans may change."""
+        return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
+    @abstractmethod
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """Return what to change to now, or None to go on."""
-        ...
-
-
-def _each_moment(scene: Scene) -> list[Fraction]:
-    return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
 
 def _window(scene: Scene, a: int, b: int) -> Plan:
-    windows = scene.windows()
-    found = windows.ask(a, b)
+    found = scene.windows().ask(a, b)
     if found.cost is None:
         raise NoPath(a)
     return found.plan
 
 
 @dataclass(frozen=True)
-class Never:
+class Never(Policy):
     """One plan for the highest rates of the whole trace."""
 
     name: str = "one plan for the peak"
@@ -84,7 +76,7 @@ class Never:
 
 
 @dataclass(frozen=True)
-class Always:
+class Always(Policy):
     """A new plan at each moment, for the highest rates until the next, which it knows."""
 
     name: str = "always"
@@ -93,10 +85,6 @@ class Always:
         """See :class:`Policy`."""
         return _window(scene, 0, 1)
 
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return _each_moment(scene)
-
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         moment = int(at_s / scene.terms.every_s)
@@ -104,7 +92,7 @@ class Always:
 
 
 @dataclass(frozen=True)
-class Forecasting:
+class Forecasting(Policy):
     """Ours: the shortest path over the rates foreseen, its first window, and patience."""
 
     forecast: Forecast
@@ -123,10 +111,6 @@ class Forecasting:
         """Refuse a trace that does not say enough for the forecast at each moment."""
         for moment in range(scene.count):
             scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
-
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return _each_moment(scene)
 
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
@@ -151,7 +135,7 @@ def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene
 
 
 @dataclass
-class Threshold:
+class Threshold(Policy):
     """What gpulet does: moving averages, and a new plan when one has left its band.
 
     Every period an exponentially weighted average of each rate is brought up to date; beyond a
@@ -175,8 +159,7 @@ class Threshold:
 
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
-        courses = scene.courses
-        self._averages = {name: own[0] for name, own in courses.rates_rps.items()}
+        self._averages = {name: own[0] for name, own in scene.courses.rates_rps.items()}
         return self._plan(scene)
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
@@ -205,7 +188,7 @@ class Threshold:
 
 
 @dataclass
-class DayNight:
+class DayNight(Policy):
     """What MIG-serving is shown with: two plans, for the day and for the night.
 
     Twelve hours of every day in a row are the day, the other twelve the night; which hours is
@@ -224,9 +207,7 @@ class DayNight:
         best: tuple[Fraction, tuple[bool, ...], dict[bool, Plan]] | None = None
         tried = set[tuple[bool, ...]]()
         for begin in range(max(1, min(whole, scene.count))):
-            days = tuple(
-                (at - begin) % max(1, whole) < whole // 2 for at in range(scene.count)
-            )  # fmt: skip
+            days = tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
             if days not in tried:
                 tried.add(days)
                 found = self._planned(scene, days)

@@ -68,7 +68,7 @@ def _reasons(tick: Tick) -> Iterator[str]:
     if found.change is None:
         yield "no plan that begins now serves the rates ahead"
     else:
-        over = _hours(tick.windows.count * hours)
+        over = f"{shown(tick.windows.count * hours)} h"
         yield (
             f"to change now costs {_number(found.change.cost)} GPU hours over {over}, {costs}: "
             f"{_ways(tick, found.change)}"
@@ -111,10 +111,6 @@ def _gpus(number: int) -> str:
     return f"{number} GPU{'s' * (number != 1)}"
 
 
-def _hours(hours: Fraction) -> str:
-    return f"{shown(hours)} h"
-
-
 def _number(value: Fraction) -> str:
     """To hundredths; what is exact is in the document."""
     return shown(Fraction(round(100 * value), 100))
@@ -138,11 +134,10 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         "keep": None if found.keep is None else _path_to_json(tick, found.keep),
         "change": None if found.change is None else _path_to_json(tick, found.change),
         "services": [
-            {
-                "service": each.service,
-                "rate_rps": number_to_json(each.rate_rps),
-                "has_rps": number_to_json(each.has_rps),
-                "will_have_rps": number_to_json(each.will_have_rps),
+            {"service": each.service}
+            | {
+                name: number_to_json(getattr(each, name))
+                for name in ("rate_rps", "has_rps", "will_have_rps")
             }
             for each in services_of(tick)
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, inf
 from typing import Any
@@ -108,7 +108,7 @@ class Planner:
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
-        services = [_with_rate(each, rates_rps[each.name]) for each in self.services]
+        services = [replace(each, rate_rps=rates_rps[each.name]) for each in self.services]
         found: ServingProblem = as_problem(
             services, self._points, self._gpus, rate_margin=self.margin, **self._terms
         )
@@ -136,13 +136,8 @@ class Planner:
     def cost_of(self, gpus: Mapping[str, int]) -> Fraction:
         """Return what GPUs cost together, by their keys."""
         costs = self._terms.get("costs") or {}
-        return sum(
-            (
-                number * exact(costs.get(key, 1), f"the cost of {key}")
-                for key, number in gpus.items()
-            ),
-            Fraction(0),
-        )
+        each = (n * exact(costs.get(key, 1), f"the cost of {key}") for key, n in gpus.items())
+        return sum(each, Fraction(0))
 
     def largest_supply(self, service: str) -> Fraction:
         """Return what the best instance of a service counts for; 0 if nothing serves it."""
@@ -152,13 +147,6 @@ class Planner:
                 supplies = (serving.supply(each.name, b) for b in serving.problem.blocks)
                 self._supply[each.name] = max(supplies, default=Fraction(0))
         return self._supply[service]
-
-
-def _with_rate(service: Service, rate_rps: Fraction) -> Service:
-    return Service(
-        service.name, service.model, rate_rps, service.latency_limit_ms, service.allowed_profiles,
-        service.extra, service.origin, service.late_share, service.queue,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -108,13 +108,13 @@ class CapacityRule:
             return 1000 * point.processes * point.batch / point.batch_ms
         share, queue = self._asked(service)
         if (curve := self._curve(service, point)) is not None:
-            return _rounded_down(curve.sustained(service.latency_limit_ms))
+            return _round_down(curve.sustained(service.latency_limit_ms))
         if self.certified and queue != "process":
             return Fraction(0)
         batch_ms = point.batch_ms
         ratio = service.latency_limit_ms / batch_ms
         load = sustainable_load(point.processes, point.batch, ratio, share, queue=queue)
-        return _rounded_down(load * point.processes * point.batch * 1000 / batch_ms)
+        return _round_down(load * point.processes * point.batch * 1000 / batch_ms)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
         """Return the next looser limit at which the point counts for more; None if none is.
@@ -131,7 +131,8 @@ class CapacityRule:
             return None
         now = self.supply(service, point)
         if (curve := self._curve(service, point)) is not None:
-            least = curve.least_limit(_next_step(now)) if now else curve.latencies_ms[0]
+            following = now + Fraction(1, _parts(now))  # the next rate after rounding
+            least = curve.least_limit(following) if now else curve.latencies_ms[0]
             return None if least is None else Breakpoint(least)
         _, queue = self._asked(service)
         ratio = next_ratio(limit / point.batch_ms, queue=queue)
@@ -216,19 +217,17 @@ class CapacityRule:
         return curve if queue == "instance" or point.processes == 1 else None
 
 
-def _rounded_down(rate: Fraction) -> Fraction:
+def _parts(rate: Fraction) -> int:
+    """Return in how many parts of 1 a rate is given: thousandths, or four digits."""
     parts = 1000
     while 0 < rate.numerator * parts < 1000 * rate.denominator:
         parts *= 10
+    return parts
+
+
+def _round_down(rate: Fraction) -> Fraction:
+    parts = _parts(rate)
     return Fraction(rate.numerator * parts // rate.denominator, parts)
-
-
-def _next_step(rate: Fraction) -> Fraction:
-    """Return the next rate > 0 of those that rates are rounded down to."""
-    parts = 1000
-    while rate.numerator * parts < 1000 * rate.denominator:
-        parts *= 10
-    return rate + Fraction(1, parts)
 
 
 def _up(milliseconds: Fraction) -> str:
