@@ -28,23 +28,6 @@ class Gpu(Viewed):
     take `around` ask about a GPU in use: a layout, in any order, whose instances stay where they
     are. The empty layout is an empty GPU.
 
-    Parameters
-    ----------
-    key : str
-        What users write, and the name of its machine type.
-    aliases : tuple of str
-        Product names as drivers print them.
-    pci_device_ids : tuple of str
-        ``0xDDDDVVVV`` (device, vendor), or with the subsystem ``0xDDDDVVVV:0xSSSSWWWW``.
-    architecture : str
-    compute_slices, memory_slices : int
-    mode_change_needs_reset : bool or None
-        Whether switching MIG on or off needs a reset of the GPU.
-    profiles : tuple of Profile
-    sources : tuple of Evidence
-    version : int
-        Of the device file's content.
-
     Examples
     --------
     >>> from cms.fleet import gpu
@@ -58,16 +41,17 @@ class Gpu(Viewed):
     profiles: 1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb
     """
 
-    key: str
-    aliases: tuple[str, ...]
+    key: str  #: what users write, and the name of its machine type
+    aliases: tuple[str, ...]  #: product names as drivers print them
+    #: ``0xDDDDVVVV`` (device, vendor), or with the subsystem ``0xDDDDVVVV:0xSSSSWWWW``.
     pci_device_ids: tuple[str, ...]
     architecture: str
     compute_slices: int
     memory_slices: int
-    mode_change_needs_reset: bool | None
+    mode_change_needs_reset: bool | None  #: whether switching MIG on or off needs a reset
     profiles: tuple[Profile, ...]
     sources: tuple[Evidence, ...]
-    version: int
+    version: int  #: of the device file's content
 
     def __str__(self) -> str:
         aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""

@@ -58,16 +58,6 @@ class Table(NamedTuple):
 class LayoutCounts(NamedTuple):
     """How many layouts and multisets there are: the finger print of a placement table.
 
-    Parameters
-    ----------
-    layouts, maximal_layouts, multisets : int
-    maximal_layout_multisets : int
-        Multisets of the maximal layouts.
-    maximal_multisets : int
-        Multisets contained in no other.
-
-    Notes
-    -----
     19 maximal layouts and 12 maximal multisets alone do not tell the table of the known 7-slice
     cards from a wrong one in circulation, in which a 3g has three memory slices.
     """
@@ -75,8 +65,8 @@ class LayoutCounts(NamedTuple):
     layouts: int
     maximal_layouts: int
     multisets: int
-    maximal_layout_multisets: int
-    maximal_multisets: int
+    maximal_layout_multisets: int  #: of the maximal layouts
+    maximal_multisets: int  #: contained in no other
 
     def __str__(self) -> str:
         return (

@@ -21,12 +21,6 @@ from .rates import DAY_S, Rates
 class Courses:
     """Rates at even steps; between two of them a rate goes straight from one to the other.
 
-    Parameters
-    ----------
-    step_s : Fraction
-    rates_rps : Mapping[str, tuple of Fraction]
-        Items per second of each service now, a step from now, two steps from now, ...
-
     Examples
     --------
     >>> courses = Courses(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
@@ -35,6 +29,7 @@ class Courses:
     """
 
     step_s: Fraction
+    #: Items per second of each service now, a step from now, two steps from now, ...
     rates_rps: Mapping[str, tuple[Fraction, ...]]
 
     def __post_init__(self) -> None:
@@ -103,13 +98,6 @@ class Daily:
     that on the two days a year with another number a service that follows the clock is foreseen an
     hour early or late.
 
-    Parameters
-    ----------
-    quantile : number, default 0.75
-        > 0 and <= 1.
-    recent_s : number, default 10,800
-        Seconds up to now, this moment included, that the level is taken of.
-
     Examples
     --------
     >>> step, rates = Fraction(43_200), [4, 6, 4, 6, 8]
@@ -118,7 +106,8 @@ class Daily:
     (Fraction(8, 1), Fraction(12, 1))
     """
 
-    quantile: Fraction = Fraction(3, 4)
+    quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1
+    #: Seconds up to now, this moment included, that the level is taken of.
     recent_s: Fraction = Fraction(10_800)
     name: str = field(default="daily", init=False)
 

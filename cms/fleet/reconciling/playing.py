@@ -21,39 +21,19 @@ _NODE = "fleet"
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a policy on a trace.
-
-    Parameters
-    ----------
-    policy : str
-    gpu_hours : Fraction
-        Of the plans, each from its decision on; GPUs with costs count what they cost.
-    change_gpu_hours : Fraction
-        Of GPUs beyond these while one deployment became another.
-    replans : int
-        How often the plan changed; the first one is none.
-    starts, temporary : int
-        Instances started in changes, and besides those that went again.
-    worst_spare, longest_s : int, Fraction
-        The most GPUs that a change borrowed, and the longest change, by assumed durations.
-    shortage_s : Fraction
-        Seconds in which some service had less than its rate.
-    refused : tuple of str
-        Changes that were wished and not possible, and why.
-    steps : tuple of (Fraction, int)
-        From when on, in seconds of the part that is played, so many GPUs were planned.
-    """
+    """What came of a policy on a trace."""
 
     policy: str
-    gpu_hours: Fraction
-    change_gpu_hours: Fraction
-    replans: int
-    starts: int
-    temporary: int
-    worst_spare: int
-    longest_s: Fraction
-    shortage_s: Fraction
-    refused: tuple[str, ...]
+    gpu_hours: Fraction  #: of the plans, each from its decision on; GPUs count what they cost
+    change_gpu_hours: Fraction  #: of GPUs beyond these while one deployment became another
+    replans: int  #: how often the plan changed; the first one is none
+    starts: int  #: instances started in changes
+    temporary: int  #: besides those, instances that went again
+    worst_spare: int  #: the most GPUs that a change borrowed
+    longest_s: Fraction  #: the longest change, by assumed durations
+    shortage_s: Fraction  #: seconds in which some service had less than its rate
+    refused: tuple[str, ...]  #: changes that were wished and not possible, and why
+    #: From when on, in seconds of the part that is played, so many GPUs were planned.
     steps: tuple[tuple[Fraction, int], ...]
 
 

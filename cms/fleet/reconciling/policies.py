@@ -143,16 +143,11 @@ class Threshold(Policy):
     margin. The new deployment is prepared beside the old one, which serves meanwhile; nothing else
     is begun before that is done. S. Choi et al., USENIX ATC '22; the period of 20 s is remembered
     and not read there, weight and threshold are ours.
-
-    Parameters
-    ----------
-    period_s, weight, threshold : Fraction
-        The newest rate's share of the average; the share of the planned rate.
     """
 
     period_s: Fraction = Fraction(20)
-    weight: Fraction = Fraction(1, 4)
-    threshold: Fraction = Fraction(1, 20)
+    weight: Fraction = Fraction(1, 4)  #: the newest rate's share of the average
+    threshold: Fraction = Fraction(1, 20)  #: the share of the planned rate
     name: str = "threshold (gpulet)"
     _averages: dict[str, Fraction] = field(default_factory=dict, repr=False)
     _planned: dict[str, Fraction] = field(default_factory=dict, repr=False)

@@ -38,27 +38,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of services at even steps of time.
-
-    Parameters
-    ----------
-    start_s : Fraction
-        The first moment, in seconds: since 1970 in UTC if `is_clock`, else since some beginning.
-    step_s : Fraction
-        From one moment to the next, > 0.
-    rates_rps : Mapping[str, tuple of Fraction or None]
-        Items per second of each service at each moment; None where it is not known.
-    is_clock : bool, default False
-        Whether times are of a clock.
-    gaps : tuple of Gap
-        Why rates are not known; found here where nothing is given.
-    warnings : tuple of str
-        What the server that answered said of its answer.
-
-    Raises
-    ------
-    InvalidProblem
-        If services have different numbers of moments, or none.
+    """Rates of services at even steps of time, of one or more moments, alike for all services.
 
     Examples
     --------
@@ -69,12 +49,15 @@ class Rates:
     ['chat: no value at 60 s']
     """
 
-    start_s: Fraction
-    step_s: Fraction
+    start_s: (
+        Fraction  #: the first moment: since 1970 in UTC if `is_clock`, else since some beginning
+    )
+    step_s: Fraction  #: from one moment to the next, > 0
+    #: Items per second of each service at each moment; None where it is not known.
     rates_rps: Mapping[str, tuple[Fraction | None, ...]]
-    is_clock: bool = False
-    gaps: tuple[Gap, ...] = ()
-    warnings: tuple[str, ...] = ()
+    is_clock: bool = False  #: whether times are of a clock
+    gaps: tuple[Gap, ...] = ()  #: why rates are not known; found here where nothing is given
+    warnings: tuple[str, ...] = ()  #: what the server that answered said of its answer
 
     def __post_init__(self) -> None:
         counts = {len(own) for own in self.rates_rps.values()}

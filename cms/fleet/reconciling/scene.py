@@ -21,34 +21,16 @@ _MOST_MOMENTS = 200
 class Terms:
     """How often plans may change, how far is looked ahead, and what changes cost.
 
-    Parameters
-    ----------
-    every_s : Fraction
-        From one moment at which plans may change to the next.
-    lead_s : Fraction
-        What a change may take: plans are made for so much longer.
-    horizon_s : Fraction
-        How far is looked ahead.
-    replan_cost, restart_cost : Fraction
-        GPU hours of a change, and of each start of an instance.
-    hysteresis : Fraction
-        See `decide`.
-    regrouped : bool
-        See `change_to`.
-
-    Raises
-    ------
-    InvalidOption
-        If the horizon is shorter than `every_s`, or 200 times as long; or something is less than 0.
+    InvalidOption if the horizon is shorter than `every_s` or 200 times as long, or a number is < 0.
     """
 
-    every_s: Fraction = Fraction(3600)
-    lead_s: Fraction = Fraction(1800)
-    horizon_s: Fraction = Fraction(4 * 3600)
-    replan_cost: Fraction = Fraction(4)
-    restart_cost: Fraction = Fraction(1, 20)
-    hysteresis: Fraction = Fraction(1, 50)
-    regrouped: bool = False
+    every_s: Fraction = Fraction(3600)  #: from one moment at which plans may change to the next
+    lead_s: Fraction = Fraction(1800)  #: what a change may take: plans are made for so much longer
+    horizon_s: Fraction = Fraction(4 * 3600)  #: how far is looked ahead
+    replan_cost: Fraction = Fraction(4)  #: GPU hours of a change
+    restart_cost: Fraction = Fraction(1, 20)  #: GPU hours of each start of an instance
+    hysteresis: Fraction = Fraction(1, 50)  #: see `decide`
+    regrouped: bool = False  #: see `change_to`
 
     def __post_init__(self) -> None:
         if self.every_s <= 0:

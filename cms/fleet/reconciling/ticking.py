@@ -24,33 +24,16 @@ from .windows import Planner, Windows
 
 @dataclass(frozen=True)
 class Tick:
-    """What is done now, and why.
+    """What is done now, and why."""
 
-    Parameters
-    ----------
-    now : Deployment
-        What runs, its supplies counted by the planner's rule and limits.
-    history : Rates
-        The observed rates; now is their last moment.
-    terms : Terms
-    forecast : Forecast
-    windows : Windows
-        The windows ahead, as far as planned.
-    decision : Decision
-    way : Change
-        To what is wanted; without actions where it goes on.
-    durations : Durations
-        What the way's seconds are reckoned with.
-    """
-
-    now: Deployment
-    history: Rates
+    now: Deployment  #: what runs, its supplies counted by the planner's rule and limits
+    history: Rates  #: the observed rates; now is their last moment
     terms: Terms
     forecast: Forecast
-    windows: Windows
+    windows: Windows  #: those ahead, as far as planned
     decision: Decision
-    way: Change
-    durations: Durations
+    way: Change  #: to what is wanted; without actions where it goes on
+    durations: Durations  #: what the way's seconds are reckoned with
 
     @property
     def keeps(self) -> bool:

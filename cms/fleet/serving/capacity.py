@@ -23,12 +23,9 @@ from .service import Service, require_late_share
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why a point counts for what it does: its load curve, or a table of the rule.
+    """Why a point counts for what it does."""
 
-    `kind`: ``measured`` or ``simulated`` (a load curve), ``table`` or ``certified``.
-    """
-
-    kind: str
+    kind: str  #: ``measured`` or ``simulated`` (a load curve), ``table`` or ``certified``
     curve: LoadCurve | None = None
 
 
@@ -36,23 +33,6 @@ class Evidence:
 class CapacityRule:
     """A point supplies the largest Poisson rate at which its requests are in time.
 
-    Parameters
-    ----------
-    name : str
-        What plans and messages call it.
-    late_share : number, default 0.01
-        How many requests may be later than the limit, unless a service says otherwise.
-    queue : str, default ``"instance"``
-        Whether requests wait in one queue of the ``instance`` or in one of each ``process``, unless
-        a service says otherwise.
-    certified : bool, default False
-        Whether only what is proved counts: batches of one length, a queue a process.
-    curves : mapping, optional
-        Load curves of points, by :data:`cms.fleet.serving.load_curve.PointKey`; where there is one,
-        it goes before the table. Equality ignores them: they are data, not the rule.
-
-    Notes
-    -----
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
     times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
 
@@ -67,10 +47,16 @@ class CapacityRule:
     Fraction(200, 1)
     """
 
-    name: str
+    name: str  #: what plans and messages call it
+    #: How many requests may be later than the limit, unless a service says otherwise.
     late_share: Fraction = Fraction(1, 100)
+    #: Whether requests wait in one queue of the ``instance`` or in one of each ``process``, unless
+    #: a service says otherwise.
     queue: str = "instance"
+    #: Whether only what is proved counts: batches of one length, a queue a process.
     certified: bool = False
+    #: Load curves of points; where there is one, it goes before the table. Equality ignores them:
+    #: they are data, not the rule.
     curves: Mapping[PointKey, LoadCurve] = field(
         default_factory=FrozenMap, compare=False, repr=False
     )

@@ -20,11 +20,6 @@ from .operating_point import OperatingPoint
 class FillTimes:
     """The time of a batch by the number of requests in it.
 
-    Parameters
-    ----------
-    times_ms : mapping of int to Fraction
-        Ascending numbers, times that never fall; the last is the full batch.
-
     Examples
     --------
     >>> times = FillTimes({2: Fraction(4), 8: Fraction(10)})
@@ -32,6 +27,7 @@ class FillTimes:
     ['4', '4', '7', '10']
     """
 
+    #: Ascending numbers, and times that never fall; the last is the full batch.
     times_ms: Mapping[int, Fraction]
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ tables of this form. They have no header and no licence, and do not name the GPU
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from ...files.source import StrPath
@@ -84,10 +84,7 @@ def read_gpulet_pairs(
     took = {(p.model, p.batch, p.profile): p.latency_ms for p in alone}
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}
-    for row in read_headerless(path, _PAIR_COLUMNS):
-        require_words(row, "throughput", "latency")
-        if row["flag"].text != _MEASURED:
-            continue
+    for row in _measured_rows(path, _PAIR_COLUMNS):
         model, batch = row["model"].word(), batch_of(row["batch"])
         profile = f"{MPS_PREFIX}{share_of(row['percent'], most=99)}"
         other = row["beside_model"].word(), batch_of(row["beside_batch"])
@@ -124,10 +121,7 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
     name = device.key if isinstance(device, Gpu) else device
     lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}
-    for row in read_headerless(path, _USED_COLUMNS):
-        require_words(row, "mem_util", "l2_util")
-        if row["flag"].text != _MEASURED:
-            continue
+    for row in _measured_rows(path, _USED_COLUMNS, "mem_util", "l2_util"):
         profile = f"{MPS_PREFIX}{share_of(row['percent'])}"
         batch = Batch(row["model"].word(), name, profile, batch_of(row["batch"]))
         refuse_second_row(row, lines, batch, str(batch), "batch")
@@ -135,12 +129,17 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
     return found
 
 
+def _measured_rows(path: StrPath, columns: Sequence[str], *words: str) -> Iterator[TableRow]:
+    """Iterate over the rows of measurements, after their words were checked."""
+    for row in read_headerless(path, columns):
+        require_words(row, *(words or ("throughput", "latency")))
+        if row["flag"].text == _MEASURED:
+            yield row
+
+
 def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:
     lines: dict[tuple[str, int, int], int] = {}
-    for row in read_headerless(path, _COLUMNS):
-        require_words(row, "throughput", "latency")
-        if row["flag"].text != _MEASURED:
-            continue
+    for row in _measured_rows(path, _COLUMNS):
         model, batch, share = row["model"].word(), batch_of(row["batch"]), share_of(row["percent"])
         said = f"{model}, batch {batch} on {share} %"
         refuse_second_row(row, lines, (model, batch, share), said, "point")

@@ -35,21 +35,6 @@ _MORE = Fraction(11, 10)
 class Headroom:
     """How rates and lengths of batches are raised before a plan is made.
 
-    Parameters
-    ----------
-    name : str
-        ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the
-        99 % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
-        batch takes 1.1 times as long, and an overhead.
-    overheads_ms : mapping, optional
-        ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
-        nothing is; with it, every batch that was measured must have one.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no head-room of this name, or an overhead is wrong.
-
     References
     ----------
     Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
@@ -64,7 +49,12 @@ class Headroom:
     Fraction(27, 2)
     """
 
+    #: ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the 99
+    #: % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
+    #: batch takes 1.1 times as long, and an overhead.
     name: str
+    #: ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
+    #: nothing is; with it, every batch that was measured must have one.
     overheads_ms: FrozenMap[int, Fraction] | None
 
     def __init__(self, name: str, overheads_ms: Mapping[int, Number] | None = None) -> None:

@@ -28,17 +28,6 @@ class Breakpoint(NamedTuple):
 class LatencyRule:
     """A batch may take a fixed share of the limit; then the whole throughput counts.
 
-    Parameters
-    ----------
-    name : str
-        What plans and messages call it.
-    share : number
-        The share of the limit, > 0 and <= 1.
-    strict : bool
-        Whether a batch latency of exactly that share is refused.
-    source : str, optional
-        Where the rule is from.
-
     Examples
     --------
     >>> rule = LatencyRule("cautious", "0.4", strict=True)
@@ -48,10 +37,10 @@ class LatencyRule:
     Fraction(9301, 125)
     """
 
-    name: str
-    share: Fraction
-    strict: bool
-    source: str
+    name: str  #: what plans and messages call it
+    share: Fraction  #: of the limit, > 0 and <= 1
+    strict: bool  #: whether a batch latency of exactly that share is refused
+    source: str  #: where the rule is from
 
     @property
     def promise(self) -> None:

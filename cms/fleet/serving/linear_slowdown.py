@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -80,12 +80,14 @@ class LinearSlowdown:
                 f"the pairs are of {', '.join(devices)}, and coefficients do not carry over from "
                 "one GPU to another; fit each one's pairs alone, as predicted() does"
             )
-        rows, values = [], []
+        rows = []
         for pair, slowdown in table.pairs.items():
             own = _known(used, Batch(*pair[:4]), pair)
-            rows.append(_features(own, _known(used, _beside(pair), pair)))
-            values.append(slowdown)
-        squares = [[_dot(rows, values, i, j) for j in range(6)] for i in range(5)]
+            rows.append((*_features(own, _known(used, _beside(pair), pair)), slowdown))
+        squares = [
+            [sum((row[i] * row[j] for row in rows), Fraction(0)) for j in range(6)]
+            for i in range(5)
+        ]
         return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
 
     def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
@@ -204,14 +206,6 @@ def _known(used: Utilisations, batch: Batch, pair: Pair) -> Utilisation:
             "the pair out"
         )
     return used[batch]
-
-
-def _dot(
-    rows: Sequence[tuple[Fraction, ...]], values: Sequence[Fraction], i: int, j: int
-) -> Fraction:
-    """The product of two columns, the last of which is that of the values."""
-    ends = (row[j] if j < 5 else value for row, value in zip(rows, values, strict=True))
-    return sum((row[i] * end for row, end in zip(rows, ends, strict=True)), Fraction(0))
 
 
 def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:

@@ -43,23 +43,6 @@ BATCHES = "batches_sha256"
 class LoadCurve:
     """Rates of one instance, and the latency that all but a share of the requests keep at each.
 
-    Parameters
-    ----------
-    rates_rps : sequence of numbers
-        Ascending, > 0.
-    latencies_ms : sequence of numbers
-        One a rate.
-    late_share : number, default 0.01
-        So many requests may be later; 0.01 makes the latencies the 99th percentiles.
-    evidence : str, default ``"measured"``
-        ``measured`` or ``simulated``.
-    batches_sha256 : str, default ``""``
-        Of a curve that was simulated by batches, which ones: the digest of their times
-        (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
-        what rests on the curve; of any other curve, it would be another instance that it replays.
-
-    Notes
-    -----
     Nothing is known between two rates, so only the rates of a curve count: a straight line promises
     too much where latencies bend downwards, as they do where limits are near one batch time.
 
@@ -70,10 +53,14 @@ class LoadCurve:
     ['0', '10', '20', '40']
     """
 
-    rates_rps: tuple[Fraction, ...]
-    latencies_ms: tuple[Fraction, ...]
+    rates_rps: tuple[Fraction, ...]  #: ascending, > 0
+    latencies_ms: tuple[Fraction, ...]  #: one a rate
+    #: So many requests may be later; 0.01, the default, makes the latencies the 99th percentiles.
     late_share: Fraction
-    evidence: str
+    evidence: str  #: ``measured`` (the default) or ``simulated``
+    #: Of a curve that was simulated by batches, which ones: the digest of their times
+    #: (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
+    #: what rests on the curve; of any other curve, it would be another instance that it replays.
     batches_sha256: str
     _highest: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
 

@@ -43,20 +43,6 @@ class NeighbourServing(SharedServing):
 
     Its ``problem`` is the inner image: what solves it keeps every limit beside its neighbours.
 
-    Parameters
-    ----------
-    problem, services, gpus, points, warnings, unservable, max_processes, rate_margin, sharing
-        As for :class:`SharedServing`.
-    solo : SharedServing
-        The same without interference.
-    outer : TimeSharedProblem
-        A bound of its cost holds whatever is beside what.
-    interference : Interference
-        The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
-    classes : int
-    ranks : FrozenMap
-        ``{(gpu, model, batch): class}``, from 1.
-
     Examples
     --------
     >>> from cms.fleet.serving import OperatingPoint, Pair, Service, as_problem
@@ -70,11 +56,12 @@ class NeighbourServing(SharedServing):
     ['1/100', '3/200']
     """
 
-    solo: SharedServing
-    outer: TimeSharedProblem
+    solo: SharedServing  #: the same without interference
+    outer: TimeSharedProblem  #: a bound of its cost holds whatever is beside what
+    #: The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
     interference: Interference
     classes: int
-    ranks: FrozenMap[tuple[str, str, int], int]
+    ranks: FrozenMap[tuple[str, str, int], int]  #: ``{(gpu, model, batch): class}``, from 1
 
     def instance_of(self, block: Block) -> InstanceKind:
         """Return the GPU's key and the profile behind a block, whatever is beside it."""

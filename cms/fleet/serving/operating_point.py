@@ -21,33 +21,7 @@ COLD_START = "cold_start_s"
 class OperatingPoint:
     """A model on one instance with so many processes and such a batch: throughput and latency.
 
-    Parameters
-    ----------
-    model : str
-        The model.
-    device : str
-        The GPU it was measured on: a catalogue key (``a100-80gb``) or an alias of one
-        (``A100-SXM4-80GB``).
-    profile : str
-        The MIG profile (``3g.40gb``), or ``mps:40`` for 40 % of a whole GPU under MPS.
-    processes : int
-        Processes inside the instance, >= 1. Under MPS shares each process is a client with a share
-        of its own, so there it is 1.
-    batch : int
-        Items a batch holds, >= 1.
-    throughput_rps : number
-        Items per second of the whole instance, all its processes together, > 0.
-    latency_ms : number
-        Milliseconds one batch takes, > 0, without the wait before it.
-    extra : mapping, optional
-        Further columns of the user's table, kept as they were written.
-    origin : str, optional
-        Where it was read (``points.csv:14``), said in errors about it; equality ignores it.
-
-    Raises
-    ------
-    InvalidProblem
-        If a name is empty or a number is out of its range.
+    InvalidProblem if a name is empty or a number is out of its range.
 
     Examples
     --------
@@ -57,13 +31,16 @@ class OperatingPoint:
     """
 
     model: str
-    device: str
-    profile: str
+    device: str  #: the GPU it was measured on: a catalogue key (``a100-80gb``) or an alias of one
+    profile: str  #: of MIG (``3g.40gb``), or ``mps:40`` for 40 % of a whole GPU under MPS
+    #: Processes inside the instance, >= 1. Under MPS shares each process is a client with a share
+    #: of its own, so there it is 1.
     processes: int
-    batch: int
-    throughput_rps: Fraction
-    latency_ms: Fraction
-    extra: FrozenMap[str, str]
+    batch: int  #: items a batch holds, >= 1
+    throughput_rps: Fraction  #: items per second of the whole instance, all its processes, > 0
+    latency_ms: Fraction  #: what one batch takes, > 0, without the wait before it
+    extra: FrozenMap[str, str]  #: further columns of the user's table, kept as they were written
+    #: Where it was read (``points.csv:14``), said in errors about it; equality ignores it.
     origin: str = field(compare=False, repr=False)
 
     def __init__(

@@ -28,11 +28,21 @@ from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ..hardware.catalogue import Device
-from .document_parts import PointPart, SuppliedPart, agree, collect_curves, read_rule
+from .document_parts import (
+    GivenPart,
+    GroupPart,
+    PlannedPart,
+    PlannedPoint,
+    PointPart,
+    PromisePart,
+    SuppliedPart,
+    agree,
+    collect_curves,
+    read_rule,
+)
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
-from .plan_parts import GivenPart, GroupPart, PlannedPart, PlannedPoint, PromisePart
 from .plan_terms import refuse_other_terms
 from .posing import AnyServing
 from .promise import Promise

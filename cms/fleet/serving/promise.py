@@ -16,30 +16,18 @@ _WAIT = {"instance": "each", "process": "a process"}
 class Promise:
     """What a plan promises of every service.
 
-    Parameters
-    ----------
-    late_share : Fraction
-        So many of the requests may be later than the limit; a service's own share goes before it.
-    queue : str
-        Where requests wait, a word of :data:`QUEUES`; a service's own word goes before it.
-    rate_margin : Fraction, default 0
-        Rates may be higher than the services' by this share.
-    arrivals : str, default ``"poisson"``
-        How requests arrive.
-    routing : str, default ``"weighted"``
-        How they are spread over a service's instances: by the weights in the plan, their supplies.
-
     Examples
     --------
     >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
     99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
-arrive as a Poisson stream and instances get shares like their supplies and have one queue each
+    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
     """
 
-    late_share: Fraction
-    queue: str
-    rate_margin: Fraction = Fraction(0)
-    arrivals: str = "poisson"
+    late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
+    queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it
+    rate_margin: Fraction = Fraction(0)  #: rates may be higher than the services' by this share
+    arrivals: str = "poisson"  #: how requests arrive
+    #: How they are spread over a service's instances: by the weights in the plan, their supplies.
     routing: str = "weighted"
 
     def __str__(self) -> str:

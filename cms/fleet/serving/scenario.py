@@ -22,22 +22,6 @@ from .serving_problem import ServingProblem
 class Scenario:
     """A named serving problem with its known values and their source.
 
-    Parameters
-    ----------
-    name, title, source : str
-    services : tuple of Service
-    operating_points : tuple of OperatingPoint
-    gpus : tuple of str or Gpu, default ``("a100-80gb",)``
-    rule : str or QueueingRule, default ``"capacity"``
-    load_curves : callable, optional
-        Reads the load curves of its operating points; for the rules that ask for them.
-    max_processes : int, optional
-        At most so many processes in an instance.
-    optimum : Fraction or None
-        The fewest GPUs (the least cost); None if nobody knows.
-    bounds : Mapping[str, Fraction]
-        Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
-
     Examples
     --------
     >>> from cms import load_instance
@@ -52,9 +36,11 @@ class Scenario:
     operating_points: tuple[OperatingPoint, ...]
     gpus: tuple[str | Gpu, ...] = (DEFAULT_GPU,)
     rule: str | QueueingRule = DEFAULT_RULE
+    #: Reads the load curves of its operating points; for the rules that ask for them.
     load_curves: Callable[[], Mapping[PointKey, LoadCurve]] | None = None
-    max_processes: int | None = None
-    optimum: Fraction | None = None
+    max_processes: int | None = None  #: in an instance, at most
+    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if nobody knows
+    #: Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
 
     def __str__(self) -> str:

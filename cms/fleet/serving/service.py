@@ -19,39 +19,7 @@ HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Service:
-    """One model to serve.
-
-    Parameters
-    ----------
-    name : str
-        The service's own name; several services may run the same model.
-    model : str
-        The model, as the operating points call it.
-    rate_rps : number
-        Items per second that must be served, >= 0.
-    latency_limit_ms : number, optional
-        The latency an answer may take, in milliseconds, > 0. How much of it one batch may use is
-        the queueing rule's decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate
-        counts: then nothing is promised of latencies.
-    allowed_profiles : iterable of str, optional
-        Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
-        every one that has been measured.
-    extra : mapping, optional
-        Further columns of the user's table, kept as they were written.
-    origin : str, optional
-        Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
-    late_share : number, optional
-        How many of its requests may be later than the limit: 0.01 is "p99 within the limit". None
-        leaves it to the rule.
-    queue : str, optional
-        Whether requests wait in one queue of an ``instance`` or in one of each ``process``. None
-        leaves it to the rule.
-
-    Raises
-    ------
-    InvalidProblem
-        If a name is empty or a number is out of its range, or a late share is given without a
-        limit.
+    """One model to serve; InvalidProblem if a name is empty or a number is out of its range.
 
     Examples
     --------
@@ -60,14 +28,24 @@ class Service:
     (Fraction(19, 1), Fraction(837, 2))
     """
 
-    name: str
-    model: str
-    rate_rps: Fraction
+    name: str  #: its own; several services may run the same model
+    model: str  #: as the operating points call it
+    rate_rps: Fraction  #: items per second that must be served, >= 0
+    #: The latency an answer may take, > 0. How much of it one batch may use is the queueing rule's
+    #: decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate counts: then nothing is
+    #: promised of latencies.
     latency_limit_ms: Fraction | None
+    #: Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
+    #: every one that has been measured.
     allowed_profiles: tuple[str, ...] | None
-    extra: FrozenMap[str, str]
+    extra: FrozenMap[str, str]  #: further columns of the user's table, kept as they were written
+    #: How many of its requests may be later than the limit, without which it cannot be given: 0.01
+    #: is "p99 within the limit". None leaves it to the rule.
     late_share: Fraction | None
+    #: Whether requests wait in one queue of an ``instance`` or in one of each ``process``. None
+    #: leaves it to the rule.
     queue: str | None
+    #: Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
     origin: str = field(compare=False, repr=False)
 
     def __init__(

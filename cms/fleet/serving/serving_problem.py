@@ -27,19 +27,7 @@ from .service import Service
 class ServingProblem(Posed[Problem]):
     """A problem of blocks that serve one service each, and what its jobs and blocks stand for.
 
-    Parameters
-    ----------
-    problem, services, gpus, warnings, unservable, max_processes
-        As for :class:`Posed`.
-    rule : QueueingRule
-        What turned operating points into supply.
-    points : FrozenMap
-        ``{(service, block): (OperatingPoint, ...)}``: what an instance that serves this service
-        runs; there is one point.
-    fills : FrozenMap
-        ``{(service, block): FillTimes}``: how long batches that are not full take at these points.
-    rate_margin : Fraction
-        A job's demand is its service's rate and this share of it more.
+    There is one point for each service and block; a job's demand is its service's planned rate.
 
     Examples
     --------
@@ -52,7 +40,8 @@ class ServingProblem(Posed[Problem]):
     not servable: chat 2
     """
 
-    rule: QueueingRule
+    rule: QueueingRule  #: what turned operating points into supply
+    #: By service and block: how long batches that are not full take at these points.
     fills: FrozenMap[tuple[str, Block], FillTimes] = field(default_factory=FrozenMap)
 
     @property

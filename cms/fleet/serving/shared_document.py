@@ -11,7 +11,6 @@ from pydantic import Field
 
 from ...files import fields as f
 from ...files import model as m
-from ...files.numerals import is_whole
 from ...files.problems import EmbeddedProblem, problem_to_json
 from ...files.solutions import SolutionDocument
 from ...problem.parts import Block
@@ -22,7 +21,7 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .document_parts import PointPart, agree
+from .document_parts import PointPart, agree, read_whole_keys
 from .gpus_used import list_configurations
 from .headroom import Headroom
 from .interference import Interference, Pair
@@ -39,12 +38,8 @@ class _HeadroomPart(m.Part):
     overheads_ms: dict[str, f.Exact] | None
 
     def build(self) -> Headroom:
-        for written in self.overheads_ms or ():
-            if not (is_whole(written) and written == str(int(written))):
-                what = f"{{}} is the key {written!r}"
-                raise f.refusal("a batch", "overheads_ms", written, what=what, at_key=True)
         table = self.overheads_ms
-        overheads = None if table is None else {int(batch): ms for batch, ms in table.items()}
+        overheads = None if table is None else read_whole_keys(table, "a batch", "overheads_ms")
         return Headroom(self.name, overheads)
 
     @classmethod

@@ -37,36 +37,23 @@ _APART = Fraction(1, 100)  # measured latencies that differ by more from what fo
 
 @dataclass(frozen=True, slots=True, init=False)
 class TimeSharing:
-    """On which terms services share instances in time.
-
-    Parameters
-    ----------
-    rule : str or FrameRule, default ``"round_robin"``
-        When a mix keeps its services' limits; or ``"collect_then_run"``.
-    max_services : int, optional
-        Of one instance; None for no cap.
-    splits : str, default ``"pairs"``
-        How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
-        scheduler has it, or with ``"any"`` in all ways up to 100 %.
-    headroom : str or Headroom, optional
-        What is planned for instead of the stated rates and lengths.
-
-    Raises
-    ------
-    InvalidOption
-        Naming the option, what was expected and the nearest name.
+    """On which terms services share instances in time; InvalidOption names a wrong one.
 
     Examples
     --------
     >>> print(TimeSharing(max_services=3))
     blocks shared in time, round_robin: a frame and its own batch within the limit; at most 3 \
-services in a block
+    services in a block
     """
 
+    #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
+    #: ``"collect_then_run"``.
     rule: FrameRule
-    max_services: int | None
+    max_services: int | None  #: of one instance; None for no cap
+    #: How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
+    #: scheduler has it (``"pairs"``, the default), or with ``"any"`` in all ways up to 100 %.
     splits: str
-    headroom: Headroom | None
+    headroom: Headroom | None  #: what is planned for instead of the stated rates and lengths
 
     def __init__(
         self,
@@ -114,16 +101,9 @@ class SharedServing(Posed[TimeSharedProblem]):
     """A problem of blocks that services share in time, and what its jobs and blocks stand for.
 
     Its unit of time is the second: demands are rates, limits and lengths are seconds, and the
-    amount of a point is what all processes of the instance take together.
-
-    Parameters
-    ----------
-    problem, services, gpus, warnings, unservable, max_processes, rate_margin
-        As for :class:`Posed`.
-    points : FrozenMap
-        ``{(service, block): (OperatingPoint, ...)}``: one for each amount, by rising amount. Of two
-        with the same amount it is the one that takes less long.
-    sharing : TimeSharing
+    amount of a point is what all processes of the instance take together. The points of a service
+    on a block are one for each amount, by rising amount: of two with the same, the one that takes
+    less long.
 
     Examples
     --------
