@@ -22,7 +22,7 @@ from cms.fleet.serving import (
     neighbour_faults,
     read_gpulet_pairs,
 )
-from cms.fleet.serving.classes import pair_of
+from cms.fleet.serving.neighbours import pair_of
 
 from .asked import GPU, Asked
 from .linear import Choices, least_machines, machines_of

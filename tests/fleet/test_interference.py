@@ -30,10 +30,9 @@ from cms.fleet.serving import (
     read_interference,
     read_utilisations,
 )
-from cms.fleet.serving.classes import Side, classes_of
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
 from cms.fleet.serving.linear_slowdown import Batch, Utilisation
-from cms.fleet.serving.neighbours import classes_in, plain_block
+from cms.fleet.serving.neighbours import Side, classes_in, classes_of, plain_block
 from tests.fleet.mixes import share
 from tests.fleet.plans import A100
 from tests.references.gpulet_table import VARIABLE

@@ -118,14 +118,7 @@ def _other_names() -> dict[str, str]:
 def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    Gpu
-        To be used wherever a name of the catalogue is.
+    The GPU can be used wherever a name of the catalogue is.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...errors import InvalidOption
@@ -116,34 +116,27 @@ class Gpu(Viewed):
 
     def layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return every layout, each in the order of starts."""
-        chosen = self._chosen(profiles)
-        found = enumeration.nodes(self._table(chosen))
-        return tuple(_layout(chosen, node.places) for node in found)
+        return self._layouts(enumeration.nodes, profiles)
 
     def maximal_layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return the layouts into which no further instance fits."""
-        chosen = self._chosen(profiles)
-        found = enumeration.maximal_nodes(self._table(chosen))
-        return tuple(_layout(chosen, node.places) for node in found)
+        return self._layouts(enumeration.maximal_nodes, profiles)
 
     def multisets(self, profiles: Iterable[str] | None = None) -> tuple[FrozenMap[str, int], ...]:
         """Return every multiset that can be placed, the one with the largest instances first."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.multisets(self._table(chosen)))
+        return self._multisets(enumeration.multisets, profiles)
 
     def maximal_layout_multisets(
         self, profiles: Iterable[str] | None = None
     ) -> tuple[FrozenMap[str, int], ...]:
         """Return the multisets of the maximal layouts; one may be contained in another."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.maximal_layout_multisets(self._table(chosen)))
+        return self._multisets(enumeration.maximal_layout_multisets, profiles)
 
     def maximal_multisets(
         self, profiles: Iterable[str] | None = None
     ) -> tuple[FrozenMap[str, int], ...]:
         """Return the multisets that are contained in no other that can be placed."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.maximal_multisets(self._table(chosen)))
+        return self._multisets(enumeration.maximal_multisets, profiles)
 
     def layout_counts(self, profiles: Iterable[str] | None = None) -> LayoutCounts:
         """Return how many layouts and multisets there are."""
@@ -258,6 +251,21 @@ class Gpu(Viewed):
         there = [(self.profile(name), start) for name, start in own]
         return reason(self.key, chosen, table, counts_in_order, there)
 
+    def _layouts(
+        self, find: Callable[[Table], Iterable[enumeration.Node]], profiles: Iterable[str] | None
+    ) -> tuple[Layout, ...]:
+        chosen = self._chosen(profiles)
+        return tuple(_layout(chosen, node.places) for node in find(self._table(chosen)))
+
+    def _multisets(
+        self, find: Callable[[Table], Iterable[Counts]], profiles: Iterable[str] | None
+    ) -> tuple[FrozenMap[str, int], ...]:
+        chosen = self._chosen(profiles)
+        return tuple(
+            FrozenMap({p.name: count for p, count in zip(chosen, counts, strict=True) if count})
+            for counts in find(self._table(chosen))
+        )
+
     def _asked(
         self, counts: Mapping[str, int], around: Iterable[tuple[str, int]]
     ) -> tuple[tuple[Profile, ...], Table, Counts]:
@@ -333,12 +341,3 @@ def _start(placement: Placement) -> int:
 
 def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:
     return tuple(Placement(chosen[i].name, start) for i, start in places)
-
-
-def _named(
-    chosen: tuple[Profile, ...], multisets: Iterable[Counts]
-) -> tuple[FrozenMap[str, int], ...]:
-    return tuple(
-        FrozenMap({p.name: count for p, count in zip(chosen, counts, strict=True) if count})
-        for counts in multisets
-    )

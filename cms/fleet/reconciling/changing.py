@@ -75,19 +75,8 @@ def change_to(
     To a plan whose services share GPUs in time they are reorganised
     (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
 
-    Parameters
-    ----------
-    now : Deployment
-    plan : Plan
-    regrouped : bool, default False
-        Whether it has to be this plan, of which only is chosen anew which instances share a GPU.
-    durations : Durations, optional
-    max_parallel : int, optional
-        At most so many actions at once.
-    seed : int
-    time_limit : float or None
-        Seconds.
-    cancel : threading.Event, optional
+    If `regrouped` it has to be this plan, of which only is chosen anew which instances share a GPU.
+    There are at most `max_parallel` actions at once; the time limit is in seconds.
     """
     if isinstance(plan.serving, SharedServing):
         reorganised = reorganise(now, plan)

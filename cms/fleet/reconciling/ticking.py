@@ -93,7 +93,7 @@ def reconcile(
     Returns
     -------
     Tick or Impossible
-        The latter if there is no way to the plan decided on, or none was found.
+        If there is no way to the plan decided on, or none was found.
 
     Raises
     ------

@@ -20,10 +20,9 @@ from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import as_problem
-from .promise import Promise
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
-from .service import Service
+from .service import Promise, Service
 from .serving_problem import ServingProblem
 from .time_sharing import SharedServing, TimeSharing
 

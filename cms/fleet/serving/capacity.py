@@ -17,8 +17,7 @@ from .latency_rule import NO_LIMIT, Breakpoint
 from .load_curve import LoadCurve, PointKey, key_of
 from .loads import LEAST_RATIO, late_shares, next_ratio, sustainable_load
 from .operating_point import OperatingPoint
-from .promise import QUEUES, Promise
-from .service import Service, require_late_share
+from .service import QUEUES, Promise, Service, require_late_share
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,18 +81,7 @@ class Slowdowns(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Interference:
-    """Slowdowns of pairs of batches on the two shares of a GPU.
-
-    Parameters
-    ----------
-    pairs : Mapping[Pair, number]
-        How many times as long a batch takes beside the other one as without it, > 0. A factor below
-        1 is kept as it was measured and counts as 1: nothing is taken to get faster by a neighbour.
-
-    Raises
-    ------
-    InvalidOption
-        If a pair cannot be, naming it.
+    """Slowdowns of pairs of batches on the two shares of a GPU; refuses a pair that cannot be.
 
     References
     ----------
@@ -109,6 +98,8 @@ class Interference:
     Fraction(5, 4)
     """
 
+    #: How many times as long a batch takes beside the other one as without it, > 0. A factor below
+    #: 1 is kept as it was measured and counts as 1: nothing is taken to get faster by a neighbour.
     pairs: FrozenMap[Pair, Fraction]
 
     def __init__(self, pairs: Mapping[Pair, Number]) -> None:

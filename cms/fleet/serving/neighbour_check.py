@@ -18,9 +18,8 @@ from ...schedule.schedule import MachineGroup, Schedule
 from ...time_sharing.frames import Frame, frame_of
 from ...time_sharing.model import Point
 from ...values.numbers import shown
-from .classes import Kind, kind_of, pair_of
 from .interference import Slowdowns
-from .neighbours import NeighbourServing, plain_block
+from .neighbours import Kind, NeighbourServing, kind_of, pair_of, plain_block
 from .time_sharing import SharedServing
 
 

@@ -129,19 +129,7 @@ class GpuGroup:
 class Plan(Viewed, Tabular):
     """A solution of a serving problem, in the words of the people who asked.
 
-    Parameters
-    ----------
-    serving : ServingProblem or SharedServing
-    solution : Solution
-        Of ``serving.problem``.
-    outer : Solution, optional
-        Of ``serving.outer``, under interference: its bound is the plan's. Without it nothing is
-        known of how few GPUs would do.
-
-    Raises
-    ------
-    InvalidSchedule
-        If a solution is of another problem, or the two contradict each other.
+    InvalidSchedule if a solution is of another problem, or the two contradict each other.
 
     Examples
     --------
@@ -162,7 +150,9 @@ class Plan(Viewed, Tabular):
     """
 
     serving: AnyServing
-    solution: Solution
+    solution: Solution  #: of ``serving.problem``
+    #: Of ``serving.outer``, under interference: its bound is the plan's. Without it nothing is
+    #: known of how few GPUs would do.
     outer: Solution | None = None
 
     def __post_init__(self) -> None:

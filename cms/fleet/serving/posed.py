@@ -14,8 +14,7 @@ from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from .measurements import InstanceKind
 from .operating_point import OperatingPoint
-from .promise import Promise
-from .service import Service
+from .service import Promise, Service
 
 P = TypeVar("P", bound=MachineProblem)
 _NAMES_SHOWN = 5

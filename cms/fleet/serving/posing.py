@@ -153,10 +153,6 @@ def as_problem(
         With interference: into how many classes batches are cut by how much they slow others;
         3 by default. More of them bring plan and bound nearer to each other and take longer.
 
-    Returns
-    -------
-    ServingProblem, SharedServing or NeighbourServing
-
     Raises
     ------
     InvalidProblem

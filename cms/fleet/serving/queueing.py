@@ -18,8 +18,7 @@ from .capacity import CAPACITY, CERTIFIED, CapacityRule, Evidence
 from .latency_rule import HALF, PARVAGPU, PLAIN
 from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
-from .promise import Promise
-from .service import Service
+from .service import Promise, Service
 
 DEFAULT_RULE = "capacity"
 

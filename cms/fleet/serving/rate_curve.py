@@ -79,11 +79,9 @@ def rate_curve(
         elif rate == 1:
             found.append(_point(rate, plan.solution, before))
         else:
-            left = None
-            if until is not None:
-                left = (until - time.monotonic()) / (len(wanted) - at)
-                if left <= 0:
-                    continue
+            left = None if until is None else (until - time.monotonic()) / (len(wanted) - at)
+            if left is not None and left <= 0:
+                continue
             answer = solve(
                 _at(plan, rate), method, time_limit=left, seed=seed, threads=threads, cancel=cancel
             )

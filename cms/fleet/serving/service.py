@@ -1,4 +1,4 @@
-"""A service: a model, the rate it must serve and the latency each answer may take."""
+"""A service, and what a plan promises of its latencies and under which conditions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
-from .promise import QUEUES
 
+#: Where requests wait: in one queue of the instance, or in one of each of its processes.
+QUEUES = ("instance", "process")
+_WAIT = {"instance": "each", "process": "a process"}
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
 #: Further columns that placing a plan heeds.
 HEEDED = ("min_replicas", "spread", "anti_affinity")
@@ -98,6 +100,33 @@ class Service:
         within = "without a latency limit" if limit is None else f"within {shown(limit)} ms"
         model = "" if self.model == self.name else f" ({self.model})"
         return f"{self.name}{model}: {shown(self.rate_rps)} items/s {within}"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a plan promises of every service.
+
+    Examples
+    --------
+    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
+    99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
+    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
+    """
+
+    late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
+    queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it
+    rate_margin: Fraction = Fraction(0)  #: rates may be higher than the services' by this share
+    arrivals: str = "poisson"  #: how requests arrive
+    #: How they are spread over a service's instances: by the weights in the plan, their supplies.
+    routing: str = "weighted"
+
+    def __str__(self) -> str:
+        most = f"{shown(100 * self.rate_margin)} % more than " if self.rate_margin else ""
+        return (
+            f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, at up to "
+            f"{most}the rates given, if they arrive as a Poisson stream and instances get shares "
+            f"like their supplies and have one queue {_WAIT[self.queue]}"
+        )
 
 
 def require_late_share(share: Number, of: str) -> Fraction:

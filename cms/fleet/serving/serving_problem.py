@@ -18,9 +18,8 @@ from .measurements import InstanceKind, points_for
 from .operating_point import OperatingPoint
 from .plan_request import PlanRequest
 from .posed import Posed, Served
-from .promise import Promise
 from .queueing import QueueingRule
-from .service import Service
+from .service import Promise, Service
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

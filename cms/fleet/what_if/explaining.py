@@ -70,16 +70,10 @@ class Explanation:
 def explain(plan: Plan, service: str) -> Explanation:
     """Say which instances serve a service, and what each other choice would cost at least.
 
-    Parameters
-    ----------
-    plan : Plan
-    service : str
-        Its name.
-
-    Returns
-    -------
-    Explanation
-        All its numbers follow exactly from the plan's certificate, which is checked on the way.
+    All numbers follow exactly from the plan's certificate, which is checked on the way, by weak
+    duality (``docs/methods/proofs.md``, :mod:`cms.fleet.what_if.one_job`). A bound is no promise:
+    there may be no plan of that cost. A reduced cost of 0 says only that the proof does not tell
+    the choice from what was chosen.
 
     Raises
     ------
@@ -90,15 +84,6 @@ def explain(plan: Plan, service: str) -> Explanation:
         another problem than its schedule.
     InvalidCertificate
         If the certificate does not hold.
-
-    Notes
-    -----
-    A bound is no promise: there may be no plan of that cost. A reduced cost of 0 says only that the
-    proof does not tell the choice from what was chosen.
-
-    References
-    ----------
-    Weak duality (``docs/methods/proofs.md``), in :mod:`cms.fleet.what_if.one_job`.
 
     Examples
     --------
