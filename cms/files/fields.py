@@ -63,15 +63,13 @@ def first_refusal(fault: ValidationError, value: Any) -> PydanticCustomError:
         return PydanticCustomError("refused", "refused", {**told, **more})
     if kind in ("enum", "literal_error"):
         words = re.findall(r"'([^']*)'", told["expected"])
-        if not words:
-            return refusal(told["expected"], *path)
-        return refusal(one_of(words), *path, fix=nearest(Parsed(value).at(*path).value, words, ""))
+        fix = nearest(Parsed(value).at(*path).value, words, "") if words else None
+        return refusal(one_of(words) if words else told["expected"], *path, fix=fix)
     if kind in ("missing", "too_long"):  # a row of so many entries; keys are looked at before
-        length = len(Parsed(value).at(*path[: -1 if kind == "missing" else None]).value)
-        what = f"{{}} has {count(length, 'entry')}"
-        if kind == "missing":
-            return refusal(f"at least {count(int(path[-1]) + 1, 'entry')}", *path[:-1], what=what)
-        return refusal(count(told["max_length"], "entry"), *path, what=what)
+        at, least = (path[:-1], "at least ") if kind == "missing" else (path, "")
+        wanted = int(path[-1]) + 1 if kind == "missing" else told["max_length"]
+        has = f"{{}} has {count(len(Parsed(value).at(*at).value), 'entry')}"
+        return refusal(f"{least}{count(wanted, 'entry')}", *at, what=has)
     if kind.startswith("recursion"):
         return refusal(what="{} is nested too deeply")
     return refusal(_KINDS.get(kind, "another value"), *path)

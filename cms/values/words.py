@@ -121,13 +121,9 @@ def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -
     >>> count(1, "GPU"), count(12, "GPU"), count(2, "branch"), count(0, "entry")
     ('1 GPU', '12 GPUs', '2 branches', '0 entries')
     """
-    if number == 1:
-        return f"1 {what}"
-    if what.endswith("y") and what[-2:-1] not in "aeiou":
-        what, ending = what[:-1], "ies"
-    else:
-        ending = "es" if what.endswith(("ch", "x", "s")) else "s"
-    return f"{decimal(number, rounding=rounding)} {what}{ending}"
+    ending = "es" if what.endswith(("ch", "x", "s")) else "s"
+    plural = f"{what[:-1]}ies" if what.endswith("ry") else what + ending
+    return f"1 {what}" if number == 1 else f"{decimal(number, rounding=rounding)} {plural}"
 
 
 def printable(name: str) -> str:
