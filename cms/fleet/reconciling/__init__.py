@@ -13,7 +13,7 @@ from .comparing import (
     roomy_fleet,
 )
 from .deciding import Decision, decide
-from .forecast import FORECASTS, Courses, Daily, Forecast, Known, Latest, forecast_of
+from .forecast import FORECASTS, Daily, Forecast, Known, Latest, RateForecast, forecast_of
 from .path import NoPath, Path, Start, fewest, shortest
 from .playing import Played, empty_fleet, play
 from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
@@ -24,7 +24,7 @@ from .scene import Scene, Terms
 from .ticking import Tick, reconcile, same_services
 from .windows import Envelopes, Planner, Windows
 
-__all__ = ["Rates", "Gap", "read_rates", "Courses", "Forecast", "FORECASTS", "forecast_of"]
+__all__ = ["Rates", "Gap", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of"]
 __all__ += ["Daily", "Latest", "Known", "Planner", "Envelopes", "Windows", "Start", "Path"]
 __all__ += ["NoPath", "shortest", "fewest", "Terms", "Decision", "decide", "Change", "change_to"]
 __all__ += ["Tick", "reconcile", "same_services", "headline", "reasons", "tick_to_json", "Scene"]

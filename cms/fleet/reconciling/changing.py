@@ -106,7 +106,7 @@ def change_to(
     return Change(found, schedule(found, durations, max_parallel))
 
 
-def first_on(fleet: Deployment, plan: Plan) -> Deployment | Unplaceable | Impossible:
+def place_first(fleet: Deployment, plan: Plan) -> Deployment | Unplaceable | Impossible:
     """Put a plan on empty GPUs."""
     if isinstance(plan.serving, SharedServing):
         found = reorganise(fleet, plan)

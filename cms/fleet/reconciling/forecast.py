@@ -18,12 +18,12 @@ from .rates import DAY_S, Rates
 
 
 @dataclass(frozen=True)
-class Courses:
+class RateForecast:
     """Rates at even steps; between two of them a rate goes straight from one to the other.
 
     Examples
     --------
-    >>> courses = Courses(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
+    >>> courses = RateForecast(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
     >>> courses.highest("chat", Fraction(0), Fraction(1, 2)), courses.at("chat", Fraction(3, 2))
     (Fraction(6, 1), Fraction(5, 1))
     """
@@ -71,7 +71,7 @@ class Forecast(Protocol):
         """What answers and messages call it."""
         ...
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """Return rates from the last moment of the history on, for so many steps.
 
         The first is what was observed then. It may see fewer steps, but at least one.
@@ -122,7 +122,7 @@ class Daily:
         object.__setattr__(self, "recent_s", recent)
         object.__setattr__(self, "name", "daily")
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; every moment foreseen must be known of at least one earlier day.
 
         Where earlier days had nothing at all lately and now there is something, there is no level:
@@ -135,7 +135,7 @@ class Daily:
                 "expected one, so that earlier days have the same times"
             )
         now = _now(history)
-        return Courses(
+        return RateForecast(
             history.step_s,
             {
                 name: (now[name], *self._foreseen(history, name, int(day), steps))
@@ -198,10 +198,10 @@ class Latest(_Named):
 
     name: str = field(default="latest", init=False)
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`."""
         now = _now(history)
-        return Courses(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
+        return RateForecast(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
 
     def __str__(self) -> str:
         return "rates stay as they are"
@@ -217,7 +217,7 @@ class Known(_Named):
     trace: Rates
     name: str = field(default="known", init=False)
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; the trace's end is the last that is seen."""
         first = int((history.end_s - self.trace.start_s) / self.trace.step_s)
         own = self.trace.of(history.services).between(first, first + steps)
@@ -225,7 +225,7 @@ class Known(_Named):
             name: tuple(rate for rate in rates if rate is not None)
             for name, rates in own.rates_rps.items()
         }
-        return Courses(self.trace.step_s, known)
+        return RateForecast(self.trace.step_s, known)
 
     def __str__(self) -> str:
         return "the rates that come"

@@ -11,8 +11,8 @@ from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import change_to, first_on, gpus_at_work
-from .forecast import Courses
+from .changing import change_to, gpus_at_work, place_first
+from .forecast import RateForecast
 from .policies import Policy, Running
 from .scene import Scene
 
@@ -57,7 +57,7 @@ def play(
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
-    placed = first_on(fleet, plan)
+    placed = place_first(fleet, plan)
     if not isinstance(placed, Deployment):
         raise CmsError(f"the first plan of {policy.name} does not fit: {placed}")
     stage = _Stage(placed, plan, scene, durations)
@@ -146,7 +146,9 @@ class _Stage:
 
 
 def shortage_s(
-    courses: Courses, capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]], end_s: Fraction
+    courses: RateForecast,
+    capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]],
+    end_s: Fraction,
 ) -> Fraction:
     """Return the seconds in which some service has less than its rate, exactly.
 
@@ -165,7 +167,7 @@ def shortage_s(
 
 
 def _short(
-    courses: Courses, name: str, has: Fraction, begin: Fraction, end: Fraction
+    courses: RateForecast, name: str, has: Fraction, begin: Fraction, end: Fraction
 ) -> Iterable[tuple[Fraction, Fraction]]:
     """The parts of a time in which a rate is above what there is."""
     step = courses.step_s

@@ -14,7 +14,7 @@ from ..serving.plan import Plan
 from .deciding import decide
 from .forecast import Forecast, Known
 from .path import NoPath, Start, shortest
-from .rates import DAY_S, runs_of
+from .rates import DAY_S, find_runs
 from .scene import Scene
 
 
@@ -220,7 +220,7 @@ class DayNight(Policy):
         windows, cost, plans = scene.windows(), Fraction(0), dict[bool, Plan]()
         for part in set(days):
             own = [at for at, is_day in enumerate(days) if is_day is part]
-            rates = [windows.rates(a, b + 1) for a, b in runs_of(own)]
+            rates = [windows.rates(a, b + 1) for a, b in find_runs(own)]
             found = scene.planner.plan({name: max(r[name] for r in rates) for name in rates[0]})
             if found.cost is None:
                 return None

@@ -15,8 +15,8 @@ from ...files import fields as f
 from ...files import model as m
 from ...files.parsed import Parsed
 from ...values.numbers import shown
-from .rates import Rates, Sample, on_even_steps
-from .times import NoTime, moment_of
+from .rates import Rates, Sample, align_samples
+from .times import NoTime, read_moment
 
 #: The label that names a series' service, where the user names none.
 SERVICE_LABEL = "service"
@@ -111,7 +111,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     def too_few(what: str) -> FileError:
         return document.error(what, expected="two or more")
 
-    rates = on_even_steps(read, True, too_few)
+    rates = align_samples(read, True, too_few)
     counters = {name for name, (_, one) in series.items() if one.called.endswith(_COUNTERS)}
     for name, (entry, one) in series.items():
         if name not in counters:
@@ -121,7 +121,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
             name: _growth(own, rates.step_s) if name in counters else own
             for name, own in read.items()
         }
-        rates = on_even_steps(grown, True, too_few)
+        rates = align_samples(grown, True, too_few)
     return replace(rates, warnings=_warnings(document))
 
 
@@ -184,7 +184,7 @@ def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
             return entry.error(what, *place, expected=expected, fix=fix)
 
         try:
-            yield Sample(moment_of(at).at_s, known, refuse)
+            yield Sample(read_moment(at).at_s, known, refuse)
         except NoTime as fault:
             raise entry.wrong(str(fault), *place) from None
 

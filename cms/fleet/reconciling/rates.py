@@ -31,7 +31,7 @@ class Gap:
 
     def said(self, is_clock: bool) -> str:
         """Say it with its times: ``chat: no value from ... to ...``."""
-        first, last = (said_time(each, is_clock) for each in (self.first_s, self.last_s))
+        first, last = (format_time(each, is_clock) for each in (self.first_s, self.last_s))
         when = f"at {first}" if first == last else f"from {first} to {last}"
         return f"{self.service}: {self.reason} {when}"
 
@@ -69,7 +69,7 @@ class Rates:
 
     def _no_values(self) -> Iterable[Gap]:
         for name, own in self.rates_rps.items():
-            for first, last in runs_of(at for at, rate in enumerate(own) if rate is None):
+            for first, last in find_runs(at for at, rate in enumerate(own) if rate is None):
                 yield Gap(name, self.time_s(first), self.time_s(last), "no value")
 
     @property
@@ -93,7 +93,7 @@ class Rates:
 
     def said(self, at: int) -> str:
         """Say a moment: ``2026-11-23 10:15:00Z`` or ``900 s``."""
-        return said_time(self.time_s(at), self.is_clock)
+        return format_time(self.time_s(at), self.is_clock)
 
     def between(self, first: int, last: int) -> Rates:
         """Return the moments from one number to another, both included."""
@@ -120,7 +120,7 @@ class Rates:
         )
 
 
-def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+def find_runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """Return the first and the last of each run of numbers that follow each other."""
     found: list[tuple[int, int]] = []
     for number in numbers:
@@ -131,7 +131,7 @@ def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def said_time(time_s: Fraction, is_clock: bool) -> str:
+def format_time(time_s: Fraction, is_clock: bool) -> str:
     """Say a time: of a clock in UTC, else in seconds."""
     if not is_clock:
         return f"{shown(time_s)} s"
@@ -153,7 +153,7 @@ class Sample:
     reason: str = "no value"
 
 
-def on_even_steps(
+def align_samples(
     samples: Mapping[str, Sequence[Sample]], is_clock: bool, nothing: Callable[[str], FileError]
 ) -> Rates:
     """Put samples, by service, on even steps: the smallest one between two of them.
@@ -169,7 +169,7 @@ def on_even_steps(
     count = int((last - begin) / step) + 1
     if count * len(samples) > _MAX_MOMENTS:
         raise nothing(
-            f"from {said_time(begin, is_clock)} to {said_time(last, is_clock)} in steps of "
+            f"from {format_time(begin, is_clock)} to {format_time(last, is_clock)} in steps of "
             f"{shown(step)} s there are {count} moments of {len(samples)} services"
         )
     rates, gaps = {}, []
@@ -180,15 +180,15 @@ def on_even_steps(
             at = (each.at_s - begin) / step
             if at.denominator != 1:
                 raise each.refuse(
-                    f"{name} at {said_time(each.at_s, is_clock)} is between the steps of "
-                    f"{shown(step)} s from {said_time(begin, is_clock)} on",
+                    f"{name} at {format_time(each.at_s, is_clock)} is between the steps of "
+                    f"{shown(step)} s from {format_time(begin, is_clock)} on",
                     "even steps",
                     "sample again at even steps",
                 )
             values[int(at)], reasons[int(at)] = each.rate_rps, each.reason
         rates[name] = tuple(values)
         for reason in dict.fromkeys(reasons):
-            for first, end in runs_of(
+            for first, end in find_runs(
                 at for at in range(count) if values[at] is None and reasons[at] == reason
             ):
                 gaps.append(Gap(name, begin + first * step, begin + end * step, reason))
@@ -200,14 +200,14 @@ def _step(samples: Mapping[str, Sequence[Sample]], is_clock: bool) -> Fraction |
     """The smallest distance of two times; times of each service must ascend."""
     for name, own in samples.items():
         for before, after in pairwise(own):
-            when = said_time(after.at_s, is_clock)
+            when = format_time(after.at_s, is_clock)
             if after.at_s == before.at_s:
                 raise after.refuse(
                     f"{name} is there twice at {when}", "one rate a moment", "keep one of them"
                 )
             if after.at_s < before.at_s:
                 raise after.refuse(
-                    f"{name} at {when} comes after {said_time(before.at_s, is_clock)}",
+                    f"{name} at {when} comes after {format_time(before.at_s, is_clock)}",
                     "times that ascend",
                     "sort the rows by time",
                 )

@@ -10,7 +10,7 @@ from ...files.parsed import Parsed
 from ...files.source import Source, StrPath, read_source
 from ...files.tables import Cell, Table, read_table
 from .prometheus import SERVICE_LABEL, rates_from_matrix
-from .rates import Rates, Sample, on_even_steps
+from .rates import Rates, Sample, align_samples
 from .times import OneClock
 
 _LONG = ("service", "rate_rps")
@@ -71,7 +71,7 @@ def rates_from_table(source: Source) -> Rates:
             own.append(_sample(at, row["rate_rps"]))
     else:
         _fill_from_columns(table, clock, samples)
-    return on_even_steps(samples, clock.is_clock, lambda what: _too_few(source, table, what))
+    return align_samples(samples, clock.is_clock, lambda what: _too_few(source, table, what))
 
 
 def _fill_from_columns(table: Table, clock: OneClock, samples: dict[str, list[Sample]]) -> None:

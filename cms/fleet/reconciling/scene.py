@@ -9,12 +9,12 @@ from math import ceil
 
 from ...errors import InvalidOption, InvalidProblem
 from ...values.numbers import shown
-from .forecast import Courses, Forecast, Known
+from .forecast import Forecast, Known, RateForecast
 from .rates import Rates
 from .windows import Envelopes, Planner, Windows
 
 #: At most so many moments at which plans may change: the search takes the cube of their number.
-_MOST_MOMENTS = 200
+_MAX_MOMENTS = 200
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Scene:
         return (self.trace.count - 1 - self.first) // self.every
 
     @cached_property
-    def courses(self) -> Courses:
+    def courses(self) -> RateForecast:
         """The rates of the part that is played."""
         return Known(self.trace).courses(self.history(0), self.count * self.every)
 
@@ -122,8 +122,8 @@ class Scene:
 
 
 def _require_few(count: int, what: str, every_s: Fraction) -> None:
-    if count > _MOST_MOMENTS:
+    if count > _MAX_MOMENTS:
         raise InvalidOption(
             f"{what} has {count} moments at which plans may change, one every {shown(every_s)} s; "
-            f"expected at most {_MOST_MOMENTS}: change plans less often, or make it shorter"
+            f"expected at most {_MAX_MOMENTS}: change plans less often, or make it shorter"
         )

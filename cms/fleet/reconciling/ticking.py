@@ -17,7 +17,7 @@ from .changing import Change, change_to, gpus_at_work
 from .deciding import Decision, decide
 from .forecast import Forecast
 from .path import NoPath
-from .rates import Rates, said_time
+from .rates import Rates, format_time
 from .scene import Terms
 from .windows import Planner, Windows
 
@@ -53,7 +53,7 @@ class Tick:
     def said(self, moment: int) -> str:
         """Say a moment of the windows: a date and time, or seconds."""
         at_s = self.history.end_s + moment * self.terms.every_s
-        return said_time(at_s, self.history.is_clock)
+        return format_time(at_s, self.history.is_clock)
 
 
 def reconcile(
@@ -145,7 +145,7 @@ def reconcile(
 def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
     """Say for which rates there is no plan, and when."""
     first, last = (
-        said_time(history.end_s + moment * terms.every_s, history.is_clock)
+        format_time(history.end_s + moment * terms.every_s, history.is_clock)
         for moment in (at, at + 1)
     )
     needs = windows.needs(at, at + 1)

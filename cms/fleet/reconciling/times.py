@@ -44,7 +44,7 @@ class NoTime(ValueError):
     """A text is no time; the message says what was expected."""
 
 
-def moment_of(text: str | Fraction) -> Moment:
+def read_moment(text: str | Fraction) -> Moment:
     """Read a time; NoTime if it is none.
 
     ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15:07,25+01``, ``2026/11/23
@@ -93,7 +93,7 @@ class OneClock:
 
         try:
             # what a comma or a point in a number is, its column tells
-            moment = moment_of(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
+            moment = read_moment(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
         except NoTime as fault:
             raise cell.error(self.said.format(**named()), expected=str(fault)) from None
         if self.first is None:

@@ -18,7 +18,7 @@ from ..serving.plan import Plan
 from ..serving.posing import as_problem
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
-from .forecast import Courses
+from .forecast import RateForecast
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Envelopes:
     a change may take `lead` steps.
     """
 
-    courses: Courses
+    courses: RateForecast
     every: int
     lead: Fraction
     most: int

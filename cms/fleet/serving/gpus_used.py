@@ -20,7 +20,7 @@ DEFAULT_GPU = "a100-80gb"
 SPLITS = ("any", "pairs")
 
 
-def fleet_of(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
+def find_gpus(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
     """Look up the GPUs of a plan; refuse none, unknown ones and one that is named twice."""
     chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
     fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
@@ -74,7 +74,7 @@ def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configu
             yield Configuration({block(share): 1, block(other): 1}, machine)
 
 
-def machine_types_of(
+def build_machine_types(
     fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
 ) -> list[MachineType]:
     """Return a machine type a GPU; refuse a limit or cost of no GPU here, or given twice."""

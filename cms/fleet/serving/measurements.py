@@ -31,7 +31,7 @@ class Measurements:
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
-def measurements(
+def sort_measurements(
     points: Iterable[OperatingPoint],
     fleet: Sequence[Gpu],
     *,
@@ -152,7 +152,7 @@ def _chosen(keys: Iterable[str]) -> str:
     return f"{' '.join(f'--gpu {key}' for key in keys)}, in Python gpus={list(keys)}"
 
 
-def points_for(
+def find_points(
     service: Service, known: Measurements, fleet: Sequence[Gpu]
 ) -> dict[InstanceKind, list[OperatingPoint]]:
     """Return the points of a service's model on the profiles it allows.
@@ -165,7 +165,9 @@ def points_for(
     if service.allowed_profiles is None:
         return own
     allowed = {
-        where: None for name in service.allowed_profiles for where in meant(name, service, fleet)
+        where: None
+        for name in service.allowed_profiles
+        for where in find_allowed_instances(name, service, fleet)
     }
     chosen = {where: points for where, points in own.items() if where in allowed}
     if not chosen:
@@ -191,7 +193,9 @@ def _not_measured(service: Service, known: Measurements) -> str:
     )
 
 
-def meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[InstanceKind]:
+def find_allowed_instances(
+    name: str, service: Service, fleet: Sequence[Gpu]
+) -> Iterable[InstanceKind]:
     """Return the instances an allowed profile means: on every GPU that has a profile so called.
 
     With ``key:`` before it, as in a block's name, on that GPU alone.

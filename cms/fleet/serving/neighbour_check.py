@@ -19,7 +19,7 @@ from ...time_sharing.frames import Frame, frame_of
 from ...time_sharing.model import Point
 from ...values.numbers import shown
 from .interference import Slowdowns
-from .neighbours import Kind, NeighbourServing, kind_of, pair_of, plain_block
+from .neighbours import Kind, NeighbourServing, find_pair, kind_of, plain_block
 from .time_sharing import SharedServing
 
 
@@ -125,7 +125,7 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
     plain = Counter[Block]()
     for block, count in group.configuration.blocks.items():
         plain[plain_block(block)] += count
-    if pair_of(Configuration(plain)) is None:
+    if find_pair(Configuration(plain)) is None:
         yield from ((one, None) for one in held)
     elif len(held) <= 2:
         yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)

@@ -67,7 +67,7 @@ class Side:
                     yield own, other
 
 
-def pair_of(shape: AnyConfiguration) -> tuple[Block, Block] | None:
+def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
     """Return the two shares that a configuration cuts a GPU into; None if it has no two.
 
     MIG instances have caches and memory of their own, so that none slows another.
@@ -103,7 +103,7 @@ def admitted(serving: SharedServing, service: str, block: Block) -> Iterator[tup
             yield point, kind_of(serving, service, block, point.amount)
 
 
-def sides_of(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
+def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
     """Return the shares that have another one beside them, GPU by GPU.
 
     `serving` is without interference; `table` is by the GPU's key. InvalidProblem if a pair that
@@ -116,7 +116,7 @@ def sides_of(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[lis
             pair
             for shape in serving.problem.configurations
             if shape.machine == one.key
-            if (pair := pair_of(shape)) is not None
+            if (pair := find_pair(shape)) is not None
         ]
         kinds = {
             block: tuple(sorted({kind for n in names for _, kind in admitted(serving, n, block)}))
@@ -150,7 +150,7 @@ def _require_all(sides: Iterable[Side]) -> None:
     )
 
 
-def classes_of(sides: Collection[Side], classes: int) -> dict[Kind, int]:
+def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
     What counts is the mean over all pairs that were measured, also of batches that keep no limit.
@@ -236,8 +236,8 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
     measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
-    sides = sides_of(solo, {one.key: measured.on(one) for one in solo.gpus})
-    ranks = [classes_of(own, most) for own in sides]
+    sides = find_sides(solo, {one.key: measured.on(one) for one in solo.gpus})
+    ranks = [rank_kinds(own, most) for own in sides]
     blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
     shapes = list(_shapes(solo, blocks))
     inner = _image(solo, blocks, shapes, _worst)
@@ -332,7 +332,7 @@ def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyCo
         by_sides.setdefault((one.side.block, one.side.other), []).append(one)
     alone: dict[Block, None] = {}
     for shape in solo.problem.configurations:
-        pair = pair_of(shape)
+        pair = find_pair(shape)
         if pair is None:
             yield shape
             continue

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...values.numbers import Number
 from ..hardware import Gpu
-from .gpus_used import list_configurations, machine_types_of
+from .gpus_used import build_machine_types, list_configurations
 from .guards import batch_time_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import InstanceKind, Measurements
 from .operating_point import OperatingPoint
@@ -44,7 +44,7 @@ class PlanRequest(NamedTuple):
         """Return the configurations with these kinds of instances, and the machine types."""
         return {
             "configurations": list_configurations(self.fleet, used, splits),
-            "machine_types": machine_types_of(self.fleet, self.limits, self.costs),
+            "machine_types": build_machine_types(self.fleet, self.limits, self.costs),
         }
 
     @property

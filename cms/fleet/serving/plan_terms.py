@@ -13,7 +13,7 @@ from ..hardware import Gpu
 from ..hardware.catalogue import find_gpu, is_called
 from .document_parts import PointPart
 from .gpus_used import list_configurations
-from .measurements import InstanceKind, meant
+from .measurements import InstanceKind, find_allowed_instances
 from .neighbours import NeighbourServing
 from .operating_point import mps_share
 from .posing import AnyServing
@@ -73,7 +73,7 @@ def _allowed(serving: AnyServing, name: str) -> frozenset[InstanceKind] | CmsErr
         return frozenset(
             where
             for each in service.allowed_profiles
-            for where in meant(each, service, serving.gpus)
+            for where in find_allowed_instances(each, service, serving.gpus)
         )
     except CmsError as fault:
         return fault

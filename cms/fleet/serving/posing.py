@@ -9,11 +9,11 @@ from ...errors import InvalidOption
 from ...time_sharing.frames import FrameRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
-from .gpus_used import DEFAULT_GPU, fleet_of
+from .gpus_used import DEFAULT_GPU, find_gpus
 from .headroom import Headroom
 from .interference import Interference
 from .load_curve import LoadCurve, PointKey
-from .measurements import measurements, only_device
+from .measurements import only_device, sort_measurements
 from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
 from .plan_request import PlanRequest
@@ -188,7 +188,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     Fraction(1, 50)
     """
     operating_points = tuple(operating_points)
-    fleet = fleet_of((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)
+    fleet = find_gpus((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)
     terms: QueueingRule | TimeSharing
     if sharing is None:
         given = {"max_services": max_services, "splits": splits, "headroom": headroom}
@@ -202,7 +202,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
     wanted = _require_names(services)
-    known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
+    known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(wanted, fleet, known, margin, max_processes, limits, costs)
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))

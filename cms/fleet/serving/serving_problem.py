@@ -14,7 +14,7 @@ from ...values.numbers import shown
 from .fills import FillTimes, fills_of
 from .gpus_used import block_prefixes
 from .load_curve import PointKey, key_of
-from .measurements import InstanceKind, points_for
+from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
 from .plan_request import PlanRequest
 from .posed import Posed, Served
@@ -98,11 +98,11 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     used: dict[InstanceKind, None] = {}
     jobs = []
     for service in request.services:
-        candidates = points_for(service, request.known, request.fleet)
+        candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         supply: dict[Block, Fraction] = {}
         for (key, profile), own in candidates.items():
-            amount, point = best_point(service, own, rule)
+            amount, point = find_best_point(service, own, rule)
             if amount:
                 block, place = prefix[key] + profile, (id(own), key_of(point))
                 supply[block], points[service.name, block] = amount, (point,)
@@ -123,7 +123,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
     )
 
 
-def best_point(
+def find_best_point(
     service: Service, points: Sequence[OperatingPoint], rule: QueueingRule
 ) -> tuple[Fraction, OperatingPoint]:
     """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""

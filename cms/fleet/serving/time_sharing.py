@@ -19,7 +19,7 @@ from ...values.numbers import whole
 from ...values.words import short
 from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
-from .measurements import InstanceKind, points_for
+from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
 from .plan_request import PlanRequest
 from .posed import Posed, Served
@@ -32,7 +32,7 @@ _RULES = {
     FrameRule.ROUND_ROBIN: "a frame and its own batch within the limit",
     FrameRule.COLLECT_THEN_RUN: "two frames within the limit",
 }
-_APART = Fraction(1, 100)  # measured latencies that differ by more from what follows
+_LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more from what follows
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -193,7 +193,7 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
                 f"service {service.name!r} has no latency limit, so that nothing bounds the frame "
                 "it could share; give it one, or plan without sharing"
             )
-        candidates = points_for(service, request.known, request.fleet)
+        candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
@@ -239,7 +239,7 @@ def slot_ms(point: OperatingPoint) -> Fraction:
 
 def _differs(point: OperatingPoint) -> bool:
     computed = point.computed_batch_ms
-    return abs(point.latency_ms - computed) > _APART * computed
+    return abs(point.latency_ms - computed) > _LENGTH_TOLERANCE * computed
 
 
 def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:

@@ -147,7 +147,7 @@ def _reached(there: Sequence[Breakpoint]) -> Fraction:
     return limit
 
 
-def last_where(
+def find_last(
     ladder: Ladder, low: Fraction, high: Fraction, holds: Callable[[Fraction], bool]
 ) -> tuple[Fraction, Fraction]:
     """Return the last state in which something holds, and the first in which it does not.

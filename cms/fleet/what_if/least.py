@@ -22,7 +22,7 @@ from ...schedule.schedule import MachineGroup, Schedule, machine_cost
 from ...shortages.search import Asking
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
-from .ladders import Ladder, last_where
+from .ladders import Ladder, find_last
 from .one_job import Given, plain_job
 from .posing import Posing
 
@@ -241,7 +241,7 @@ class Climb:
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
-        _, self.high = last_where(self.ladder, self.low, state, lambda s: not serves(s, blocks))
+        _, self.high = find_last(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
@@ -255,9 +255,9 @@ class Climb:
         def is_proved(state: Fraction) -> bool:
             return self.base.is_too_dear(self._problem(state), certificate)
 
-        last, _ = last_where(ladder, self.low, self.high, is_priced)
+        last, _ = find_last(ladder, self.low, self.high, is_priced)
         if last != self.low and not is_proved(last):
-            last, _ = last_where(ladder, self.low, last, is_proved)
+            last, _ = find_last(ladder, self.low, last, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 

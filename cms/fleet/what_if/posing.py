@@ -14,12 +14,12 @@ from ...problem.rows import Row, reduced
 from ...values.numbers import shown
 from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey
-from ..serving.measurements import Measurements, measurements, points_for
+from ..serving.measurements import Measurements, find_points, sort_measurements
 from ..serving.operating_point import OperatingPoint
 from ..serving.posing import as_problem
 from ..serving.queueing import with_curves
 from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem, best_point
+from ..serving.serving_problem import ServingProblem, find_best_point
 
 
 class Posing:
@@ -50,13 +50,13 @@ class Posing:
     @cached_property
     def _known(self) -> Measurements:
         assert self.points is not None
-        return measurements(
+        return sort_measurements(
             self.points, self.serving.gpus, max_processes=self.serving.max_processes
         )
 
     def candidates(self, service: Service) -> dict[Block, list[OperatingPoint]]:
         """Return the points of a service's model on the blocks that it allows."""
-        found = points_for(service, self._known, self.serving.gpus)
+        found = find_points(service, self._known, self.serving.gpus)
         return {self._prefix[key] + profile: own for (key, profile), own in found.items()}
 
     def row(self, service: Service) -> Row:
@@ -68,7 +68,7 @@ class Posing:
         else:
             own = self.candidates(service)
             supply = [
-                best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
+                find_best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
                 for block in problem.blocks
             ]
         return reduced(self.serving.planned_rps(service), supply, f"service {service.name!r}")

@@ -208,7 +208,7 @@ def _list_forbidden(posing: Posing, service: Service) -> tuple[str, ...]:
     return tuple(block for block in everything if block not in posing.candidates(service))
 
 
-def questions(
+def list_questions(
     base: Base, services: Iterable[Service], asking: Asking, unasked: dict[str, None]
 ) -> Iterator[Question]:
     """Iterate over what can be asked of services; note why other numbers cannot be relaxed."""
@@ -237,7 +237,7 @@ def questions(
         ] = None
 
 
-def in_turn(asked: Iterable[Question], asking: Asking) -> list[Question]:
+def order_questions(asked: Iterable[Question], asking: Asking) -> list[Question]:
     """Order questions by what may be enough: the smallest change first, then what is unknown."""
 
     def key(each: Question) -> tuple[bool, Fraction]:

@@ -259,7 +259,7 @@ def test_a_false_schedule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("cms.shortages.search.solve", lying)
     monkeypatch.setattr(
-        "cms.fleet.what_if.least.last_where", lambda ladder, low, high, holds: (low, low)
+        "cms.fleet.what_if.least.find_last", lambda ladder, low, high, holds: (low, low)
     )
     with pytest.raises((AlgorithmError, ValueError)):
         rightsize(plan)
