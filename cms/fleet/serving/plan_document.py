@@ -133,7 +133,7 @@ class InstancesPart(m.Part):
     serves: tuple[Annotated[Any, m.Built(ServedPart)], ...]
 
 
-class GroupPart(m.Part):
+class GpuGroupPart(m.Part):
     """GPUs of one layout."""
 
     gpu: f.Text
@@ -151,7 +151,7 @@ class _AnyPlan(m.Document):
     max_processes: f.AtLeastOne | None
     services: tuple[Annotated[Any, m.Built(GivenPart)], ...]
     operating_points: Any
-    groups: tuple[Annotated[Any, m.Built(GroupPart)], ...]
+    groups: tuple[Annotated[Any, m.Built(GpuGroupPart)], ...]
     warnings: tuple[f.Text, ...]
     unservable: dict[str, f.Text]
     devices: tuple[Device, ...]
