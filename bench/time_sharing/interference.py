@@ -22,7 +22,7 @@ from cms.fleet.serving import (
     neighbour_faults,
     read_gpulet_pairs,
 )
-from cms.fleet.serving.classes import pair_of
+from cms.fleet.serving.neighbours import find_pair
 
 from .asked import GPU, Asked
 from .linear import Choices, least_machines, machines_of
@@ -102,7 +102,7 @@ def machines_beside(solo: TimeSharedProblem, table: Interference) -> list[Choice
     found = []
     factors = _factors(table)
     for shape in solo.configurations:
-        pair = pair_of(shape)
+        pair = find_pair(shape)
         if pair is not None:
             rows = [*_side_by_side(solo, pair, factors)]
             found.append(Choices((np.array(rows),)))

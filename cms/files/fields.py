@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from ..errors import CmsError
 from ..values.names import checked_name, nearest
 from ..values.numbers import format_exact
+from ..values.words import count
 from .documents import number_to_json
 from .numerals import NUMBER_FORMS, number_hint, number_in
 from .parsed import Parsed
@@ -62,14 +63,16 @@ def first_refusal(fault: ValidationError, value: Any) -> PydanticCustomError:
         return PydanticCustomError("refused", "refused", {**told, **more})
     if kind in ("enum", "literal_error"):
         words = re.findall(r"'([^']*)'", told["expected"])
-        if not words:
-            return refusal(told["expected"], *path)
-        return refusal(one_of(words), *path, fix=nearest(Parsed(value).at(*path).value, words, ""))
-    if kind in ("missing", "too_long"):  # a row with a number of entries; keys are looked at before
-        length = len(Parsed(value).at(*path[: -1 if kind == "missing" else None]).value)
-        least = f"at least {int(path[-1]) + 1}" if kind == "missing" else str(told["max_length"])
-        path = path[: -1 if kind == "missing" else None]
-        return refusal(f"{least} entries", *path, what=f"{{}} has {length} entries")
+        fix = nearest(Parsed(value).at(*path).value, words, "") if words else None
+        return refusal(one_of(words) if words else told["expected"], *path, fix=fix)
+    if kind in (
+        "missing",
+        "too_long",
+    ):  # a row with too few or too many entries; keys are looked at before
+        at, least = (path[:-1], "at least ") if kind == "missing" else (path, "")
+        wanted = int(path[-1]) + 1 if kind == "missing" else told["max_length"]
+        has = f"{{}} has {count(len(Parsed(value).at(*at).value), 'entry')}"
+        return refusal(f"{least}{count(wanted, 'entry')}", *at, what=has)
     if kind.startswith("recursion"):
         return refusal(what="{} is nested too deeply")
     return refusal(_KINDS.get(kind, "another value"), *path)

@@ -28,7 +28,7 @@ def verdict(solution: Solution, machine: str = "machine") -> str:
         return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
     found = count(solution.machine_count, machine, math.ceil)
     if priced:
-        found += f" at a cost of {decimal(solution.cost, rounding=math.ceil)}"
+        found += f"; cost {decimal(solution.cost, rounding=math.ceil)}"
     if is_told_apart(solution.cost, solution.lower_bound):
         found += f", proved >= {at_least(solution.lower_bound)}"
     else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap

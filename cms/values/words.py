@@ -118,13 +118,12 @@ def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -
 
     Examples
     --------
-    >>> count(1, "GPU"), count(12, "GPU"), count(2, "branch")
-    ('1 GPU', '12 GPUs', '2 branches')
+    >>> count(1, "GPU"), count(12, "GPU"), count(2, "branch"), count(0, "entry")
+    ('1 GPU', '12 GPUs', '2 branches', '0 entries')
     """
-    if number == 1:
-        return f"1 {what}"
     ending = "es" if what.endswith(("ch", "x", "s")) else "s"
-    return f"{decimal(number, rounding=rounding)} {what}{ending}"
+    plural = f"{what[:-1]}ies" if what.endswith("ry") else what + ending
+    return f"1 {what}" if number == 1 else f"{decimal(number, rounding=rounding)} {plural}"
 
 
 def printable(name: str) -> str:

@@ -57,7 +57,7 @@ def test_throughputs_in_pairs_become_normalised_pairs_in_both_orders(tmp_path: P
 
 
 def test_odd_throughputs_are_refused(tmp_path: Path) -> None:
-    for key, value, words in ((B, [1], "has 1 entries"), ("('D', 1)", [1, 1], "'D' beside 'A (b")):
+    for key, value, words in ((B, [1], "has 1 entry"), ("('D', 1)", [1, 1], "'D' beside 'A (b")):
         document = throughputs()
         document["v100"][A][key] = value
         path = written(tmp_path, json.dumps(document))

@@ -13,7 +13,7 @@ import pytest
 from cms import solve
 from cms.cli.app import run
 from cms.fleet.serving import Interference, NeighbourServing, Plan, read_plan, write_plan
-from cms.fleet.serving.neighbours import beside
+from cms.fleet.serving.neighbours import pose_beside
 from proofs_checks.checker import Fault
 from proofs_checks.checker.__main__ import main as second
 from proofs_checks.checker.interference import examine_beside
@@ -151,7 +151,7 @@ def _a_higher_bound(interference: dict[str, Any]) -> None:
 def _counts(posed: NeighbourServing) -> bool:
     """Whether slowdowns of 4 are another problem: some batches can stand side by side."""
     table = Interference(dict.fromkeys(posed.interference.pairs, 4))
-    other = beside(posed.solo, table, posed.classes)
+    other = pose_beside(posed.solo, table, posed.classes)
     ours = posed.problem, posed.outer, posed.ranks
     return (other.problem, other.outer, other.ranks) != ours
 

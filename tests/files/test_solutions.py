@@ -105,6 +105,7 @@ def test_a_document_too_deep_for_any_reader_is_not_written(tmp_path: Path) -> No
             '["3g", "bert"]',
             "110: schedule.groups[0].assignment[1] has 2 entries, expected at least 3 entries",
         ),
+        ("[]", "110: schedule.groups[0].assignment[1] has 0 entries, expected at least 1 entry"),
     ],
 )
 def test_blocks_are_given_once_and_counted(entry: str, message: str) -> None:

@@ -233,7 +233,7 @@ def test_curves_and_wishes_are_read_from_tables(tmp_path: Path) -> None:
     curves.write_text(head + row, "utf-8")
     assert read_load_curves(curves) == {KEY: LoadCurve([100, 200], [60, 75], CENT, "simulated")}
     for wrong, message in (
-        (row + row, "3: a second load curve of bert, a100-80gb"),
+        (row + row, "3: a second row for bert, a100-80gb"),
         (row.replace("200", "50"), "not > 0 and ascending"),
         (row.replace("75", "soon"), "latencies_ms"),
     ):

@@ -48,7 +48,7 @@ def test_compute_is_not_linear_in_slices_from_hopper_on() -> None:
     assert sms("h200-141gb") == [16, 26, 32, 60, 64, None]
     assert sms("b200-180gb") == [18, 30, 36, 70, 72, 148]
     assert sms("gb200-186gb") == [18, 32, 38, None, None, None]
-    assert sms("a30-24gb") == [None] * 3  # nobody published them where they can be looked up
+    assert sms("a30-24gb") == [14, 28, 56]
     assert sms("b300") == sms("gb300") == sms("h100-96gb") == [None] * 6
 
 

@@ -45,7 +45,7 @@ def test_overheads_are_read_from_a_table(tmp_path: Path) -> None:
     path.write_text("batch,overhead_ms\n8,2.5\n1,0\n")
     assert read_overheads(path) == {8: Fraction(5, 2), 1: 0}
     path.write_text("batch,overhead_ms\n8,2.5\n8,3\n")
-    with pytest.raises(FileError, match=r"o\.csv:3.*a batch of 8 is there twice"):
+    with pytest.raises(FileError, match=r"o\.csv:3.*a second row for a batch of 8"):
         read_overheads(path)
     path.write_text("batch,overhead_ms\n0,2.5\n")
     with pytest.raises(FileError, match='batch is "0", expected a whole number >= 1'):

@@ -30,10 +30,9 @@ from cms.fleet.serving import (
     read_interference,
     read_utilisations,
 )
-from cms.fleet.serving.classes import Side, classes_of
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
 from cms.fleet.serving.linear_slowdown import Batch, Utilisation
-from cms.fleet.serving.neighbours import classes_in, plain_block
+from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
 from tests.fleet.mixes import share
 from tests.fleet.plans import A100
 from tests.references.gpulet_table import VARIABLE
@@ -153,8 +152,8 @@ def test_batches_that_keep_no_limit_count_where_kinds_are_ordered() -> None:
     }
     beside = ("m", 4), ("m", 8)
     side = Side("mps:50", "mps:50", "mps:50", (("m", 4),), beside, Slowdowns(A100, factors))
-    assert classes_of([side], 2) == {("m", 8): 1, ("m", 4): 2}
-    assert classes_of([side], 1) == {("m", 8): 1, ("m", 4): 1}
+    assert rank_kinds([side], 2) == {("m", 8): 1, ("m", 4): 2}
+    assert rank_kinds([side], 1) == {("m", 8): 1, ("m", 4): 1}
 
 
 def test_the_exact_check_finds_a_limit_that_only_a_neighbour_breaks() -> None:

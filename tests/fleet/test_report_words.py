@@ -54,11 +54,11 @@ ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
                 "status": Status.OPTIMAL, "proof": Proof.CHECKED, "cost": Fraction(27, 2),
                 "lower_bound": Fraction(27, 2),
             },
-            "12 GPUs at a cost of 13.5, proved >= 13.5: optimal, proof checked",
+            "12 GPUs; cost 13.5, proved >= 13.5: optimal, proof checked",
         ),
         (
             {"cost": Fraction(15), "lower_bound": Fraction(14)},
-            "12 GPUs at a cost of 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
+            "12 GPUs; cost 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
         ),
         (
             {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None},
@@ -107,7 +107,7 @@ def test_a_bound_is_never_overstated_and_a_cost_never_understated(value: Fractio
 def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
     third, sixth = Fraction(2, 3), Fraction(1, 6)
     found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
-    assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
+    assert verdict(found).startswith("12 machines; cost 0.7143, proved >= 0.6666: ")
     line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
     assert line.split()[1:3] == ["1.334", "0.6666"]
 
@@ -116,7 +116,7 @@ def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
     ("machines", "price", "said", "logged"),
     [
         (10**30 // 2173, 1, "4.602e26 machines, proved the fewest: ", "4.602e26 the same 0 %"),
-        (1, "2/3", "1 machine at a cost of 0.6667, proved the least: ", "0.6667 the same 0 %"),
+        (1, "2/3", "1 machine; cost 0.6667, proved the least: ", "0.6667 the same 0 %"),
         (10**26, 1, "1e26 machines, proved >= 1e26: ", "1e26 1e26 0 %"),
         (10**14, 1, f"{10**14:,} machines, proved >= {10**14:,}: ", f"{10**14:,} {10**14:,} 0 %"),
     ],

@@ -15,8 +15,8 @@ from ...files.source import StrPath
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ..hardware import Gpu
+from ..hardware.catalogue import Device
 from ..serving.document_parts import (
-    Device,
     PointPart,
     ServiceField,
     SuppliedPart,

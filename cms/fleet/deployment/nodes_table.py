@@ -12,7 +12,7 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ..hardware import Gpu, gpus
 from ..hardware.catalogue import gpu_called
-from ..serving.unknown_columns import refuse_unknown_columns
+from ..serving.table_guards import refuse_unknown_columns
 from .model import Deployment, FleetGpu, FleetNode, driver_branch
 
 __all__ = ["NODE_COLUMNS", "read_nodes"]

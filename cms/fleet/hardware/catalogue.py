@@ -23,7 +23,7 @@ _DEVICES = Path(__file__).parent / "devices"
 
 
 def gpu(name: str) -> Gpu:
-    """Return a device of the catalogue.
+    """Return a device of the catalogue; the same object for the same device.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def gpu(name: str) -> Gpu:
         Its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
         A100-SXM4-80GB``, ``NVIDIA-A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper
         and lower case count as equal, and so do blanks, hyphens and underscores.
-
-    Returns
-    -------
-    Gpu
-        The same object for the same device.
 
     Raises
     ------
@@ -57,68 +52,43 @@ def gpu(name: str) -> Gpu:
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
-    folded = _fold(name)
-    keys = _keys()
-    key = folded if folded in keys else _other_names().get(folded)
-    if key is not None:
-        return _load(key)
+    if (found := find_gpu(name)) is not None:
+        return found
     guess = likely_gpus(name)
     raise InvalidOption(
-        f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(keys)}. "
+        f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(_keys())}. "
         "For another card, read_gpu reads a device file of your own"
     )
 
 
+def find_gpu(name: str) -> Gpu | None:
+    """Return a device of the catalogue, as `gpu` does; None if there is none."""
+    folded = _fold(name)
+    key = folded if folded in _keys() else _other_names().get(folded)
+    return None if key is None else _load(key)
+
+
 def gpu_called(name: str, own: Iterable[Gpu] = ()) -> Gpu:
-    """Return a device by any of its names: one of the caller's own, or of the catalogue.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none.
-
-    Examples
-    --------
-    >>> gpu_called("nvidia_a30").key
-    'a30-24gb'
-    """
+    """Return a device by any of its names: one of the caller's own, or of the catalogue."""
     found = (each for each in own if each.profiles and is_called(each, name))
     return next(found, None) or gpu(name)
 
 
 def is_called(one: Gpu, name: str) -> bool:
-    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them.
-
-    Examples
-    --------
-    >>> is_called(gpu("a100-80gb"), "nvidia_a100-sxm4-80gb"), is_called(gpu("a30-24gb"), "0x20b5")
-    (True, False)
-    """
+    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them."""
     folded = _fold(name)
     return any(folded == _fold(each) for each in (one.key, *one.aliases, *one.pci_device_ids))
 
 
 def uncut_gpu(name: str) -> Gpu:
-    """Return a device of which nothing is known but its name: no profile of MIG is its.
-
-    Examples
-    --------
-    >>> print(uncut_gpu("Tesla T4").key, uncut_gpu("Tesla T4").profiles)
-    tesla-t4 ()
-    """
+    """Return a device of which nothing is known but its name: no profile of MIG is its."""
     key = re.sub(r"[^a-z0-9]+", "-", _fold(name)).strip("-") or "unknown"
     said = Evidence(("key",), "capture", "the name of a GPU that no device file describes")
     return Gpu(key, (), (), "unknown", 1, 1, None, (), (said,), 1)
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys.
-
-    Examples
-    --------
-    >>> [device.key for device in gpus()][:3]
-    ['a100-40gb', 'a100-80gb', 'a30-24gb']
-    """
+    """Return all devices of the catalogue, in the order of their keys."""
     return tuple(_load(key) for key in _keys())
 
 
@@ -148,14 +118,7 @@ def _other_names() -> dict[str, str]:
 def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    Gpu
-        To be used wherever a name of the catalogue is.
+    The GPU can be used wherever a name of the catalogue is.
 
     Raises
     ------
@@ -235,14 +198,6 @@ def contradiction(device: Gpu) -> str:
     Profiles may be left out; who says so may differ, and the names by which a card or a profile is
     known besides: all that grows from version to version. What decides which instances fit may not
     differ, nor may a name be another's.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> contradiction(replace(gpu("a30-24gb"), version=7))
-    ''
-    >>> contradiction(replace(gpu("a30-24gb"), compute_slices=8))
-    '8 compute and 4 memory slices, not 4 and 4'
     """
     if device.key not in _keys():
         return ""
@@ -281,14 +236,6 @@ def likely_gpus(name: str) -> str:
     """Word which devices somebody may have meant by a name that is none; empty if that is unclear.
 
     Those whose keys begin with it come with their product names: they are to be told apart.
-
-    Examples
-    --------
-    >>> likely_gpus("H100")
-    'did you mean h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb \
-(GH200 480GB, H20)?'
-    >>> likely_gpus("a30-23gb")
-    'did you mean a30-24gb?'
     """
     folded, keys = _fold(name), _keys()
     likely = [key for key in keys if folded and key.startswith(folded)]

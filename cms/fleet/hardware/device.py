@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...errors import InvalidOption
@@ -28,23 +28,6 @@ class Gpu(Viewed):
     take `around` ask about a GPU in use: a layout, in any order, whose instances stay where they
     are. The empty layout is an empty GPU.
 
-    Parameters
-    ----------
-    key : str
-        What users write, and the name of its machine type.
-    aliases : tuple of str
-        Product names as drivers print them.
-    pci_device_ids : tuple of str
-        ``0xDDDDVVVV`` (device, vendor), or with the subsystem ``0xDDDDVVVV:0xSSSSWWWW``.
-    architecture : str
-    compute_slices, memory_slices : int
-    mode_change_needs_reset : bool or None
-        Whether switching MIG on or off needs a reset of the GPU.
-    profiles : tuple of Profile
-    sources : tuple of Evidence
-    version : int
-        Of the device file's content.
-
     Examples
     --------
     >>> from cms.fleet import gpu
@@ -58,16 +41,17 @@ class Gpu(Viewed):
     profiles: 1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb
     """
 
-    key: str
-    aliases: tuple[str, ...]
+    key: str  #: what users write, and the name of its machine type
+    aliases: tuple[str, ...]  #: product names as drivers print them
+    #: ``0xDDDDVVVV`` (device, vendor), or with the subsystem ``0xDDDDVVVV:0xSSSSWWWW``.
     pci_device_ids: tuple[str, ...]
     architecture: str
     compute_slices: int
     memory_slices: int
-    mode_change_needs_reset: bool | None
+    mode_change_needs_reset: bool | None  #: whether switching MIG on or off needs a reset
     profiles: tuple[Profile, ...]
     sources: tuple[Evidence, ...]
-    version: int
+    version: int  #: of the device file's content
 
     def __str__(self) -> str:
         aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
@@ -82,20 +66,7 @@ class Gpu(Viewed):
     def profile(self, name: str) -> Profile:
         """Return the profile of this name, or the one that another driver calls so.
 
-        Parameters
-        ----------
-        name : str
-
-        Raises
-        ------
-        InvalidOption
-            If the device has none; the message lists those it has.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").profile("7g.79gb").name
-        '7g.80gb'
+        InvalidOption, with those that the device has, if there is none.
         """
         for profile in self.profiles:
             if profile.name == name or name in profile.other_names:
@@ -116,12 +87,6 @@ class Gpu(Viewed):
         """The maximal multisets of the base profiles, as configurations of machine type `key`.
 
         Blocks may idle, so these say all that an optimiser needs to know.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> [str(configuration) for configuration in gpu("a30-24gb").configurations]
-        ['4g.24gb', '2 x 2g.12gb', '2 x 1g.6gb + 2g.12gb', '4 x 1g.6gb']
         """
         return self.configurations_of(None)
 
@@ -130,12 +95,8 @@ class Gpu(Viewed):
     ) -> tuple[Configuration, ...]:
         """Return the maximal multisets of some profiles as configurations.
 
-        Parameters
-        ----------
-        profiles : iterable of str or None
-        prefix : str
-            Put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card supplies
-            something else, so with several GPU types its block needs another name.
+        `prefix` is put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card
+        supplies something else, so with several GPU types its block needs another name.
 
         Examples
         --------
@@ -155,44 +116,30 @@ class Gpu(Viewed):
 
     def layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return every layout, each in the order of starts."""
-        chosen = self._chosen(profiles)
-        found = enumeration.nodes(self._table(chosen))
-        return tuple(_layout(chosen, node.places) for node in found)
+        return self._layouts(enumeration.nodes, profiles)
 
     def maximal_layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return the layouts into which no further instance fits."""
-        chosen = self._chosen(profiles)
-        found = enumeration.maximal_nodes(self._table(chosen))
-        return tuple(_layout(chosen, node.places) for node in found)
+        return self._layouts(enumeration.maximal_nodes, profiles)
 
     def multisets(self, profiles: Iterable[str] | None = None) -> tuple[FrozenMap[str, int], ...]:
         """Return every multiset that can be placed, the one with the largest instances first."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.multisets(self._table(chosen)))
+        return self._multisets(enumeration.multisets, profiles)
 
     def maximal_layout_multisets(
         self, profiles: Iterable[str] | None = None
     ) -> tuple[FrozenMap[str, int], ...]:
         """Return the multisets of the maximal layouts; one may be contained in another."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.maximal_layout_multisets(self._table(chosen)))
+        return self._multisets(enumeration.maximal_layout_multisets, profiles)
 
     def maximal_multisets(
         self, profiles: Iterable[str] | None = None
     ) -> tuple[FrozenMap[str, int], ...]:
         """Return the multisets that are contained in no other that can be placed."""
-        chosen = self._chosen(profiles)
-        return _named(chosen, enumeration.maximal_multisets(self._table(chosen)))
+        return self._multisets(enumeration.maximal_multisets, profiles)
 
     def layout_counts(self, profiles: Iterable[str] | None = None) -> LayoutCounts:
-        """Return how many layouts and multisets there are.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> print(gpu("h200-141gb").layout_counts())
-        297 layouts (19 maximal) and 37 multisets (14 of the maximal layouts, 12 maximal)
-        """
+        """Return how many layouts and multisets there are."""
         return enumeration.layout_counts(self._table(self._chosen(profiles)))
 
     def sets_without_overlap(self, profiles: Iterable[str] | None = None) -> int:
@@ -200,25 +147,11 @@ class Gpu(Viewed):
 
         At least as many as layouts, and found without listing any; beyond 20,000 of them, the
         methods that list layouts or multisets raise InvalidOption.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").sets_without_overlap()
-        297
         """
         return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
 
     def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
-        """Whether these instances can be on one GPU at once, in any order; none at all can.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> h100 = gpu("h100-80gb")
-        >>> h100.is_layout([("3g.40gb", 4), ("4g.40gb", 0)]), h100.is_layout([("3g.40gb", 2)])
-        (True, False)
-        """
+        """Whether these instances can be on one GPU at once, in any order; none at all can."""
         return self._node(layout, ())[2] is not None
 
     def maximal_layouts_around(
@@ -226,12 +159,7 @@ class Gpu(Viewed):
     ) -> tuple[Layout, ...]:
         """Return the layouts that contain this one and into which no further instance fits.
 
-        Parameters
-        ----------
-        layout : iterable of Placement
-            Its profiles need not be among `profiles`.
-        profiles : iterable of str or None
-            Of what may be added.
+        `profiles` are those of what may be added; the layout's own need not be among them.
 
         Examples
         --------
@@ -246,46 +174,21 @@ class Gpu(Viewed):
         return tuple(tuple(sorted((*own, *more), key=_start)) for more in added or [()])
 
     def room(self, layout: Iterable[tuple[str, int]], profile: str) -> tuple[int, ...]:
-        """Return the starts at which an instance still fits beside a layout.
-
-        Examples
-        --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a100-80gb").room([("3g.40gb", 4), ("1g.10gb", 0)], "1g.20gb")
-        (2,)
-        """
+        """Return the starts at which an instance still fits beside a layout."""
         table, _ = self._table_beside((self.profile(profile),), layout)
         return enumeration.beside(table, enumeration.root(table)).shapes[0].starts
 
     def place(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> Layout | None:
-        """Find starts for exactly these instances.
+        """Find starts for exactly these instances, so many of each profile; zeros are allowed.
 
-        The answer is looked up in the enumeration, so it is exact: None means that there are none.
-
-        Parameters
-        ----------
-        counts : Mapping[str, int]
-            How many instances of each profile; zeros are allowed.
-        around : iterable of Placement
-            What is on the GPU already.
-
-        Returns
-        -------
-        Layout or None
-            Without `around`. The same for the same counts, whatever their order: the first of
-            `layouts_of`, in the order of starts with larger instances before smaller ones. No
-            instances at all: the empty layout.
-
-        Raises
-        ------
-        InvalidOption
-            If a profile is unknown, a count is not a whole number >= 0 or `around` is no layout.
-
-        See Also
-        --------
-        Gpu.why_not : the reason in words.
+        The answer is looked up in the enumeration, so it is exact: None means that there are none,
+        and :meth:`why_not` says why. It has the new instances alone, without `around`. It is the
+        same for the same counts, whatever their order: the first of `layouts_of`, in the order of
+        starts with larger instances before smaller ones. No instances at all: the empty layout.
+        InvalidOption if a profile is unknown, a count is not a whole number >= 0 or `around` is no
+        layout.
 
         Examples
         --------
@@ -309,7 +212,7 @@ class Gpu(Viewed):
     ) -> tuple[Layout, ...]:
         """Return every choice of starts for exactly these instances; `place` takes the first.
 
-        Parameters, order and errors are those of `place`; no instances have one choice, ``()``.
+        No instances have one choice, ``()``.
 
         Examples
         --------
@@ -317,8 +220,6 @@ class Gpu(Viewed):
         >>> a30 = gpu("a30-24gb")
         >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
         ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
-        >>> a30.layouts_of({"2g.12gb": 1}, around=[("1g.6gb", 1)])
-        ((Placement(profile='2g.12gb', start=2),),)
         """
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:
@@ -329,15 +230,7 @@ class Gpu(Viewed):
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
         """Say in words why these instances cannot be placed together, or beside a layout.
 
-        Parameters
-        ----------
-        counts : Mapping[str, int]
-        around : iterable of Placement
-
-        Returns
-        -------
-        str
-            Empty if they can be placed.
+        Empty if they can be placed.
 
         Examples
         --------
@@ -357,6 +250,21 @@ class Gpu(Viewed):
         _, own = self._table_beside(chosen, around)
         there = [(self.profile(name), start) for name, start in own]
         return reason(self.key, chosen, table, counts_in_order, there)
+
+    def _layouts(
+        self, find: Callable[[Table], Iterable[enumeration.Node]], profiles: Iterable[str] | None
+    ) -> tuple[Layout, ...]:
+        chosen = self._chosen(profiles)
+        return tuple(_layout(chosen, node.places) for node in find(self._table(chosen)))
+
+    def _multisets(
+        self, find: Callable[[Table], Iterable[Counts]], profiles: Iterable[str] | None
+    ) -> tuple[FrozenMap[str, int], ...]:
+        chosen = self._chosen(profiles)
+        return tuple(
+            FrozenMap({p.name: count for p, count in zip(chosen, counts, strict=True) if count})
+            for counts in find(self._table(chosen))
+        )
 
     def _asked(
         self, counts: Mapping[str, int], around: Iterable[tuple[str, int]]
@@ -433,12 +341,3 @@ def _start(placement: Placement) -> int:
 
 def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:
     return tuple(Placement(chosen[i].name, start) for i, start in places)
-
-
-def _named(
-    chosen: tuple[Profile, ...], multisets: Iterable[Counts]
-) -> tuple[FrozenMap[str, int], ...]:
-    return tuple(
-        FrozenMap({p.name: count for p, count in zip(chosen, counts, strict=True) if count})
-        for counts in multisets
-    )

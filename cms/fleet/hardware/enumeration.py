@@ -46,13 +46,8 @@ class Shape(NamedTuple):
 class Table(NamedTuple):
     """What the enumeration depends on, and nothing else: the key under which it is kept.
 
-    It has no names, so that all cards with one placement table share one enumeration.
-
-    Parameters
-    ----------
-    shapes : tuple of Shape
-        The largest first: "largest first" is then the order of all results.
-    compute_slices, memory_slices : int
+    It has no names, so that all cards with one placement table share one enumeration. The largest
+    shape is first: "largest first" is then the order of all results.
     """
 
     shapes: tuple[Shape, ...]
@@ -63,16 +58,6 @@ class Table(NamedTuple):
 class LayoutCounts(NamedTuple):
     """How many layouts and multisets there are: the finger print of a placement table.
 
-    Parameters
-    ----------
-    layouts, maximal_layouts, multisets : int
-    maximal_layout_multisets : int
-        Multisets of the maximal layouts.
-    maximal_multisets : int
-        Multisets contained in no other.
-
-    Notes
-    -----
     19 maximal layouts and 12 maximal multisets alone do not tell the table of the known 7-slice
     cards from a wrong one in circulation, in which a 3g has three memory slices.
     """
@@ -80,8 +65,8 @@ class LayoutCounts(NamedTuple):
     layouts: int
     maximal_layouts: int
     multisets: int
-    maximal_layout_multisets: int
-    maximal_multisets: int
+    maximal_layout_multisets: int  #: of the maximal layouts
+    maximal_multisets: int  #: contained in no other
 
     def __str__(self) -> str:
         return (
@@ -113,13 +98,7 @@ def placements(table: Table) -> Places:
 
 
 def sets_without_overlap(table: Table) -> int:
-    """How many sets of placed instances there are, the empty one left out: rules (1) and (2) alone.
-
-    Examples
-    --------
-    >>> sets_without_overlap(Table((Shape(1, 1, (0, 1, 2), 3, False),), 3, 3))
-    7
-    """
+    """How many non-empty sets of placed instances there are: rules (1) and (2) alone."""
     # beyond[s]: the sets, the empty one included, of instances that start at slice s or later
     beyond = [1] * (table.memory_slices + 1)
     for start in reversed(range(table.memory_slices)):
@@ -153,10 +132,7 @@ def node_of(table: Table, places: Iterable[tuple[int, int]]) -> Node | None:
 def beside(table: Table, node: Node) -> Table:
     """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
 
-    Returns
-    -------
-    Table
-        The same shapes; those that no longer fit have no starts.
+    Shapes that no longer fit have no starts.
 
     Examples
     --------
@@ -184,10 +160,7 @@ def beside(table: Table, node: Node) -> Table:
 def nodes(table: Table) -> tuple[Node, ...]:
     """Every layout but the empty one, in the order of a depth-first search over `placements`.
 
-    Raises
-    ------
-    InvalidOption
-        If there may be too many to be listed.
+    InvalidOption if there may be too many to be listed.
     """
     if (sets := sets_without_overlap(table)) > MOST_SETS:
         raise InvalidOption(

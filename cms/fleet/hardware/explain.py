@@ -15,17 +15,9 @@ Placed: TypeAlias = Sequence[tuple[Profile, int]]
 
 
 def fault(gpu: str, table: Table, placed: Placed) -> str:
-    """Say which rule some placed instances break; nothing if they are a layout.
+    """Say which rule some instances placed on a whole GPU break; nothing if they are a layout.
 
     The rules are read off the profiles here, not asked of the enumeration.
-
-    Parameters
-    ----------
-    gpu : str
-        What to call the GPU.
-    table : Table
-        Of the whole GPU: its slices are what counts.
-    placed : sequence of (Profile, int)
     """
     for profile, start in placed:
         if start not in profile.starts:
@@ -49,26 +41,11 @@ def fault(gpu: str, table: Table, placed: Placed) -> str:
 def reason(
     gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed = ()
 ) -> str:
-    """Say why a multiset that cannot be placed cannot be placed.
+    """Say why a multiset, at least one of each of these profiles, cannot be placed beside `there`.
 
-    Parameters
-    ----------
-    gpu : str
-        What to call the GPU.
-    profiles : tuple of Profile
-        Those of the multiset alone.
-    table : Table
-        Theirs; beside other instances, what these leave of it.
-    counts : Counts
-        At least one of every profile.
-    there : sequence of (Profile, int)
-        The other instances.
-
-    Returns
-    -------
-    str
-        Every sum that is exceeded; where none is, the smallest part of the multiset for which no
-        starts work, with the starts its profiles have.
+    `table` is what the other instances leave of the GPU. The answer is every sum that is exceeded;
+    where none is, the smallest part of the multiset for which no starts work, with the starts its
+    profiles have.
     """
     wanted = tuple(zip(profiles, counts, strict=True))
     own = Counter(profile for profile, _ in there)

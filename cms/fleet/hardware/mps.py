@@ -17,30 +17,19 @@ def mps_shares(
 ) -> SizeBoundedConfigurations:
     """Share a whole GPU by MPS: any clients whose active-thread percentages sum to at most 100.
 
+    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off.
+
     Parameters
     ----------
     steps : iterable of number
-        The shares that a client can have, in per cent of the GPU: > 0, at most 100. The block of a
-        share of 40 per cent is called ``mps:40``.
+        The shares that a client can have, each once, in per cent of the GPU: > 0, at most 100. The
+        block of a share of 40 per cent is called ``mps:40``.
     machine : str
         The machine type: the whole GPU, beside one that is cut up by MIG.
     prefix : str
         Put before every block's name, as for MIG profiles.
     max_clients : int, default 48
         At most this many clients on a GPU; MPS allows 48.
-
-    Returns
-    -------
-    SizeBoundedConfigurations
-
-    Raises
-    ------
-    InvalidOption
-        If a step or `max_clients` is out of range, or a step occurs twice.
-
-    Notes
-    -----
-    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off.
 
     Examples
     --------

@@ -11,35 +11,7 @@ MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of GPU instance, as a device file describes it.
-
-    Parameters
-    ----------
-    name : str
-        As the driver prints it: ``3g.40gb``. It says how much memory only roughly.
-    family : str
-        The name without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``.
-    id : int or None
-        The driver's profile id; None if nobody has seen it.
-    compute, memory : int
-        Slices it takes. Compute is not linear in them: see `sms`.
-    starts : tuple of int
-        The memory slices at which an instance can start.
-    max : int
-        At most this many on one GPU.
-    sms : int or None
-        Streaming multiprocessors.
-    memory_mib : int or None
-        Memory in MiB as the driver gives it; never computed from the name.
-    attributes : tuple of str
-        ``("me",)`` for ``1g.10gb+me``; an engine left out is written with its sign: ``("-me",)``.
-    since_driver : str or None
-        The first driver branch that offers it.
-    other_names : tuple of str
-        What other drivers call the same profile (``7g.79gb``).
-    named_since : str or None
-        The first driver branch that calls it `name`; those before it take the first of
-        `other_names`.
+    """One kind of GPU instance, as a device file describes it; None is what nobody has seen.
 
     Examples
     --------
@@ -49,18 +21,20 @@ class Profile:
     ((0, 4), 4, 60)
     """
 
-    name: str
-    family: str
-    id: int | None
-    compute: int
-    memory: int
-    starts: tuple[int, ...]
-    max: int
-    sms: int | None = None
-    memory_mib: int | None = None
+    name: str  #: as the driver prints it: ``3g.40gb``; it says how much memory only roughly
+    family: str  #: without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``
+    id: int | None  #: the driver's profile id
+    compute: int  #: slices it takes, in which compute is not linear: see `sms`
+    memory: int  #: slices it takes
+    starts: tuple[int, ...]  #: the memory slices at which an instance can start
+    max: int  #: at most this many on one GPU
+    sms: int | None = None  #: streaming multiprocessors
+    memory_mib: int | None = None  #: as the driver gives it; never computed from the name
+    #: ``("me",)`` for ``1g.10gb+me``; an engine left out is written with its sign: ``("-me",)``.
     attributes: tuple[str, ...] = ()
-    since_driver: str | None = None
-    other_names: tuple[str, ...] = ()
+    since_driver: str | None = None  #: the first driver branch that offers it
+    other_names: tuple[str, ...] = ()  #: what other drivers call the same profile (``7g.79gb``)
+    #: The first driver branch that calls it `name`; those before it take the first other name.
     named_since: str | None = None
 
     @property
@@ -96,25 +70,10 @@ Layout: TypeAlias = tuple[Placement, ...]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where figures of a device file come from.
+    """Where figures of a device file come from."""
 
-    Parameters
-    ----------
-    fields : tuple of str
-        The fields it vouches for.
-    evidence : str
-        ``page`` (a published page), ``code`` (public source code), ``capture`` (read from a
-        device) or ``measured``.
-    source : str
-        The document, repository or device.
-    driver : str or None
-        The driver's version, where one was running.
-    date : str or None
-        Of the document or capture, ``YYYY-MM-DD``.
-    """
-
-    fields: tuple[str, ...]
-    evidence: str
-    source: str
-    driver: str | None = None
-    date: str | None = None
+    fields: tuple[str, ...]  #: which it vouches for
+    evidence: str  #: ``page``, ``code`` (both public), ``capture`` (of a device) or ``measured``
+    source: str  #: the document, repository or device
+    driver: str | None = None  #: its version, where one was running
+    date: str | None = None  #: of the document or capture, ``YYYY-MM-DD``

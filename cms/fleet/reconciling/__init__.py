@@ -1,7 +1,4 @@
-"""Rates that change: when to plan again, for which window, and what that saves on a trace.
-
-Imports the deployment and its transitions; never a simulation, a report or an algorithm's module.
-"""
+"""Rates that change: when to plan again, for which window, and what that saves on a trace."""
 
 from __future__ import annotations
 
@@ -15,80 +12,22 @@ from .comparing import (
     contenders,
     roomy_fleet,
 )
-from .courses import Courses
 from .deciding import Decision, decide
-from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
+from .forecast import FORECASTS, Daily, Forecast, Known, Latest, RateForecast, forecast_of
 from .path import NoPath, Path, Start, fewest, shortest
 from .playing import Played, empty_fleet, play
-from .policies import (
-    POLICIES,
-    Always,
-    DayNight,
-    Forecasting,
-    Never,
-    Policy,
-    Threshold,
-    clairvoyant,
-)
+from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
 from .rates import Gap, Rates
-from .reading import read_rates
+from .rates_table import read_rates
 from .reasons import headline, reasons, tick_to_json
 from .scene import Scene, Terms
 from .ticking import Tick, reconcile, same_services
 from .windows import Envelopes, Planner, Windows
 
-__all__ = [
-    # rates
-    "Rates",
-    "Gap",
-    "read_rates",
-    "Courses",
-    # what is to come
-    "Forecast",
-    "FORECASTS",
-    "forecast_of",
-    "Daily",
-    "Latest",
-    "Known",
-    # windows, and the best times to plan again
-    "Planner",
-    "Envelopes",
-    "Windows",
-    "Start",
-    "Path",
-    "NoPath",
-    "shortest",
-    "fewest",
-    # one tick
-    "Terms",
-    "Decision",
-    "decide",
-    "Change",
-    "change_to",
-    "Tick",
-    "reconcile",
-    "same_services",
-    "headline",
-    "reasons",
-    "tick_to_json",
-    # a whole trace
-    "Scene",
-    "Policy",
-    "POLICIES",
-    "Never",
-    "Always",
-    "Forecasting",
-    "Threshold",
-    "DayNight",
-    "clairvoyant",
-    "Played",
-    "empty_fleet",
-    "play",
-    "CONTENDERS",
-    "SHARING_CONTENDERS",
-    "Compared",
-    "compare",
-    "contender",
-    "contenders",
-    "roomy_fleet",
-]
+__all__ = ["Rates", "Gap", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of"]
+__all__ += ["Daily", "Latest", "Known", "Planner", "Envelopes", "Windows", "Start", "Path"]
+__all__ += ["NoPath", "shortest", "fewest", "Terms", "Decision", "decide", "Change", "change_to"]
+__all__ += ["Tick", "reconcile", "same_services", "headline", "reasons", "tick_to_json", "Scene"]
+__all__ += ["Policy", "POLICIES", "Never", "Always", "Forecasting", "Threshold", "DayNight"]
+__all__ += ["clairvoyant", "Played", "empty_fleet", "play", "CONTENDERS", "SHARING_CONTENDERS"]
+__all__ += ["Compared", "compare", "contender", "contenders", "roomy_fleet"]

@@ -23,20 +23,10 @@ from ..deployment.wanted import Wanted
 from ..serving.plan import Plan
 from ..serving.time_sharing import SharedServing
 
-__all__ = ["Change", "change_to", "first_on", "gpus_at_work"]
-
 
 @dataclass(frozen=True)
 class Change:
-    """A way from what runs to a plan.
-
-    Parameters
-    ----------
-    transition : Transition
-        It has passed `check_transition`.
-    schedule : Schedule
-        When each action is done, by assumed durations.
-    """
+    """A way from what runs to a plan: a checked transition, and when each action is done."""
 
     transition: Transition
     schedule: Schedule
@@ -85,23 +75,8 @@ def change_to(
     To a plan whose services share GPUs in time they are reorganised
     (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
 
-    Parameters
-    ----------
-    now : Deployment
-    plan : Plan
-    regrouped : bool, default False
-        Whether it has to be this plan, of which only is chosen anew which instances share a GPU.
-    durations : Durations, optional
-    max_parallel : int, optional
-        At most so many actions at once.
-    seed : int
-    time_limit : float or None
-        Seconds.
-    cancel : threading.Event, optional
-
-    Returns
-    -------
-    Change or Impossible
+    If `regrouped` it has to be this plan, of which only is chosen anew which instances share a GPU.
+    There are at most `max_parallel` actions at once; the time limit is in seconds.
     """
     if isinstance(plan.serving, SharedServing):
         reorganised = reorganise(now, plan)
@@ -131,7 +106,7 @@ def change_to(
     return Change(found, schedule(found, durations, max_parallel))
 
 
-def first_on(fleet: Deployment, plan: Plan) -> Deployment | Unplaceable | Impossible:
+def place_first(fleet: Deployment, plan: Plan) -> Deployment | Unplaceable | Impossible:
     """Put a plan on empty GPUs."""
     if isinstance(plan.serving, SharedServing):
         found = reorganise(fleet, plan)

@@ -15,26 +15,8 @@ from ..deployment.transition import Durations
 from .forecast import Forecast, Latest
 from .path import NoPath, fewest
 from .playing import Played, empty_fleet, play
-from .policies import (
-    POLICIES,
-    Always,
-    DayNight,
-    Forecasting,
-    Policy,
-    Threshold,
-    clairvoyant,
-)
+from .policies import POLICIES, Always, DayNight, Forecasting, Policy, Threshold, clairvoyant
 from .scene import Scene
-
-__all__ = [
-    "CONTENDERS",
-    "SHARING_CONTENDERS",
-    "Compared",
-    "compare",
-    "contender",
-    "contenders",
-    "roomy_fleet",
-]
 
 #: GPU hours that a change of plan costs the clairvoyant.
 _REPLAN_COSTS = (0, 4, 8, 16)
@@ -59,12 +41,8 @@ _REGROUPED: Mapping[str, Callable[[], Policy]] = {
 class Compared:
     """A policy played on a trace, beside the offline optimum.
 
-    Parameters
-    ----------
-    played : Played
-    best_gpu_hours : Fraction
-        No policy whose plans have room until their successors stand takes less with as many
-        changes, or fewer.
+    No policy whose plans have room until their successors stand takes less than `best_gpu_hours`
+    with as many changes, or fewer.
     """
 
     played: Played
@@ -107,18 +85,8 @@ def contenders(scene: Scene) -> tuple[str, ...]:
 def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scene]:
     """Return a policy by its name, and the scene on the terms that it is played on.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`contenders`.
-    scene : Scene
-    forecast : Forecast
-        Of the policy ``forecast``.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none of this name.
+    The name is one of :func:`contenders` (else InvalidOption), `forecast` that of the policy
+    ``forecast``.
     """
     known = contenders(scene)
     if name == _GPULET and name in known:
@@ -166,23 +134,10 @@ def compare(
     *,
     durations: Durations | None = None,
 ) -> Iterator[Compared]:
-    """Play policies on a trace, one after the other.
+    """Play policies, by names of :func:`contenders`, on a trace, one after the other.
 
-    Parameters
-    ----------
-    scene : Scene
-    forecast : Forecast
-        Of the policy ``forecast``.
-    names : tuple of str
-        Of :func:`contenders`.
-    durations : Durations, optional
-
-    Raises
-    ------
-    InvalidProblem
-        If a forecast does not see enough at some moment: before anything is played.
-    NoPath
-        If no plan is for some of the rates.
+    `forecast` is that of the policy ``forecast``. Before anything is played InvalidProblem is
+    raised if it does not see enough at some moment; NoPath if no plan is for some of the rates.
     """
     contenders = [contender(name, scene, forecast) for name in names]
     for policy, own in contenders:

@@ -9,27 +9,15 @@ from fractions import Fraction
 from .path import NoPath, Path, Start, shortest
 from .windows import Planned, Windows
 
-__all__ = ["Decision", "decide"]
-
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now.
+    """What to do now: go on with what runs (`keeps`), or change to `plan`.
 
-    Parameters
-    ----------
-    keeps : bool
-    keep : Path or None
-        The best way that goes on with what runs for some time; None if it is not enough even until
-        the next moment. It begins where what runs is replaced.
-    change : Path or None
-        The best way that changes now; None if the rates ahead have no plan.
-    plan : Planned or None
-        What to change to: the plan of the first window.
-    short : tuple of str
-        Services of which less runs than is asked for now.
-    hysteresis : Fraction
-        Going on may cost so much more than changing.
+    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if
+    what runs is not enough even until the next moment. `change` is the best way that changes now;
+    None if the rates ahead have no plan. Of services that are `short` less runs than is asked for
+    now. Going on may cost more than changing by the hysteresis.
     """
 
     keeps: bool
@@ -46,27 +34,14 @@ def decide(
     gpu_cost: Fraction,
     hysteresis: Fraction = Fraction(0),
 ) -> Decision:
-    """Decide whether to go on with what runs.
+    """Decide whether to go on with what runs: so many items per second by service, at a cost.
 
     It goes on if it is enough at least until the next moment, and the best way that begins with it
     costs at most so much more than the best way that changes now. Enough is what, with the
     hysteresis on top, covers rates and margin; so with a hysteresis no larger than the margin,
-    never less than the rates foreseen. What is short now is replaced whatever that costs.
-
-    Parameters
-    ----------
-    windows : Windows
-        From now on; their first rates are those observed.
-    has_rps : Mapping[str, Fraction]
-        Items per second that run now, by service.
-    gpu_cost : Fraction
-        What the GPUs that run now cost together.
-    hysteresis : Fraction, default 0
-
-    Raises
-    ------
-    NoPath
-        If what runs is not enough and the rates ahead have no plan.
+    never less than the rates foreseen. What is short now is replaced whatever that costs. The
+    windows' first rates are those observed. NoPath if what runs is not enough and the rates ahead
+    have no plan.
     """
     observed = windows.envelopes.now
     short = tuple(name for name, rate in observed.items() if has_rps.get(name, 0) < rate)

@@ -5,18 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files.documents import number_to_json
+from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from .courses import Courses
 from .rates import DAY_S, Rates
 
-__all__ = ["FORECASTS", "Daily", "Forecast", "Known", "Latest", "forecast_of"]
+
+@dataclass(frozen=True)
+class RateForecast:
+    """Rates at even steps; between two of them a rate goes straight from one to the other.
+
+    Examples
+    --------
+    >>> courses = RateForecast(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
+    >>> courses.highest("chat", Fraction(0), Fraction(1, 2)), courses.at("chat", Fraction(3, 2))
+    (Fraction(6, 1), Fraction(5, 1))
+    """
+
+    step_s: Fraction
+    #: Items per second of each service now, a step from now, two steps from now, ...
+    rates_rps: Mapping[str, tuple[Fraction, ...]]
+
+    def __post_init__(self) -> None:
+        if len({len(own) for own in self.rates_rps.values()}) != 1:
+            raise InvalidProblem("courses are of one or more services and of one length")
+        object.__setattr__(self, "rates_rps", FrozenMap(self.rates_rps))
+
+    @property
+    def steps(self) -> int:
+        """How many steps they last."""
+        return len(next(iter(self.rates_rps.values()))) - 1
+
+    def at(self, service: str, step: Fraction) -> Fraction:
+        """Return the rate so many steps from now; beyond the last one, the last."""
+        own = self.rates_rps[service]
+        before = min(floor(step), self.steps)
+        after = min(before + 1, self.steps)
+        return own[before] + (step - before) * (own[after] - own[before])
+
+    def highest(self, service: str, first: Fraction, last: Fraction) -> Fraction:
+        """Return the highest rate from one step to another; beyond the end there is nothing."""
+        first, last = (min(each, Fraction(self.steps)) for each in (first, last))
+        inner = self.rates_rps[service][ceil(first) : floor(last) + 1]
+        return max(self.at(service, first), self.at(service, last), *inner)
 
 
 @runtime_checkable
@@ -34,7 +71,7 @@ class Forecast(Protocol):
         """What answers and messages call it."""
         ...
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """Return rates from the last moment of the history on, for so many steps.
 
         The first is what was observed then. It may see fewer steps, but at least one.
@@ -61,13 +98,6 @@ class Daily:
     that on the two days a year with another number a service that follows the clock is foreseen an
     hour early or late.
 
-    Parameters
-    ----------
-    quantile : number, default 0.75
-        > 0 and <= 1.
-    recent_s : number, default 10,800
-        Seconds up to now, this moment included, that the level is taken of.
-
     Examples
     --------
     >>> step, rates = Fraction(43_200), [4, 6, 4, 6, 8]
@@ -76,7 +106,8 @@ class Daily:
     (Fraction(8, 1), Fraction(12, 1))
     """
 
-    quantile: Fraction = Fraction(3, 4)
+    quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1
+    #: Seconds up to now, this moment included, that the level is taken of.
     recent_s: Fraction = Fraction(10_800)
     name: str = field(default="daily", init=False)
 
@@ -91,7 +122,7 @@ class Daily:
         object.__setattr__(self, "recent_s", recent)
         object.__setattr__(self, "name", "daily")
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; every moment foreseen must be known of at least one earlier day.
 
         Where earlier days had nothing at all lately and now there is something, there is no level:
@@ -104,7 +135,7 @@ class Daily:
                 "expected one, so that earlier days have the same times"
             )
         now = _now(history)
-        return Courses(
+        return RateForecast(
             history.step_s,
             {
                 name: (now[name], *self._foreseen(history, name, int(day), steps))
@@ -153,46 +184,40 @@ class Daily:
         )
 
 
-@dataclass(frozen=True)
-class Latest:
-    """Rates stay as they are: no change is foreseen, and none is kept room for but the margin.
-
-    Examples
-    --------
-    >>> history = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(4), Fraction(6))})
-    >>> Latest().courses(history, 2).rates_rps["chat"]
-    (Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
-    """
-
-    name: str = field(default="latest", init=False)
-
-    def courses(self, history: Rates, steps: int) -> Courses:
-        """See :class:`Forecast`."""
-        now = _now(history)
-        return Courses(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
+class _Named:
+    name: str
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         return {"name": self.name}
+
+
+@dataclass(frozen=True)
+class Latest(_Named):
+    """Rates stay as they are: no change is foreseen, and none is kept room for but the margin."""
+
+    name: str = field(default="latest", init=False)
+
+    def courses(self, history: Rates, steps: int) -> RateForecast:
+        """See :class:`Forecast`."""
+        now = _now(history)
+        return RateForecast(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
 
     def __str__(self) -> str:
         return "rates stay as they are"
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(_Named):
     """Rates that are known beforehand, as on a trace: the forecast of the clairvoyant.
 
-    Parameters
-    ----------
-    trace : Rates
-        Without gaps from the moment on at which something is foreseen.
+    The trace has no gaps from the moment on at which something is foreseen.
     """
 
     trace: Rates
     name: str = field(default="known", init=False)
 
-    def courses(self, history: Rates, steps: int) -> Courses:
+    def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; the trace's end is the last that is seen."""
         first = int((history.end_s - self.trace.start_s) / self.trace.step_s)
         own = self.trace.of(history.services).between(first, first + steps)
@@ -200,11 +225,7 @@ class Known:
             name: tuple(rate for rate in rates if rate is not None)
             for name, rates in own.rates_rps.items()
         }
-        return Courses(self.trace.step_s, known)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"name": self.name}
+        return RateForecast(self.trace.step_s, known)
 
     def __str__(self) -> str:
         return "the rates that come"
@@ -215,12 +236,7 @@ FORECASTS: Mapping[str, Forecast] = MappingProxyType({"daily": Daily(), "latest"
 
 
 def forecast_of(text: str | Forecast) -> Forecast:
-    """Find a forecast by its name; ``daily:0.9`` has another quantile.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none of this name; the message lists them.
+    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile.
 
     Examples
     --------

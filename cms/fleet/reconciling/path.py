@@ -15,8 +15,6 @@ from typing import Protocol, TypeAlias
 
 from ...errors import CmsError
 
-__all__ = ["NoPath", "Path", "Priced", "Start", "fewest", "shortest"]
-
 #: A path's length, then what decides between paths of one length: how many windows, where they end.
 _Key: TypeAlias = "tuple[Fraction, int, tuple[int, ...]]"
 
@@ -44,16 +42,9 @@ class Priced(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """Where a path may begin.
+    """A moment at which a path may begin, and the cost of what comes before.
 
-    Parameters
-    ----------
-    at : int
-        The moment.
-    cost : Fraction
-        Of what comes before.
-    enter : callable
-        From the end of the first window to the cost of going over to it.
+    `enter` gives the cost of going over to the first window, by its end.
     """
 
     at: int
@@ -63,17 +54,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Path:
-    """Windows one after the other.
-
-    Parameters
-    ----------
-    cost : Fraction
-        Of windows and changes.
-    windows : tuple of (int, int)
-        Moments from which and until which each lasts.
-    begin : int
-        Where the first one begins.
-    """
+    """Windows (from, until) one after the other from `begin` on; the cost has their changes."""
 
     cost: Fraction
     windows: tuple[tuple[int, int], ...]
@@ -81,13 +62,7 @@ class Path:
 
 
 class NoPath(CmsError):
-    """No plan serves some moment, whatever the windows.
-
-    Attributes
-    ----------
-    at : int
-        The first such moment.
-    """
+    """No plan serves the moment `at`, the first such one, whatever the windows."""
 
     def __init__(self, at: int, message: str = "") -> None:
         super().__init__(message or f"no plan serves the rates from moment {at} to the next")
@@ -97,28 +72,11 @@ class NoPath(CmsError):
 def shortest(
     windows: Priced, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
 ) -> Path:
-    """Find the best way on from one of some beginnings, and plan its windows.
+    """Find the best way on from one of some beginnings, or none (NoPath); plan its windows.
 
-    Parameters
-    ----------
-    windows : Priced
-    starts : sequence of Start
-    between : callable
-        From a, b, c to the cost of going over from window (a, b) to window (b, c).
-
-    Returns
-    -------
-    Path
-        Of the shortest, one with the fewest windows; of those, the one whose ends come first.
-
-    Raises
-    ------
-    NoPath
-        If there is none.
-
-    Notes
-    -----
-    O(n^3) steps for n moments, each time some windows were planned.
+    `between` gives the cost of going over from window (a, b) to window (b, c). Of the shortest
+    paths it is one with the fewest windows; of those, the one whose ends come first. O(n^3) steps
+    for n moments, each time some windows were planned.
     """
     costs: dict[tuple[int, int, int], Fraction] = {}
 
@@ -128,17 +86,15 @@ def shortest(
         return costs[a, b, c]
 
     def find() -> tuple[_Key, int] | None:
-        ways = _ways(windows, change)
-        best: tuple[_Key, int] | None = None
+        ways, found = _ways(windows, change), list[tuple[_Key, int]]()
         for start in starts:
             if start.at == windows.count:
-                key: _Key = start.cost, 0, ()
-                best = min(best, (key, start.at)) if best else (key, start.at)
+                found.append(((start.cost, 0, ()), start.at))
             for b in range(start.at + 1, windows.count + 1):
                 if (way := ways.get((start.at, b))) is not None:
                     key = way[0] + start.cost + start.enter(b), way[1], way[2]
-                    best = min(best, (key, start.at)) if best else (key, start.at)
-        return best
+                    found.append((key, start.at))
+        return min(found, default=None)
 
     return _settled(windows, find)
 
@@ -154,30 +110,18 @@ def _ways(
             cost = windows.cost(a, b)
             if cost is None:
                 continue
-            rest: _Key | None = (Fraction(0), 0, ()) if b == last else None
+            rests: list[_Key] = [(Fraction(0), 0, ())] if b == last else []
             for c in range(b + 1, last + 1):
                 if (way := ways.get((b, c))) is not None:
-                    key = way[0] + change(a, b, c), way[1], way[2]
-                    rest = key if rest is None or key < rest else rest
-            if rest is not None:
+                    rests.append((way[0] + change(a, b, c), way[1], way[2]))
+            if rests:
+                rest = min(rests)
                 ways[a, b] = rest[0] + cost, rest[1] + 1, (b, *rest[2])
     return ways
 
 
 def fewest(windows: Priced, most: int) -> Path:
-    """Find the windows that cost least if there may be no more than so many; changes cost nothing.
-
-    Parameters
-    ----------
-    windows : Priced
-    most : int
-        At least 1.
-
-    Raises
-    ------
-    NoPath
-        If there is none.
-    """
+    """Find the at most so many windows that cost least, changes aside; NoPath if none do."""
     last = windows.count
 
     def find() -> tuple[_Key, int] | None:

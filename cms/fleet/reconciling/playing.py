@@ -11,53 +11,29 @@ from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import change_to, first_on, gpus_at_work
-from .courses import Courses
+from .changing import change_to, gpus_at_work, place_first
+from .forecast import RateForecast
 from .policies import Policy, Running
 from .scene import Scene
-
-__all__ = ["Played", "empty_fleet", "play"]
 
 _NODE = "fleet"
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a policy on a trace.
-
-    Parameters
-    ----------
-    policy : str
-    gpu_hours : Fraction
-        Of the plans, each from its decision on; GPUs with costs count what they cost.
-    change_gpu_hours : Fraction
-        Of GPUs beyond these while one deployment became another.
-    replans : int
-        How often the plan changed; the first one is none.
-    starts, temporary : int
-        Instances started in changes, and besides those that went again.
-    worst_spare : int
-        The most GPUs that a change borrowed.
-    longest_s : Fraction
-        The longest change, by assumed durations.
-    shortage_s : Fraction
-        Seconds in which some service had less than its rate.
-    refused : tuple of str
-        Changes that were wished and not possible, and why.
-    steps : tuple of (Fraction, int)
-        From when on, in seconds of the part that is played, so many GPUs were planned.
-    """
+    """What came of a policy on a trace."""
 
     policy: str
-    gpu_hours: Fraction
-    change_gpu_hours: Fraction
-    replans: int
-    starts: int
-    temporary: int
-    worst_spare: int
-    longest_s: Fraction
-    shortage_s: Fraction
-    refused: tuple[str, ...]
+    gpu_hours: Fraction  #: of the plans, each from its decision on; GPUs count what they cost
+    change_gpu_hours: Fraction  #: of GPUs beyond these while one deployment became another
+    replans: int  #: how often the plan changed; the first one is none
+    starts: int  #: instances started in changes
+    temporary: int  #: besides those, instances that went again
+    worst_spare: int  #: the most GPUs that a change borrowed
+    longest_s: Fraction  #: the longest change, by assumed durations
+    shortage_s: Fraction  #: seconds in which some service had less than its rate
+    refused: tuple[str, ...]  #: changes that were wished and not possible, and why
+    #: From when on, in seconds of the part that is played, so many GPUs were planned.
     steps: tuple[tuple[Fraction, int], ...]
 
 
@@ -76,22 +52,12 @@ def play(
 ) -> Played:
     """Play a policy on a trace; every change is a transition that has passed the check.
 
-    Parameters
-    ----------
-    policy : Policy
-    scene : Scene
-    fleet : Deployment
-        Empty GPUs, enough for all plans and what changes borrow.
-    durations : Durations, optional
-
-    Raises
-    ------
-    InvalidProblem
-        If the first plan does not fit.
+    The fleet is of empty GPUs, enough for all plans and what changes borrow; InvalidProblem if the
+    first plan does not fit.
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
-    placed = first_on(fleet, plan)
+    placed = place_first(fleet, plan)
     if not isinstance(placed, Deployment):
         raise InvalidProblem(f"the first plan of {policy.name} does not fit: {placed}")
     stage = _Stage(placed, plan, scene, durations)
@@ -180,7 +146,9 @@ class _Stage:
 
 
 def shortage_s(
-    courses: Courses, capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]], end_s: Fraction
+    courses: RateForecast,
+    capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]],
+    end_s: Fraction,
 ) -> Fraction:
     """Return the seconds in which some service has less than its rate, exactly.
 
@@ -199,7 +167,7 @@ def shortage_s(
 
 
 def _short(
-    courses: Courses, name: str, has: Fraction, begin: Fraction, end: Fraction
+    courses: RateForecast, name: str, has: Fraction, begin: Fraction, end: Fraction
 ) -> Iterable[tuple[Fraction, Fraction]]:
     """The parts of a time in which a rate is above what there is."""
     step = courses.step_s

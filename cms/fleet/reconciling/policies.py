@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 from types import MappingProxyType
-from typing import Protocol
 
 from ..serving.plan import Plan
 from .deciding import decide
 from .forecast import Forecast, Known
 from .path import NoPath, Start, shortest
-from .rates import DAY_S, runs_of
+from .rates import DAY_S, find_runs
 from .scene import Scene
-
-__all__ = [
-    "POLICIES",
-    "Always",
-    "DayNight",
-    "Forecasting",
-    "Never",
-    "Policy",
-    "Running",
-    "Threshold",
-    "clairvoyant",
-]
 
 
 @dataclass(frozen=True)
 class Running:
-    """What a policy knows of what runs.
+    """What a policy knows of what runs: the last plan, and what is there once its change is done.
 
-    Parameters
-    ----------
-    plan : Plan
-        The last one.
-    has_rps : Mapping[str, Fraction]
-        Items per second of each service, once the last change is done.
-    gpu_cost : Fraction
-        What its GPUs cost together.
-    is_changing : bool
-        Whether the last change is still under way.
+    Of each service there are so many items per second; the GPUs have a cost together.
     """
 
     plan: Plan
@@ -52,41 +31,33 @@ class Running:
     is_changing: bool
 
 
-class Policy(Protocol):
-    """What decides on a trace. Implement it to try another one."""
+class Policy(ABC):
+    """What decides on a trace. Derive from it to try another one; tables call it by its `name`."""
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        ...
+    name: str
 
+    @abstractmethod
     def first(self, scene: Scene) -> Plan:
         """Return the plan to begin with."""
-        ...
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """Return when it looks again, in seconds from the beginning."""
-        ...
+        """Return when it looks again, in seconds from the beginning: when plans may change."""
+        return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
+    @abstractmethod
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """Return what to change to now, or None to go on."""
-        ...
-
-
-def _each_moment(scene: Scene) -> list[Fraction]:
-    return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
 
 def _window(scene: Scene, a: int, b: int) -> Plan:
-    windows = scene.windows()
-    found = windows.ask(a, b)
+    found = scene.windows().ask(a, b)
     if found.cost is None:
         raise NoPath(a)
     return found.plan
 
 
 @dataclass(frozen=True)
-class Never:
+class Never(Policy):
     """One plan for the highest rates of the whole trace."""
 
     name: str = "one plan for the peak"
@@ -105,7 +76,7 @@ class Never:
 
 
 @dataclass(frozen=True)
-class Always:
+class Always(Policy):
     """A new plan at each moment, for the highest rates until the next, which it knows."""
 
     name: str = "always"
@@ -114,10 +85,6 @@ class Always:
         """See :class:`Policy`."""
         return _window(scene, 0, 1)
 
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return _each_moment(scene)
-
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         moment = int(at_s / scene.terms.every_s)
@@ -125,14 +92,8 @@ class Always:
 
 
 @dataclass(frozen=True)
-class Forecasting:
-    """Ours: the shortest path over the rates foreseen, its first window, and patience.
-
-    Parameters
-    ----------
-    forecast : Forecast
-    name : str
-    """
+class Forecasting(Policy):
+    """Ours: the shortest path over the rates foreseen, its first window, and patience."""
 
     forecast: Forecast
     name: str = "forecast"
@@ -147,19 +108,9 @@ class Forecasting:
         return windows.ask(*path.windows[0]).plan
 
     def require_enough(self, scene: Scene) -> None:
-        """Refuse a trace that does not say enough for the forecast at each moment.
-
-        Raises
-        ------
-        InvalidProblem
-            What the forecast raises.
-        """
+        """Refuse a trace that does not say enough for the forecast at each moment."""
         for moment in range(scene.count):
             scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
-
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return _each_moment(scene)
 
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
@@ -172,11 +123,7 @@ class Forecasting:
 def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene]:
     """Return the policy that knows all rates to the end, on terms under which it is the optimum.
 
-    Parameters
-    ----------
-    scene : Scene
-    replan_cost : Fraction
-        GPU hours of a change.
+    A change costs it so many GPU hours.
     """
     horizon = scene.count * scene.terms.every_s
     terms = replace(
@@ -188,7 +135,7 @@ def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene
 
 
 @dataclass
-class Threshold:
+class Threshold(Policy):
     """What gpulet does: moving averages, and a new plan when one has left its band.
 
     Every period an exponentially weighted average of each rate is brought up to date; beyond a
@@ -196,24 +143,18 @@ class Threshold:
     margin. The new deployment is prepared beside the old one, which serves meanwhile; nothing else
     is begun before that is done. S. Choi et al., USENIX ATC '22; the period of 20 s is remembered
     and not read there, weight and threshold are ours.
-
-    Parameters
-    ----------
-    period_s, weight, threshold : Fraction
-        The newest rate's share of the average; the share of the planned rate.
     """
 
     period_s: Fraction = Fraction(20)
-    weight: Fraction = Fraction(1, 4)
-    threshold: Fraction = Fraction(1, 20)
+    weight: Fraction = Fraction(1, 4)  #: the newest rate's share of the average
+    threshold: Fraction = Fraction(1, 20)  #: the share of the planned rate
     name: str = "threshold (gpulet)"
     _averages: dict[str, Fraction] = field(default_factory=dict, repr=False)
     _planned: dict[str, Fraction] = field(default_factory=dict, repr=False)
 
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
-        courses = scene.courses
-        self._averages = {name: own[0] for name, own in courses.rates_rps.items()}
+        self._averages = {name: own[0] for name, own in scene.courses.rates_rps.items()}
         return self._plan(scene)
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
@@ -242,7 +183,7 @@ class Threshold:
 
 
 @dataclass
-class DayNight:
+class DayNight(Policy):
     """What MIG-serving is shown with: two plans, for the day and for the night.
 
     Twelve hours of every day in a row are the day, the other twelve the night; which hours is
@@ -261,9 +202,7 @@ class DayNight:
         best: tuple[Fraction, tuple[bool, ...], dict[bool, Plan]] | None = None
         tried = set[tuple[bool, ...]]()
         for begin in range(max(1, min(whole, scene.count))):
-            days = tuple(
-                (at - begin) % max(1, whole) < whole // 2 for at in range(scene.count)
-            )  # fmt: skip
+            days = tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
             if days not in tried:
                 tried.add(days)
                 found = self._planned(scene, days)
@@ -281,7 +220,7 @@ class DayNight:
         windows, cost, plans = scene.windows(), Fraction(0), dict[bool, Plan]()
         for part in set(days):
             own = [at for at, is_day in enumerate(days) if is_day is part]
-            rates = [windows.rates(a, b + 1) for a, b in runs_of(own)]
+            rates = [windows.rates(a, b + 1) for a, b in find_runs(own)]
             found = scene.planner.plan({name: max(r[name] for r in rates) for name in rates[0]})
             if found.cost is None:
                 return None

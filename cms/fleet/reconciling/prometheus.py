@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -15,12 +15,8 @@ from ...files import fields as f
 from ...files import model as m
 from ...files.parsed import Parsed
 from ...values.numbers import shown
-from .counters import counted_per_s
-from .rates import Rates
-from .sampling import Sample, on_even_steps
-from .times import NoTime, moment_of
-
-__all__ = ["SERVICE_LABEL", "rates_from_matrix"]
+from .rates import Rates, Sample, align_samples
+from .times import NoTime, read_moment
 
 #: The label that names a series' service, where the user names none.
 SERVICE_LABEL = "service"
@@ -29,6 +25,14 @@ _COUNTERS = ("_total", "_count")
 #: What holds no rate of requests even where it is made one: sums of what was measured, and bins.
 _SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
+#: One fall, or one in so many moments, is a reset: rates waver more often.
+_MOMENTS_A_FALL = 20
+#: Traffic of these items per second more every second, over so many moments, is a counter's.
+_STEEP, _FEWEST_STEEP, _LEAST_RISE = 1, 12, 1000
+#: What rises so much less than on average where it begins and where it ends is a ramp.
+_LEVEL = 3
+#: So many moments in whole numbers, of which most rises are below this share, are a counter's.
+_FEWEST_WHOLE, _CREEPING = 24, Fraction(1, 100)
 
 
 def _read_time(value: Any) -> Any:
@@ -72,31 +76,15 @@ class _Told(_Foreign):
 
 
 def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
-    """Read rates from ``/api/v1/query_range``'s answer (``resultType: matrix``).
+    """Read rates from the answer of ``/api/v1/query_range``, a matrix, or its ``data`` alone.
 
-    A series whose name ends in ``_total`` or ``_count`` is a counter: its rate at a moment is its
-    growth since the moment before, a step away; where it falls it was reset, and the rate there is
-    not known. All others (``rate()`` takes the name off) are rates as they are, unless they grow
-    like a counter: :func:`cms.fleet.reconciling.counters.counted_per_s`.
-
-    Parameters
-    ----------
-    document : Parsed
-        The answer with its ``status``, or its ``data`` alone.
-    label : str
-        Which label has the service's name.
-
-    Raises
-    ------
-    FileError
-        With its place: another result type, a series without the label, two of one service, a
-        counter that is taken for a rate, a negative rate, ...
-
-    Examples
-    --------
-    >>> series = {"metric": {"service": "chat"}, "values": [[1764000000, "5"], [1764000060, "7"]]}
-    >>> print(rates_from_matrix(Parsed({"resultType": "matrix", "result": [series]})))
-    1 service, 2 moments, every 60 s from 2025-11-24 16:00:00Z to 2025-11-24 16:01:00Z
+    `label` has the service's name. A series whose name ends in ``_total`` or ``_count`` is a
+    counter: its rate at a moment is its growth since the moment before, a step away; where it falls
+    it was reset, and the rate there is not known. All others (``rate()`` takes the name off) are
+    rates as they are, unless they grow like a counter:
+    :func:`counted_per_s`. A FileError has the place of another
+    result type, a series without the label, two of one service, a counter that is taken for a rate,
+    a negative rate, ...
     """
     data = _data(document)
     kind = data.at("resultType").value
@@ -123,7 +111,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     def too_few(what: str) -> FileError:
         return document.error(what, expected="two or more")
 
-    rates = on_even_steps(read, True, too_few)
+    rates = align_samples(read, True, too_few)
     counters = {name for name, (_, one) in series.items() if one.called.endswith(_COUNTERS)}
     for name, (entry, one) in series.items():
         if name not in counters:
@@ -133,7 +121,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
             name: _growth(own, rates.step_s) if name in counters else own
             for name, own in read.items()
         }
-        rates = on_even_steps(grown, True, too_few)
+        rates = align_samples(grown, True, too_few)
     return replace(rates, warnings=_warnings(document))
 
 
@@ -196,7 +184,7 @@ def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
             return entry.error(what, *place, expected=expected, fix=fix)
 
         try:
-            yield Sample(moment_of(at).at_s, known, refuse)
+            yield Sample(read_moment(at).at_s, known, refuse)
         except NoTime as fault:
             raise entry.wrong(str(fault), *place) from None
 
@@ -215,3 +203,45 @@ def _growth(samples: list[Sample], step: Fraction) -> list[Sample]:
             rate = (new - old) / step
         found.append(Sample(after.at_s, rate, after.refuse, reason))
     return found
+
+
+def counted_per_s(
+    values: Sequence[tuple[Fraction, Fraction]], is_named: bool = False
+) -> Fraction | None:
+    """Return how fast a series counts if it is a counter, None if it may be a rate.
+
+    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks
+    alike for a while, so that more is asked of a series before it is refused: that it grows as no
+    traffic does, or that it is counted in whole numbers and creeps up without ever falling, where a
+    measured rate would waver. What is drawn in the tests says how well that tells them apart.
+
+    Values are with their times in seconds. If some label calls the series a counter (`is_named`),
+    it has only to grow, and not to fall.
+
+    Examples
+    --------
+    >>> print(counted_per_s([(Fraction(60 * n), Fraction(300 * n)) for n in range(30)]))
+    5
+    >>> print(counted_per_s([(Fraction(3600 * n), Fraction(50 * n)) for n in range(13)]))
+    None
+    """
+    steps = [after[1] - before[1] for before, after in pairwise(values)]
+    rises = [step for step in steps if step > 0]
+    falls = sum(step < 0 for step in steps)
+    if not rises or falls > max(1, len(values) // _MOMENTS_A_FALL):
+        return None
+    grown = Fraction(sum(rises)) / (values[-1][0] - values[0][0])
+    if is_named and len(values) > 2:
+        return grown
+    ends = len(steps) // 10 + 1
+    if max(sum(steps[:ends]), sum(steps[-ends:])) * _LEVEL * len(steps) < sum(rises) * ends:
+        return None  # from a night to a noon: a counter goes on, the more so at noon
+    if len(values) >= _FEWEST_STEEP and grown >= _STEEP and sum(rises) >= _LEAST_RISE:
+        return grown
+    creeping = sum(
+        0 < after[1] - before[1] < _CREEPING * before[1] for before, after in pairwise(values)
+    )
+    is_whole = all(value.denominator == 1 for _, value in values)
+    if len(values) >= _FEWEST_WHOLE <= 2 * len(rises) <= 4 * creeping and is_whole:
+        return grown
+    return None

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import pairwise
 
-from ...errors import InvalidProblem
+from ...errors import FileError, InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 
-__all__ = ["DAY_S", "Gap", "Rates", "said_time"]
-
 DAY_S = 86_400
+#: A finer step over a longer time is most likely a slip.
+_MAX_MOMENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Moments at which a service's rate is not known.
+    """Moments, from the first to the last, at which a service's rate is not known, and why.
 
-    Parameters
-    ----------
-    service : str
-    first_s, last_s : Fraction
-        The first and the last of them.
-    reason : str
-        ``no value``, ``counter reset``.
+    The reason is ``no value`` or ``counter reset``.
     """
 
     service: str
@@ -36,34 +31,14 @@ class Gap:
 
     def said(self, is_clock: bool) -> str:
         """Say it with its times: ``chat: no value from ... to ...``."""
-        first, last = (said_time(each, is_clock) for each in (self.first_s, self.last_s))
+        first, last = (format_time(each, is_clock) for each in (self.first_s, self.last_s))
         when = f"at {first}" if first == last else f"from {first} to {last}"
         return f"{self.service}: {self.reason} {when}"
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of services at even steps of time.
-
-    Parameters
-    ----------
-    start_s : Fraction
-        The first moment, in seconds: since 1970 in UTC if `is_clock`, else since some beginning.
-    step_s : Fraction
-        From one moment to the next, > 0.
-    rates_rps : Mapping[str, tuple of Fraction or None]
-        Items per second of each service at each moment; None where it is not known.
-    is_clock : bool, default False
-        Whether times are of a clock.
-    gaps : tuple of Gap
-        Why rates are not known; found here where nothing is given.
-    warnings : tuple of str
-        What the server that answered said of its answer.
-
-    Raises
-    ------
-    InvalidProblem
-        If services have different numbers of moments, or none.
+    """Rates of services at even steps of time, of one or more moments, alike for all services.
 
     Examples
     --------
@@ -74,12 +49,15 @@ class Rates:
     ['chat: no value at 60 s']
     """
 
-    start_s: Fraction
-    step_s: Fraction
+    start_s: (
+        Fraction  #: the first moment: since 1970 in UTC if `is_clock`, else since some beginning
+    )
+    step_s: Fraction  #: from one moment to the next, > 0
+    #: Items per second of each service at each moment; None where it is not known.
     rates_rps: Mapping[str, tuple[Fraction | None, ...]]
-    is_clock: bool = False
-    gaps: tuple[Gap, ...] = ()
-    warnings: tuple[str, ...] = ()
+    is_clock: bool = False  #: whether times are of a clock
+    gaps: tuple[Gap, ...] = ()  #: why rates are not known; found here where nothing is given
+    warnings: tuple[str, ...] = ()  #: what the server that answered said of its answer
 
     def __post_init__(self) -> None:
         counts = {len(own) for own in self.rates_rps.values()}
@@ -91,7 +69,7 @@ class Rates:
 
     def _no_values(self) -> Iterable[Gap]:
         for name, own in self.rates_rps.items():
-            for first, last in runs_of(at for at, rate in enumerate(own) if rate is None):
+            for first, last in find_runs(at for at, rate in enumerate(own) if rate is None):
                 yield Gap(name, self.time_s(first), self.time_s(last), "no value")
 
     @property
@@ -115,7 +93,7 @@ class Rates:
 
     def said(self, at: int) -> str:
         """Say a moment: ``2026-11-23 10:15:00Z`` or ``900 s``."""
-        return said_time(self.time_s(at), self.is_clock)
+        return format_time(self.time_s(at), self.is_clock)
 
     def between(self, first: int, last: int) -> Rates:
         """Return the moments from one number to another, both included."""
@@ -142,14 +120,8 @@ class Rates:
         )
 
 
-def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of numbers that follow each other.
-
-    Examples
-    --------
-    >>> runs_of([1, 2, 3, 7, 9, 10])
-    [(1, 3), (7, 7), (9, 10)]
-    """
+def find_runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of numbers that follow each other."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:
@@ -159,16 +131,85 @@ def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def said_time(time_s: Fraction, is_clock: bool) -> str:
-    """Say a time: of a clock in UTC, else in seconds.
-
-    Examples
-    --------
-    >>> said_time(Fraction(1764000000), True), said_time(Fraction(90), False)
-    ('2025-11-24 16:00:00Z', '90 s')
-    """
+def format_time(time_s: Fraction, is_clock: bool) -> str:
+    """Say a time: of a clock in UTC, else in seconds."""
     if not is_clock:
         return f"{shown(time_s)} s"
     moment = datetime.fromtimestamp(int(time_s), UTC)
     rest = time_s - int(time_s)
     return f"{moment:%Y-%m-%d %H:%M:%S}{f'.{int(rest * 1000):03d}' if rest else ''}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was read of a service at a time; the rate is None where it is not known, for a reason.
+
+    `refuse` makes an error that points at it of what is wrong, what was expected and what to do.
+    """
+
+    at_s: Fraction
+    rate_rps: Fraction | None
+    refuse: Callable[[str, str, str], FileError]
+    reason: str = "no value"
+
+
+def align_samples(
+    samples: Mapping[str, Sequence[Sample]], is_clock: bool, nothing: Callable[[str], FileError]
+) -> Rates:
+    """Put samples, by service, on even steps: the smallest one between two of them.
+
+    `nothing` makes an error of what is wrong with the whole. FileError if times go back, are there
+    twice, are not on even steps, or there is only one.
+    """
+    step = _step(samples, is_clock)
+    if step is None:
+        raise nothing("there is only one moment")
+    begin = min(own[0].at_s for own in samples.values() if own)
+    last = max(own[-1].at_s for own in samples.values() if own)
+    count = int((last - begin) / step) + 1
+    if count * len(samples) > _MAX_MOMENTS:
+        raise nothing(
+            f"from {format_time(begin, is_clock)} to {format_time(last, is_clock)} in steps of "
+            f"{shown(step)} s there are {count} moments of {len(samples)} services"
+        )
+    rates, gaps = {}, []
+    for name, own in samples.items():
+        values: list[Fraction | None] = [None] * count
+        reasons = ["no value"] * count
+        for each in own:
+            at = (each.at_s - begin) / step
+            if at.denominator != 1:
+                raise each.refuse(
+                    f"{name} at {format_time(each.at_s, is_clock)} is between the steps of "
+                    f"{shown(step)} s from {format_time(begin, is_clock)} on",
+                    "even steps",
+                    "sample again at even steps",
+                )
+            values[int(at)], reasons[int(at)] = each.rate_rps, each.reason
+        rates[name] = tuple(values)
+        for reason in dict.fromkeys(reasons):
+            for first, end in find_runs(
+                at for at in range(count) if values[at] is None and reasons[at] == reason
+            ):
+                gaps.append(Gap(name, begin + first * step, begin + end * step, reason))
+    gaps.sort(key=lambda gap: (gap.first_s, gap.service))
+    return Rates(begin, step, rates, is_clock, tuple(gaps))
+
+
+def _step(samples: Mapping[str, Sequence[Sample]], is_clock: bool) -> Fraction | None:
+    """The smallest distance of two times; times of each service must ascend."""
+    for name, own in samples.items():
+        for before, after in pairwise(own):
+            when = format_time(after.at_s, is_clock)
+            if after.at_s == before.at_s:
+                raise after.refuse(
+                    f"{name} is there twice at {when}", "one rate a moment", "keep one of them"
+                )
+            if after.at_s < before.at_s:
+                raise after.refuse(
+                    f"{name} at {when} comes after {format_time(before.at_s, is_clock)}",
+                    "times that ascend",
+                    "sort the rows by time",
+                )
+    times = sorted({each.at_s for own in samples.values() for each in own})
+    return min((b - a for a, b in pairwise(times)), default=None)

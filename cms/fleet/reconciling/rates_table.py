@@ -1,40 +1,57 @@
-"""Rates from a CSV table: long (``time,service,rate_rps``) or wide (a column a service)."""
+"""Files of rates: CSV tables, long (``time,service,rate_rps``) or wide, and Prometheus' answers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from ...errors import FileError
-from ...files.source import Source
+from ...files.json_text import parse_json
+from ...files.parsed import Parsed
+from ...files.source import Source, StrPath, read_source
 from ...files.tables import Cell, Table, read_table
-from .rates import Rates
-from .sampling import Sample, on_even_steps
+from .prometheus import SERVICE_LABEL, rates_from_matrix
+from .rates import Rates, Sample, align_samples
 from .times import OneClock
-
-__all__ = ["rates_from_table"]
 
 _LONG = ("service", "rate_rps")
 
 
-def rates_from_table(source: Source) -> Rates:
-    """Read rates from a CSV table.
+def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
+    """Read observed rates: a CSV table, or the JSON of a Prometheus range query.
 
     Parameters
     ----------
-    source : Source
-        Columns ``time,service,rate_rps``; or ``time`` and a column for each service. Empty cells,
-        ``NaN`` and ``-`` are rates that are not known.
+    path : str or path-like
+        ``-`` is standard input. A FileError has the place of what is wrong.
+    service_label : str
+        Which label of a Prometheus series has the service's name.
 
-    Raises
-    ------
-    FileError
-        With line and column: a rate that is negative or no number, a time that is none, times that
-        go back, are there twice or have zones only here and there, ...
+    Returns
+    -------
+    Rates
+        Moments without a value are gaps (`Rates.gaps`); nothing stands in for them.
 
     Examples
     --------
-    >>> print(rates_from_table(Source("rates.csv", "time,chat,code\\n0,5,6.5\\n60,7,\\n")))
-    2 services, 2 moments, every 60 s from 0 s to 60 s
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rates.csv"
+    >>> _ = path.write_text("time,service,rate_rps\\n0,chat,5\\n60,chat,7\\n180,chat,6\\n")
+    >>> rates = read_rates(path)
+    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
+    1 service, 4 moments, every 60 s from 0 s to 180 s; chat: no value at 120 s
+    """
+    source = read_source(path, holds="a table of rates")
+    if (source.text or "").lstrip().startswith(("{", "[")):
+        return rates_from_matrix(Parsed(parse_json(source), source), service_label)
+    return rates_from_table(source)
+
+
+def rates_from_table(source: Source) -> Rates:
+    """Read rates from a CSV table, long or wide.
+
+    Empty cells, ``NaN`` and ``-`` are rates that are not known. A FileError has line and column of
+    a rate that is negative or no number, a time that is none, times that go back, are there twice
+    or have zones only here and there, ...
     """
     table = read_table(source, ("time",), _LONG)
     there = [name for name in _LONG if name in table.index]
@@ -54,7 +71,7 @@ def rates_from_table(source: Source) -> Rates:
             own.append(_sample(at, row["rate_rps"]))
     else:
         _fill_from_columns(table, clock, samples)
-    return on_even_steps(samples, clock.is_clock, lambda what: _too_few(source, table, what))
+    return align_samples(samples, clock.is_clock, lambda what: _too_few(source, table, what))
 
 
 def _fill_from_columns(table: Table, clock: OneClock, samples: dict[str, list[Sample]]) -> None:

@@ -14,21 +14,10 @@ from .changing import gpus_at_work
 from .path import Path
 from .ticking import Tick
 
-__all__ = ["Supplied", "headline", "reasons", "services_of", "tick_to_json"]
-
 
 @dataclass(frozen=True)
 class Supplied:
-    """A service at a tick, in items per second.
-
-    Parameters
-    ----------
-    service : str
-    rate_rps : Fraction
-        What was observed last.
-    has_rps, will_have_rps : Fraction
-        What runs for it now, and when the change is done.
-    """
+    """A service at a tick: its last rate, what runs for it now, and when the change is done."""
 
     service: str
     rate_rps: Fraction
@@ -37,24 +26,14 @@ class Supplied:
 
 
 def services_of(tick: Tick) -> tuple[Supplied, ...]:
-    """Return what each service is asked for, has and will have.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Return what each service is asked for, has and will have."""
     has, then = tick.has_rps, tick.will_have_rps
     rates = tick.windows.envelopes.now.items()
     return tuple(Supplied(name, rate, has[name], then[name]) for name, rate in rates)
 
 
 def headline(tick: Tick) -> str:
-    """Say what is done now in a line.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Say what is done now in a line."""
     gpus = _gpus(sum(gpus_at_work(tick.now).values()))
     if tick.keeps:
         return f"keep: what runs on {gpus} goes on"
@@ -63,12 +42,7 @@ def headline(tick: Tick) -> str:
 
 
 def reasons(tick: Tick) -> tuple[str, ...]:
-    """Say why, a sentence each: rates, what is short, what either way costs, how it changes.
-
-    Parameters
-    ----------
-    tick : Tick
-    """
+    """Say why, a sentence each: rates, what is short, what either way costs, how it changes."""
     return tuple(_reasons(tick))
 
 
@@ -94,7 +68,7 @@ def _reasons(tick: Tick) -> Iterator[str]:
     if found.change is None:
         yield "no plan that begins now serves the rates ahead"
     else:
-        over = _hours(tick.windows.count * hours)
+        over = f"{shown(tick.windows.count * hours)} h"
         yield (
             f"to change now costs {_number(found.change.cost)} GPU hours over {over}, {costs}: "
             f"{_ways(tick, found.change)}"
@@ -137,10 +111,6 @@ def _gpus(number: int) -> str:
     return f"{number} GPU{'s' * (number != 1)}"
 
 
-def _hours(hours: Fraction) -> str:
-    return f"{shown(hours)} h"
-
-
 def _number(value: Fraction) -> str:
     """To hundredths; what is exact is in the document."""
     return shown(Fraction(round(100 * value), 100))
@@ -164,11 +134,10 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         "keep": None if found.keep is None else _path_to_json(tick, found.keep),
         "change": None if found.change is None else _path_to_json(tick, found.change),
         "services": [
-            {
-                "service": each.service,
-                "rate_rps": number_to_json(each.rate_rps),
-                "has_rps": number_to_json(each.has_rps),
-                "will_have_rps": number_to_json(each.will_have_rps),
+            {"service": each.service}
+            | {
+                name: number_to_json(getattr(each, name))
+                for name in ("rate_rps", "has_rps", "will_have_rps")
             }
             for each in services_of(tick)
         ],

@@ -9,49 +9,28 @@ from math import ceil
 
 from ...errors import InvalidOption, InvalidProblem
 from ...values.numbers import shown
-from .courses import Courses
-from .forecast import Forecast, Known
+from .forecast import Forecast, Known, RateForecast
 from .rates import Rates
 from .windows import Envelopes, Planner, Windows
 
-__all__ = ["Scene", "Terms"]
-
 #: At most so many moments at which plans may change: the search takes the cube of their number.
-_MOST_MOMENTS = 200
+_MAX_MOMENTS = 200
 
 
 @dataclass(frozen=True)
 class Terms:
     """How often plans may change, how far is looked ahead, and what changes cost.
 
-    Parameters
-    ----------
-    every_s : Fraction
-        From one moment at which plans may change to the next.
-    lead_s : Fraction
-        What a change may take: plans are made for so much longer.
-    horizon_s : Fraction
-        How far is looked ahead.
-    replan_cost, restart_cost : Fraction
-        GPU hours of a change, and of each start of an instance.
-    hysteresis : Fraction
-        See `decide`.
-    regrouped : bool
-        See `change_to`.
-
-    Raises
-    ------
-    InvalidOption
-        If the horizon is shorter than `every_s`, or 200 times as long; or something is less than 0.
+    InvalidOption if the horizon is shorter than `every_s` or 200 times as long, or a number is < 0.
     """
 
-    every_s: Fraction = Fraction(3600)
-    lead_s: Fraction = Fraction(1800)
-    horizon_s: Fraction = Fraction(4 * 3600)
-    replan_cost: Fraction = Fraction(4)
-    restart_cost: Fraction = Fraction(1, 20)
-    hysteresis: Fraction = Fraction(1, 50)
-    regrouped: bool = False
+    every_s: Fraction = Fraction(3600)  #: from one moment at which plans may change to the next
+    lead_s: Fraction = Fraction(1800)  #: what a change may take: plans are made for so much longer
+    horizon_s: Fraction = Fraction(4 * 3600)  #: how far is looked ahead
+    replan_cost: Fraction = Fraction(4)  #: GPU hours of a change
+    restart_cost: Fraction = Fraction(1, 20)  #: GPU hours of each start of an instance
+    hysteresis: Fraction = Fraction(1, 50)  #: see `decide`
+    regrouped: bool = False  #: see `change_to`
 
     def __post_init__(self) -> None:
         if self.every_s <= 0:
@@ -69,13 +48,7 @@ class Terms:
         _require_few(int(self.horizon_s / self.every_s), "the horizon", self.every_s)
 
     def steps(self, step_s: Fraction) -> int:
-        """How many steps of rates there are from one moment to the next.
-
-        Raises
-        ------
-        InvalidOption
-            If they do not come out even.
-        """
+        """How many steps of rates there are from one moment to the next: a whole number."""
         steps = self.every_s / step_s
         if steps.denominator != 1:
             raise InvalidOption(
@@ -97,19 +70,8 @@ class Terms:
 class Scene:
     """The part of a trace that is played, what is known before it, and the terms.
 
-    Parameters
-    ----------
-    trace : Rates
-        Without gaps in the part that is played.
-    first : int
-        The moment from which on it is played; all before is history.
-    planner : Planner
-    terms : Terms
-
-    Raises
-    ------
-    InvalidProblem
-        If a rate of the part that is played is not known, or it is shorter than one change.
+    It is played from the moment `first` on, and all before is history. InvalidProblem if a rate of
+    that part is not known, or it is shorter than one change.
     """
 
     trace: Rates
@@ -143,7 +105,7 @@ class Scene:
         return (self.trace.count - 1 - self.first) // self.every
 
     @cached_property
-    def courses(self) -> Courses:
+    def courses(self) -> RateForecast:
         """The rates of the part that is played."""
         return Known(self.trace).courses(self.history(0), self.count * self.every)
 
@@ -160,8 +122,8 @@ class Scene:
 
 
 def _require_few(count: int, what: str, every_s: Fraction) -> None:
-    if count > _MOST_MOMENTS:
+    if count > _MAX_MOMENTS:
         raise InvalidOption(
             f"{what} has {count} moments at which plans may change, one every {shown(every_s)} s; "
-            f"expected at most {_MOST_MOMENTS}: change plans less often, or make it shorter"
+            f"expected at most {_MAX_MOMENTS}: change plans less often, or make it shorter"
         )

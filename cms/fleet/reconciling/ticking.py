@@ -17,42 +17,23 @@ from .changing import Change, change_to, gpus_at_work
 from .deciding import Decision, decide
 from .forecast import Forecast
 from .path import NoPath
-from .rates import Rates, said_time
+from .rates import Rates, format_time
 from .scene import Terms
 from .windows import Planner, Windows
-
-__all__ = ["Tick", "reconcile", "same_services"]
 
 
 @dataclass(frozen=True)
 class Tick:
-    """What is done now, and why.
+    """What is done now, and why."""
 
-    Parameters
-    ----------
-    now : Deployment
-        What runs, its supplies counted by the planner's rule and limits.
-    history : Rates
-        The observed rates; now is their last moment.
-    terms : Terms
-    forecast : Forecast
-    windows : Windows
-        The windows ahead, as far as planned.
-    decision : Decision
-    way : Change
-        To what is wanted; without actions where it goes on.
-    durations : Durations
-        What the way's seconds are reckoned with.
-    """
-
-    now: Deployment
-    history: Rates
+    now: Deployment  #: what runs, its supplies counted by the planner's rule and limits
+    history: Rates  #: the observed rates; now is their last moment
     terms: Terms
     forecast: Forecast
-    windows: Windows
+    windows: Windows  #: those ahead, as far as planned
     decision: Decision
-    way: Change
-    durations: Durations
+    way: Change  #: to what is wanted; without actions where it goes on
+    durations: Durations  #: what the way's seconds are reckoned with
 
     @property
     def keeps(self) -> bool:
@@ -72,7 +53,7 @@ class Tick:
     def said(self, moment: int) -> str:
         """Say a moment of the windows: a date and time, or seconds."""
         at_s = self.history.end_s + moment * self.terms.every_s
-        return said_time(at_s, self.history.is_clock)
+        return format_time(at_s, self.history.is_clock)
 
 
 def reconcile(
@@ -89,8 +70,8 @@ def reconcile(
 ) -> Tick | Impossible:
     """Decide whether to go on with what runs, and plan the way where not.
 
-    Nothing is remembered: the same files give the same answer, and what it leads to is gone on
-    with while rates stay as they were foreseen.
+    Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
+    while rates stay as they were foreseen.
 
     Parameters
     ----------
@@ -112,7 +93,7 @@ def reconcile(
     Returns
     -------
     Tick or Impossible
-        The latter if there is no way to the plan decided on, or none was found.
+        If there is no way to the plan decided on, or none was found.
 
     Raises
     ------
@@ -135,9 +116,6 @@ def reconcile(
     >>> found = reconcile(empty_fleet({card.key: 2}, {card.key: card}), rates, planner, Latest())
     >>> found.keeps, found.way.starts, found.decision.short
     (False, 4, ('chat',))
-    >>> then = found.way.transition.target
-    >>> reconcile(then, rates, planner, Latest()).keeps
-    True
     """
     terms, durations = terms or Terms(), durations or Durations()
     names = [each.name for each in planner.services]
@@ -167,7 +145,7 @@ def reconcile(
 def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
     """Say for which rates there is no plan, and when."""
     first, last = (
-        said_time(history.end_s + moment * terms.every_s, history.is_clock)
+        format_time(history.end_s + moment * terms.every_s, history.is_clock)
         for moment in (at, at + 1)
     )
     needs = windows.needs(at, at + 1)
@@ -196,13 +174,7 @@ def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
 
 
 def same_services(rates: Rates, services: Iterable[str]) -> None:
-    """Refuse rates that are not of these services, each.
-
-    Raises
-    ------
-    InvalidProblem
-        With the service and the nearest name.
-    """
+    """Refuse rates that are not of these services, each, with the nearest name."""
     known = list(services)
     for name in rates.services:
         if name not in known:

@@ -12,8 +12,6 @@ from ...files.numerals import number_in
 from ...files.source import plain, shortened
 from ...files.tables import Cell, TableRow
 
-__all__ = ["Clock", "Moment", "NoTime", "OneClock", "moment_of"]
-
 _CLOCK = re.compile(
     r"(\d{4})([-/])(\d\d)\2(\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,18}))?"
     r" ?(?:(Z|UTC)|([+-])(\d\d)(?::?(\d\d))?)?",
@@ -46,24 +44,11 @@ class NoTime(ValueError):
     """A text is no time; the message says what was expected."""
 
 
-def moment_of(text: str | Fraction) -> Moment:
-    """Read a time.
+def read_moment(text: str | Fraction) -> Moment:
+    """Read a time; NoTime if it is none.
 
-    Parameters
-    ----------
-    text : str or Fraction
-        ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15:07,25+01``,
-        ``2026/11/23 10:15:00 UTC``; without a zone it is taken as UTC, which the clock says.
-
-    Raises
-    ------
-    NoTime
-        If it is none of these.
-
-    Examples
-    --------
-    >>> moment_of("90").at_s, moment_of("1970-01-01T01:00:30+01:00").at_s
-    (Fraction(90, 1), Fraction(30, 1))
+    ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15:07,25+01``, ``2026/11/23
+    10:15:00 UTC``; without a zone it is taken as UTC, which the clock says.
     """
     number = text if isinstance(text, Fraction) else number_in(text)
     if number is not None:
@@ -89,13 +74,7 @@ def moment_of(text: str | Fraction) -> Moment:
 
 
 class OneClock:
-    """Reads the times of a table, which are all meant in one way.
-
-    Parameters
-    ----------
-    said : str
-        How an error names a time that is none.
-    """
+    """Reads the times of a table, all meant in one way; `said` is how an error names a bad one."""
 
     def __init__(self, said: str = "{name} is {text}") -> None:
         self.said = said
@@ -107,20 +86,14 @@ class OneClock:
         return self.first is not None and self.first[0] is not Clock.SECONDS
 
     def time_of(self, cell: Cell) -> Fraction:
-        """Return a time in seconds.
-
-        Raises
-        ------
-        FileError
-            If it is none, or meant in another way than the first one.
-        """
+        """Return a time in seconds, which is meant as the first one was."""
 
         def named() -> dict[str, str]:  # of an error alone: there are millions of times
             return {"name": plain(cell.name), "text": shortened(repr(cell.text))}
 
         try:
             # what a comma or a point in a number is, its column tells
-            moment = moment_of(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
+            moment = read_moment(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
         except NoTime as fault:
             raise cell.error(self.said.format(**named()), expected=str(fault)) from None
         if self.first is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, inf
 from typing import Any
@@ -18,22 +18,14 @@ from ..serving.plan import Plan
 from ..serving.posing import as_problem
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
-from .courses import Courses
-
-__all__ = ["Envelopes", "Planned", "Planner", "Windows"]
+from .forecast import RateForecast
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What a solver says of rates.
+    """What a solver says of rates: a plan, the cost of its GPUs, and a proved lower bound of it.
 
-    Parameters
-    ----------
-    plan : Plan
-    cost : Fraction or None
-        Of its GPUs; None if no plan serves these rates.
-    least : Fraction
-        A proved lower bound of it.
+    The cost is None if no plan serves these rates.
     """
 
     plan: Plan
@@ -108,17 +100,7 @@ class Planner:
         return self._terms.get("sharing") is not None
 
     def by(self, method: str) -> Planner:
-        """Return one that plans the same by another method.
-
-        Examples
-        --------
-        >>> point = OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10)
-        >>> services = [Service("chat", "bert", 0, 60), Service("search", "bert", 0, 60)]
-        >>> planner = Planner(services, [point], ["a100-80gb"], sharing="time")
-        >>> rates = {"chat": Fraction(300), "search": Fraction(500)}
-        >>> planner.plan(rates).cost, planner.by("gpulet").plan(rates).cost
-        (Fraction(1, 1), Fraction(1, 1))
-        """
+        """Return one that plans the same by another method."""
         how = {**self._how, "method": method}
         return Planner(
             self.services, self._points, self._gpus, margin=self.margin, **how, **self._terms
@@ -126,7 +108,7 @@ class Planner:
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
-        services = [_with_rate(each, rates_rps[each.name]) for each in self.services]
+        services = [replace(each, rate_rps=rates_rps[each.name]) for each in self.services]
         found: ServingProblem = as_problem(
             services, self._points, self._gpus, rate_margin=self.margin, **self._terms
         )
@@ -137,13 +119,7 @@ class Planner:
         return self._key(rates_rps) in self._known
 
     def plan(self, rates_rps: Mapping[str, Fraction]) -> Planned:
-        """Plan for rates.
-
-        Raises
-        ------
-        CmsError
-            If no plan was found in time.
-        """
+        """Plan for rates; CmsError if no plan was found in time."""
         key = self._key(rates_rps)
         if key not in self._known:
             serving = self.serving(rates_rps)
@@ -160,13 +136,8 @@ class Planner:
     def cost_of(self, gpus: Mapping[str, int]) -> Fraction:
         """Return what GPUs cost together, by their keys."""
         costs = self._terms.get("costs") or {}
-        return sum(
-            (
-                number * exact(costs.get(key, 1), f"the cost of {key}")
-                for key, number in gpus.items()
-            ),
-            Fraction(0),
-        )
+        each = (n * exact(costs.get(key, 1), f"the cost of {key}") for key, n in gpus.items())
+        return sum(each, Fraction(0))
 
     def largest_supply(self, service: str) -> Fraction:
         """Return what the best instance of a service counts for; 0 if nothing serves it."""
@@ -178,33 +149,17 @@ class Planner:
         return self._supply[service]
 
 
-def _with_rate(service: Service, rate_rps: Fraction) -> Service:
-    return Service(
-        service.name, service.model, rate_rps, service.latency_limit_ms, service.allowed_profiles,
-        service.extra, service.origin, service.late_share, service.queue,
-    )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Envelopes:
     """The highest rates in windows between moments at which plans may change.
 
     Window (a, b) is from moment a to moment b, and goes on for the lead: the plan of the window
     before must do until its successor stands. So whatever runs while one replaces the other, the
-    smaller of both is enough.
-
-    Parameters
-    ----------
-    courses : Courses
-    every : int
-        Steps from one moment to the next.
-    lead : Fraction
-        Steps that a change may take.
-    most : int
-        At most so many moments after the first.
+    smaller of both is enough. Moments are `every` steps apart, at most `most` after the first, and
+    a change may take `lead` steps.
     """
 
-    courses: Courses
+    courses: RateForecast
     every: int
     lead: Fraction
     most: int
@@ -235,16 +190,9 @@ class Windows:
     """What windows cost, as far as asked; what was not asked lies between bounds.
 
     Rates in a window are no lower than in a part of it, so it costs no less. That bounds windows
-    which were not asked, and those between equal bounds need not be.
-
-    Parameters
-    ----------
-    envelopes : Envelopes
-    planner : Planner
-    replan_cost : Fraction
-        What it costs to change plans, in the unit of a GPU's cost for an hour.
-    restart_cost : Fraction
-        What each start of an instance costs besides, in the same unit.
+    which were not asked, and those between equal bounds need not be. A change of plans costs
+    `replan_cost`, and besides `restart_cost` for each start of an instance, in the unit of a GPU's
+    cost for an hour.
     """
 
     envelopes: Envelopes
@@ -295,14 +243,10 @@ class Windows:
         return Fraction(each) * (b - a) * self.envelopes.hours
 
     def between(self, has_rps: Mapping[str, Fraction], b: int, c: int) -> Fraction:
-        """Return what it costs at least to go over to window (b, c) from what has so much.
+        """Return what it costs at least to go over to window (b, c) from so many items/s.
 
-        As many instances start as the largest ones of each service that its growth takes.
-
-        Parameters
-        ----------
-        has_rps : Mapping[str, Fraction]
-            Items per second of each service; with the margin, where it is a window's.
+        As many instances start as the largest ones of each service that its growth takes. What a
+        window has is with the margin.
         """
         if not self.restart_cost:
             return self.replan_cost

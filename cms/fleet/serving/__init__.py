@@ -20,56 +20,18 @@ from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import as_problem
-from .promise import Promise
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
-from .service import Service
+from .service import Promise, Service
 from .serving_problem import ServingProblem
 from .time_sharing import SharedServing, TimeSharing
 
-__all__ = [
-    "Service",
-    "OperatingPoint",
-    "read_services",
-    "read_operating_points",
-    "read_parvagpu_profiles",
-    "read_parvagpu_slo",
-    "read_gpulet_table",
-    "read_gpulet_pairs",
-    "read_gpulet_utilisations",
-    "LinearSlowdown",
-    "predicted",
-    "read_utilisations",
-    "PARVAGPU_MODELS",
-    "QueueingRule",
-    "LatencyRule",
-    "CapacityRule",
-    "Promise",
-    "LoadCurve",
-    "read_load_curves",
-    "FillTimes",
-    "sustainable_load",
-    "RULES",
-    "queueing_rule",
-    "as_problem",
-    "ServingProblem",
-    "SharedServing",
-    "TimeSharing",
-    "Headroom",
-    "Interference",
-    "Pair",
-    "read_interference",
-    "NeighbourServing",
-    "neighbour_faults",
-    "Scenario",
-    "Plan",
-    "ServicePlan",
-    "Use",
-    "GpuGroup",
-    "Instances",
-    "Served",
-    "read_plan",
-    "write_plan",
-    "plan_from_json",
-    "plan_to_json",
-]
+__all__ = ["Service", "OperatingPoint", "read_services", "read_operating_points"]
+__all__ += ["read_parvagpu_profiles", "read_parvagpu_slo", "read_gpulet_table", "read_gpulet_pairs"]
+__all__ += ["read_gpulet_utilisations", "LinearSlowdown", "predicted", "read_utilisations"]
+__all__ += ["PARVAGPU_MODELS", "QueueingRule", "LatencyRule", "CapacityRule", "Promise"]
+__all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "RULES"]
+__all__ += ["queueing_rule", "as_problem", "ServingProblem", "SharedServing", "TimeSharing"]
+__all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
+__all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "GpuGroup", "Instances"]
+__all__ += ["Served", "read_plan", "write_plan", "plan_from_json", "plan_to_json"]

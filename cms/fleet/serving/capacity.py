@@ -17,24 +17,14 @@ from .latency_rule import NO_LIMIT, Breakpoint
 from .load_curve import LoadCurve, PointKey, key_of
 from .loads import LEAST_RATIO, late_shares, next_ratio, sustainable_load
 from .operating_point import OperatingPoint
-from .promise import QUEUES, Promise
-from .service import Service, require_late_share
-
-__all__ = ["CAPACITY", "CERTIFIED", "CapacityRule", "Evidence"]
+from .service import QUEUES, Promise, Service, require_late_share
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why a point counts for what it does.
+    """Why a point counts for what it does."""
 
-    Parameters
-    ----------
-    kind : str
-        ``measured`` or ``simulated`` (a load curve of the point), ``table`` or ``certified``.
-    curve : LoadCurve or None
-    """
-
-    kind: str
+    kind: str  #: ``measured`` or ``simulated`` (a load curve), ``table`` or ``certified``
     curve: LoadCurve | None = None
 
 
@@ -42,23 +32,6 @@ class Evidence:
 class CapacityRule:
     """A point supplies the largest Poisson rate at which its requests are in time.
 
-    Parameters
-    ----------
-    name : str
-        What plans and messages call it.
-    late_share : number, default 0.01
-        How many requests may be later than the limit, unless a service says otherwise.
-    queue : str, default ``"instance"``
-        Whether requests wait in one queue of the ``instance`` or in one of each ``process``, unless
-        a service says otherwise.
-    certified : bool, default False
-        Whether only what is proved counts: batches of one length, a queue a process.
-    curves : mapping, optional
-        Load curves of points, by :data:`cms.fleet.serving.load_curve.PointKey`; where there is one,
-        it goes before the table. Equality ignores them: they are data, not the rule.
-
-    Notes
-    -----
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
     times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
 
@@ -73,10 +46,16 @@ class CapacityRule:
     Fraction(200, 1)
     """
 
-    name: str
+    name: str  #: what plans and messages call it
+    #: How many requests may be later than the limit, unless a service says otherwise.
     late_share: Fraction = Fraction(1, 100)
+    #: Whether requests wait in one queue of the ``instance`` or in one of each ``process``, unless
+    #: a service says otherwise.
     queue: str = "instance"
+    #: Whether only what is proved counts: batches of one length, a queue a process.
     certified: bool = False
+    #: Load curves of points; where there is one, it goes before the table. Equality ignores them:
+    #: they are data, not the rule.
     curves: Mapping[PointKey, LoadCurve] = field(
         default_factory=FrozenMap, compare=False, repr=False
     )
@@ -96,13 +75,7 @@ class CapacityRule:
         return Promise(self.late_share, self.queue)
 
     def with_curves(self, curves: Mapping[PointKey, LoadCurve]) -> CapacityRule:
-        """Return the rule with load curves.
-
-        Raises
-        ------
-        InvalidOption
-            If only what is proved counts.
-        """
+        """Return the rule with load curves; InvalidOption if only what is proved counts."""
         if self.certified and curves:
             raise InvalidOption(
                 f"load curves are given, and the rule {self.name!r} takes only what is proved; "
@@ -120,13 +93,13 @@ class CapacityRule:
             return 1000 * point.processes * point.batch / point.batch_ms
         share, queue = self._asked(service)
         if (curve := self._curve(service, point)) is not None:
-            return _rounded_down(curve.sustained(service.latency_limit_ms))
+            return _round_down(curve.sustained(service.latency_limit_ms))
         if self.certified and queue != "process":
             return Fraction(0)
         batch_ms = point.batch_ms
         ratio = service.latency_limit_ms / batch_ms
         load = sustainable_load(point.processes, point.batch, ratio, share, queue=queue)
-        return _rounded_down(load * point.processes * point.batch * 1000 / batch_ms)
+        return _round_down(load * point.processes * point.batch * 1000 / batch_ms)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
         """Return the next looser limit at which the point counts for more; None if none is.
@@ -135,19 +108,16 @@ class CapacityRule:
         --------
         >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
         >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
-        >>> following = CAPACITY.next_limit(service, point)
-        >>> following
+        >>> CAPACITY.next_limit(service, point)
         Breakpoint(limit_ms=Fraction(975, 16), above=False)
-        >>> looser = replace(service, latency_limit_ms=following.limit_ms)
-        >>> str(CAPACITY.supply(looser, point)), str(CAPACITY.supply(service, point))
-        ('1152/5', '5584/25')
         """
         limit = service.latency_limit_ms
         if limit is None:
             return None
         now = self.supply(service, point)
         if (curve := self._curve(service, point)) is not None:
-            least = curve.least_limit(_next_step(now)) if now else curve.latencies_ms[0]
+            following = now + Fraction(1, _parts(now))  # the next rate after rounding
+            least = curve.least_limit(following) if now else curve.latencies_ms[0]
             return None if least is None else Breakpoint(least)
         _, queue = self._asked(service)
         ratio = next_ratio(limit / point.batch_ms, queue=queue)
@@ -178,16 +148,7 @@ class CapacityRule:
         return Evidence("certified" if self.certified else "table")
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
-        """Say how often a batch fits into the limit, and which limit would do.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "54.347", 18)
-        >>> CAPACITY.refusal(service, point)
-        '18.4003 ms a batch is 1.08 times within 20 ms; the rule needs 2: a limit of 36.81 ms \
-would do'
-        """
+        """Say how often a batch fits into the limit, and which limit would do."""
         share, queue = self._asked(service)
         limit = service.latency_limit_ms
         if limit is None:
@@ -241,19 +202,17 @@ would do'
         return curve if queue == "instance" or point.processes == 1 else None
 
 
-def _rounded_down(rate: Fraction) -> Fraction:
+def _parts(rate: Fraction) -> int:
+    """Return in how many parts of 1 a rate is given: thousandths, or four digits."""
     parts = 1000
     while 0 < rate.numerator * parts < 1000 * rate.denominator:
         parts *= 10
+    return parts
+
+
+def _round_down(rate: Fraction) -> Fraction:
+    parts = _parts(rate)
     return Fraction(rate.numerator * parts // rate.denominator, parts)
-
-
-def _next_step(rate: Fraction) -> Fraction:
-    """Return the next rate > 0 of those that rates are rounded down to."""
-    parts = 1000
-    while rate.numerator * parts < 1000 * rate.denominator:
-        parts *= 10
-    return rate + Fraction(1, parts)
 
 
 def _up(milliseconds: Fraction) -> str:

@@ -11,22 +11,13 @@ from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
+from .load_curve import PointKey, key_of
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
-from .unknown_columns import refuse_unknown_columns
-
-__all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
+from .table_guards import refuse_second_row, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
-POINT_COLUMNS = (
-    "model",
-    "device",
-    "profile",
-    "processes",
-    "batch",
-    "throughput_rps",
-    "latency_ms",
-)
+POINT_COLUMNS = ("model", "device", "profile", "processes", "batch", "throughput_rps", "latency_ms")
 T = TypeVar("T")
 
 _ALLOWED = "allowed_profiles"
@@ -38,7 +29,7 @@ _SEPARATORS = re.compile(r"[;,\s]+")
 
 
 def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tuple[Service, ...]:
-    """Read the services from a CSV table.
+    """Read the services from a CSV table, in the order of the file.
 
     Parameters
     ----------
@@ -49,11 +40,6 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
         ``Service.extra``; those that look like a limit, a rate or a wish are refused.
     called : mapping, optional
         Columns' names in the file, with what they stand for: ``{"qps": "rate_rps"}``.
-
-    Returns
-    -------
-    tuple of Service
-        In the order of the file.
 
     Raises
     ------
@@ -105,7 +91,7 @@ def _service(row: TableRow, name: str) -> Service:
 def read_operating_points(
     path: StrPath, called: Mapping[str, str] | None = None
 ) -> tuple[OperatingPoint, ...]:
-    """Read measured operating points from a CSV table.
+    """Read measured operating points from a CSV table, in the order of the file.
 
     Parameters
     ----------
@@ -115,11 +101,6 @@ def read_operating_points(
         are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused.
     called : mapping, optional
         As for :func:`read_services`.
-
-    Returns
-    -------
-    tuple of OperatingPoint
-        In the order of the file.
 
     Raises
     ------
@@ -139,20 +120,14 @@ def read_operating_points(
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")
-    lines: dict[tuple[str, str, str, int, int], int] = {}
+    lines: dict[PointKey, int] = {}
     memory: dict[tuple[str, str], Any] = {}
     points = []
     for row in table:
         point = _point(row, memory)
-        key = (point.model, point.device, point.profile, point.processes, point.batch)
-        if key in lines:
-            raise row.error(
-                f"a second row for {point.model} on {point.device}, {point.setting}; the first is "
-                f"line {lines[key]}",
-                expected="one row a point",
-                fix="keep one of them",
-            )
-        lines[key] = row.line
+        key = key_of(point)
+        said = f"{point.model} on {point.device}, {point.setting}"
+        refuse_second_row(row, lines, key, said, "point")
         points.append(point)
     return tuple(points)
 
@@ -183,10 +158,6 @@ def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
 
 def _origin(row: TableRow) -> str:
     return f"{row.table.source.name}:{row.line}"
-
-
-def _number_or_none(cell: Cell) -> Fraction | None:
-    return cell.number(above=0) if cell.text else None
 
 
 def _share(cell: Cell) -> Fraction:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...files import fields as f
 from ...files import model as m
+from ...files.numerals import is_whole
 from ...files.parsed import show_value
-from ..hardware.catalogue import Device
 from .capacity import CapacityRule
 from .latency_rule import LatencyRule
 from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
 from .queueing import RULES, QueueingRule, evidence_of
 from .service import Service
-
-__all__ = [
-    "Curve",
-    "Device",
-    "PointPart",
-    "ServiceField",
-    "ServicePart",
-    "SuppliedPart",
-    "collect_curves",
-    "read_rule",
-]
 
 Queue = Literal["instance", "process"]
 
@@ -107,6 +97,15 @@ class SuppliedPart(PointPart):
         if found is None:
             return {"evidence": None, "load_curve": None}
         return {"evidence": found.kind, "load_curve": found.curve}
+
+
+def read_whole_keys(table: Mapping[str, Fraction], expected: str, *at: str) -> dict[int, Fraction]:
+    """Read an object whose keys are whole numbers, written in the one way."""
+    for written in table:
+        if not (is_whole(written) and written == str(int(written))):
+            what = f"{{}} is the key {written!r}"
+            raise f.refusal(expected, *at, written, what=what, at_key=True)
+    return {int(written): value for written, value in table.items()}
 
 
 def collect_curves(key: str, points: Iterable[SuppliedPart]) -> dict[PointKey, LoadCurve]:

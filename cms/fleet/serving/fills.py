@@ -15,17 +15,10 @@ from ...values.numbers import shown
 from .load_curve import PointKey, key_of
 from .operating_point import OperatingPoint
 
-__all__ = ["FillTimes", "fills_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class FillTimes:
     """The time of a batch by the number of requests in it.
-
-    Parameters
-    ----------
-    times_ms : mapping of int to Fraction
-        Ascending numbers, times that never fall; the last is the full batch.
 
     Examples
     --------
@@ -34,6 +27,7 @@ class FillTimes:
     ['4', '4', '7', '10']
     """
 
+    #: Ascending numbers, and times that never fall; the last is the full batch.
     times_ms: Mapping[int, Fraction]
 
     def __post_init__(self) -> None:
@@ -76,14 +70,7 @@ class FillTimes:
         return found
 
     def digest(self, processes: int) -> str:
-        """Return the SHA-256 of what a replay by batches knows: the processes and T(n), in ns.
-
-        Examples
-        --------
-        >>> one, same = FillTimes({8: Fraction(10)}), FillTimes({1: Fraction(10), 8: Fraction(10)})
-        >>> one.digest(2) == same.digest(2) != one.digest(1)
-        True
-        """
+        """Return the SHA-256 of what a replay by batches knows: the processes and T(n), in ns."""
         known = " ".join(map(str, (processes, *self.rounded_up(10**6))))
         return sha256(known.encode()).hexdigest()
 
@@ -95,16 +82,6 @@ def fills_of(
 
     A smaller batch that was measured as slower counts as long as the full one at most, and no batch
     counts as faster than a smaller one.
-
-    Examples
-    --------
-    >>> small, large = (
-    ...     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, batch, rate, 9)
-    ...     for batch, rate in [(1, 100), (4, 200)]
-    ... )
-    >>> [print(times) for times in fills_of([large], [small, large]).values()]
-    1: 10 ms, 4: 20 ms
-    [None]
     """
     keys = {key_of(point): point for point in wanted}
     kinds = {key[:4] for key in keys}

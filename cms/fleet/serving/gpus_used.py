@@ -14,22 +14,14 @@ from ..hardware.catalogue import is_called
 from .measurements import InstanceKind
 from .operating_point import MPS_PREFIX, mps_share
 
-__all__ = ["DEFAULT_GPU", "SPLITS", "block_prefixes", "fleet_of", "machine_types_of", "shapes"]
-
 T = TypeVar("T")
 DEFAULT_GPU = "a100-80gb"
 #: How a GPU may be shared under MPS: in any way up to 100 %, or as a whole or in two.
 SPLITS = ("any", "pairs")
 
 
-def fleet_of(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
-    """Look up the GPUs of a plan.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none, one is not known, or one is named twice.
-    """
+def find_gpus(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
+    """Look up the GPUs of a plan; refuse none, unknown ones and one that is named twice."""
     chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
     fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
     if not fleet:
@@ -45,29 +37,25 @@ def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
     return {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
 
 
-def shapes(
-    one: Gpu, used: Iterable[InstanceKind], prefix: str, splits: str = "any"
-) -> Iterable[AnyConfiguration]:
-    """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS.
+def list_configurations(
+    fleet: Sequence[Gpu], used: Iterable[InstanceKind], splits: str = "any"
+) -> list[AnyConfiguration]:
+    """Say what each GPU can be: cut up by MIG, or with MIG off shared under MPS.
 
-    Parameters
-    ----------
-    one : Gpu
-    used : iterable of InstanceKind
-        The kinds of instances that something was measured on; those of other GPUs are left aside.
-    prefix : str
-        What stands before a profile in a block's name.
-    splits : str
-        A word of :data:`SPLITS`.
+    `used`: the kinds of instances that something was measured on; `splits` is a word of
+    :data:`SPLITS`.
     """
-    profiles = [profile for key, profile in used if key == one.key]
-    shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
-    if mig := [name for name in profiles if mps_share(name) is None]:
-        yield from one.configurations_of(mig, prefix=prefix)
-    if shares and splits == "any":
-        yield mps_shares(shares, machine=one.key, prefix=prefix)
-    elif shares:
-        yield from _pairs(shares, one.key, prefix)
+    kinds, prefixes, found = tuple(used), block_prefixes(fleet), list[AnyConfiguration]()
+    for one in fleet:
+        prefix, profiles = prefixes[one.key], [name for key, name in kinds if key == one.key]
+        shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
+        if mig := [name for name in profiles if mps_share(name) is None]:
+            found += one.configurations_of(mig, prefix=prefix)
+        if shares and splits == "any":
+            found.append(mps_shares(shares, machine=one.key, prefix=prefix))
+        else:
+            found += _pairs(shares, one.key, prefix)
+    return found
 
 
 def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configuration]:
@@ -86,16 +74,10 @@ def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configu
             yield Configuration({block(share): 1, block(other): 1}, machine)
 
 
-def machine_types_of(
+def build_machine_types(
     fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
 ) -> list[MachineType]:
-    """Return a machine type a GPU, with its cost and limit.
-
-    Raises
-    ------
-    InvalidOption
-        If a limit or cost is of a GPU that is not among them, or there twice.
-    """
+    """Return a machine type a GPU; refuse a limit or cost of no GPU here, or given twice."""
     limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
     return [
         MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet

@@ -16,13 +16,6 @@ from .measurements import Measured
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
-__all__ = [
-    "batch_time_warnings",
-    "limit_warnings",
-    "shrinking_warnings",
-    "unit_warnings",
-]
-
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
 _THOUSAND = Fraction(1000)
@@ -50,14 +43,7 @@ _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
 def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
-    """Compare throughput x latency with batch x processes.
-
-    Examples
-    --------
-    >>> seconds = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", "0.013")
-    >>> unit_warnings([seconds])[0].split(";")[1]
-    ' latency_ms looks like seconds'
-    """
+    """Compare throughput x latency with batch x processes."""
     found: dict[str, list[OperatingPoint]] = {}
     by_model: dict[str, list[OperatingPoint]] = {}
     for point in points:
@@ -105,14 +91,7 @@ def _some(names: Iterable[str], what: str) -> str:
 
 
 def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
-    """Name points whose latency is clearly longer than their throughput says.
-
-    Examples
-    --------
-    >>> slow = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 100, 12)
-    >>> batch_time_warnings([slow])[0].split(";")[0]
-    '1 of 1 operating points: a batch takes longer than processes x batch / throughput'
-    """
+    """Name points whose latency is clearly longer than their throughput says."""
     all_points = tuple(points)
     slow = [point for point in all_points if point.is_slow]
     if not slow:

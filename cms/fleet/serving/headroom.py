@@ -19,13 +19,12 @@ from ...files.tables import read_table
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, whole
-
-__all__ = ["HEADROOMS", "Headroom", "poisson_quantile", "read_overheads"]
+from .table_guards import refuse_second_row
 
 #: The kinds of head-room there are, in words.
 HEADROOMS: Mapping[str, str] = {
     "gpulet": "rates up to 550/s: the 99 % quantile of a Poisson count of one second, and 1; "
-    "higher ones x 1.1; lengths x 1.1",
+    "higher ones x 1.1; lengths x 1.1"
 }
 _SHARE = Fraction(99, 100)
 _COUNTED_UP_TO = 550
@@ -35,21 +34,6 @@ _MORE = Fraction(11, 10)
 @dataclass(frozen=True, slots=True, init=False)
 class Headroom:
     """How rates and lengths of batches are raised before a plan is made.
-
-    Parameters
-    ----------
-    name : str
-        ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the
-        99 % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
-        batch takes 1.1 times as long, and an overhead.
-    overheads_ms : mapping, optional
-        ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
-        nothing is; with it, every batch that was measured must have one.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no head-room of this name, or an overhead is wrong.
 
     References
     ----------
@@ -65,7 +49,12 @@ class Headroom:
     Fraction(27, 2)
     """
 
+    #: ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the 99
+    #: % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
+    #: batch takes 1.1 times as long, and an overhead.
     name: str
+    #: ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
+    #: nothing is; with it, every batch that was measured must have one.
     overheads_ms: FrozenMap[int, Fraction] | None
 
     def __init__(self, name: str, overheads_ms: Mapping[int, Number] | None = None) -> None:
@@ -96,19 +85,10 @@ class Headroom:
         return Fraction(poisson_quantile(rate, _SHARE) + 1)
 
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
-        """Return how long a batch is taken to occupy its instance.
+        """Return how long a batch is taken to occupy its instance, from its measured length.
 
-        Parameters
-        ----------
-        length : Fraction
-            As measured.
-        batch : int
-            What one process takes at a time.
-
-        Raises
-        ------
-        InvalidOption
-            If there are overheads, but not of this batch.
+        `batch` is what one process takes at a time; InvalidOption if there are overheads, but not
+        of this batch.
         """
         overhead = Fraction(0)
         if self.overheads_ms is not None:
@@ -133,29 +113,12 @@ class Headroom:
 
 
 def read_overheads(path: StrPath) -> dict[int, Fraction]:
-    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "overheads.csv"
-    >>> _ = path.write_text("batch,overhead_ms\\n1,0.5\\n8,2.5\\n")
-    >>> read_overheads(path)
-    {1: Fraction(1, 2), 8: Fraction(5, 2)}
-    """
+    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``."""
+    lines: dict[int, int] = {}
     found: dict[int, Fraction] = {}
     for row in read_table(path, ["batch", "overhead_ms"]):
         batch = row["batch"].integer(minimum=1)
-        if batch in found:
-            raise row["batch"].error(
-                f"a batch of {batch} is there twice", expected="one row a batch",
-                fix="keep one of them",
-            )  # fmt: skip
+        refuse_second_row(row, lines, batch, f"a batch of {batch}", "batch")
         found[batch] = row["overhead_ms"].number()
     return found
 
@@ -163,24 +126,14 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     """Return the least count that a Poisson count exceeds with a probability below 1 - share.
 
-    Parameters
-    ----------
-    mean : Fraction
-        > 0, at most some thousands.
-    share : Fraction
-        Between 0 and 1.
-
-    Notes
-    -----
     Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
-    tell them apart; e^mean is irrational, so they differ.
+    tell them apart; e^mean is irrational, so they differ. The mean is > 0 and at most some
+    thousands.
 
     Examples
     --------
-    >>> poisson_quantile(Fraction(50), Fraction(99, 100))
-    67
-    >>> poisson_quantile(Fraction(1, 200), Fraction(99, 100))
-    0
+    >>> [poisson_quantile(Fraction(mean), Fraction(99, 100)) for mean in ("50", "1/200")]
+    [67, 0]
     """
     digits = 60
     while (found := _quantile(mean, share, digits)) is None:

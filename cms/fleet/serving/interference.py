@@ -19,8 +19,7 @@ from ...values.numbers import Number, exact, whole
 from ..hardware import Gpu
 from ..hardware.catalogue import is_called
 from .operating_point import mps_share
-
-__all__ = ["INTERFERENCE_COLUMNS", "Interference", "Pair", "Slowdowns", "read_interference"]
+from .table_guards import refuse_second_row
 
 INTERFERENCE_COLUMNS = (
     "model",
@@ -36,12 +35,7 @@ INTERFERENCE_COLUMNS = (
 class Pair(NamedTuple):
     """A batch on a share of a GPU, beside another batch on the rest of it.
 
-    Attributes
-    ----------
-    model, device, profile, batch
-        What is slowed: as of an operating point of one process; the profile is a share below 100 %.
-    beside_model, beside_batch
-        What runs on the rest of the GPU meanwhile.
+    What is slowed is as of an operating point of one process; the profile is a share below 100 %.
     """
 
     model: str
@@ -59,14 +53,9 @@ class Pair(NamedTuple):
 
 
 class Slowdowns(NamedTuple):
-    """What a table says of one GPU.
+    """What a table says of one GPU, by its key.
 
-    Attributes
-    ----------
-    gpu : str
-        Its key.
-    factors : dict
-        ``{(model, profile, batch, beside_model, beside_batch): factor}``, none below 1.
+    `factors`: ``{(model, profile, batch, beside_model, beside_batch): factor}``, none below 1.
     """
 
     gpu: str
@@ -77,10 +66,7 @@ class Slowdowns(NamedTuple):
     ) -> Fraction:
         """Return by which factor a batch takes longer.
 
-        Raises
-        ------
-        InvalidProblem
-            If the table has no such pair.
+        InvalidProblem if the table has no such pair.
         """
         key = model, profile, batch, beside_model, beside_batch
         found = self.factors.get(key)
@@ -95,18 +81,7 @@ class Slowdowns(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Interference:
-    """Slowdowns of pairs of batches on the two shares of a GPU.
-
-    Parameters
-    ----------
-    pairs : Mapping[Pair, number]
-        How many times as long a batch takes beside the other one as without it, > 0. A factor below
-        1 is kept as it was measured and counts as 1: nothing is taken to get faster by a neighbour.
-
-    Raises
-    ------
-    InvalidOption
-        If a pair cannot be, naming it.
+    """Slowdowns of pairs of batches on the two shares of a GPU; refuses a pair that cannot be.
 
     References
     ----------
@@ -123,6 +98,8 @@ class Interference:
     Fraction(5, 4)
     """
 
+    #: How many times as long a batch takes beside the other one as without it, > 0. A factor below
+    #: 1 is kept as it was measured and counts as 1: nothing is taken to get faster by a neighbour.
     pairs: FrozenMap[Pair, Fraction]
 
     def __init__(self, pairs: Mapping[Pair, Number]) -> None:
@@ -139,10 +116,7 @@ class Interference:
     def on(self, gpu: Gpu) -> Slowdowns:
         """Return what was measured on one GPU, whatever the table calls it.
 
-        Raises
-        ------
-        InvalidProblem
-            If a pair is there twice, under two names of the GPU.
+        InvalidProblem if a pair is there twice, under two names of the GPU.
         """
         found: dict[tuple[str, str, int, str, int], Fraction] = {}
         mine: dict[str, bool] = {}
@@ -181,28 +155,12 @@ def read_interference(path: StrPath) -> Interference:
     ------
     FileError
         With file, line and column: a number that is none, a pair that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(
-    ...     ",".join(INTERFERENCE_COLUMNS) + "\\nbert,a100-80gb,mps:60,8,vgg,4,1.25\\n"
-    ... )
-    >>> read_interference(path)
-    Interference(1 pair)
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}
     for row in read_table(path, INTERFERENCE_COLUMNS):
         pair = _pair(row)
-        if pair in lines:
-            raise row.error(
-                f"a second row for {pair}; the first is line {lines[pair]}",
-                expected="one row a pair",
-                fix="keep one of them",
-            )
-        lines[pair] = row.line
+        refuse_second_row(row, lines, pair, str(pair), "pair")
         found[pair] = row["slowdown"].number(above=0)
     return Interference(found)
 

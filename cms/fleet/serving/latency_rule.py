@@ -13,17 +13,11 @@ from ...values.words import short
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "Breakpoint", "LatencyRule"]
-
 
 class Breakpoint(NamedTuple):
     """Where a looser latency limit makes a point count for more.
 
-    Attributes
-    ----------
-    limit_ms : Fraction
-    above : bool
-        Whether the limit has to be above that; otherwise that is enough.
+    `above`: whether the limit has to be above that; otherwise that is enough.
     """
 
     limit_ms: Fraction
@@ -34,17 +28,6 @@ class Breakpoint(NamedTuple):
 class LatencyRule:
     """A batch may take a fixed share of the limit; then the whole throughput counts.
 
-    Parameters
-    ----------
-    name : str
-        What plans and messages call it.
-    share : number
-        The share of the limit, > 0 and <= 1.
-    strict : bool
-        Whether a batch latency of exactly that share is refused.
-    source : str, optional
-        Where the rule is from.
-
     Examples
     --------
     >>> rule = LatencyRule("cautious", "0.4", strict=True)
@@ -54,10 +37,10 @@ class LatencyRule:
     Fraction(9301, 125)
     """
 
-    name: str
-    share: Fraction
-    strict: bool
-    source: str
+    name: str  #: what plans and messages call it
+    share: Fraction  #: of the limit, > 0 and <= 1
+    strict: bool  #: whether a batch latency of exactly that share is refused
+    source: str  #: where the rule is from
 
     @property
     def promise(self) -> None:
@@ -88,15 +71,7 @@ class LatencyRule:
         return point.throughput_rps if self.admits(service, point) else Fraction(0)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
-        """Return the next looser limit at which the point counts for more; None if none is.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 18)
-        >>> PARVAGPU.next_limit(service, point), PLAIN.next_limit(service, point)
-        (Breakpoint(limit_ms=Fraction(40, 1), above=True), None)
-        """
+        """Return the next looser limit at which the point counts for more; None if none is."""
         if self.admits(service, point):
             return None
         return Breakpoint(point.latency_ms / self.share, self.strict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -13,15 +13,7 @@ from ...files.source import StrPath
 from ...files.tables import read_table
 from .interference import Interference, Pair
 from .operating_point import MPS_PREFIX, mps_share
-
-__all__ = [
-    "Batch",
-    "LinearSlowdown",
-    "Utilisation",
-    "Utilisations",
-    "predicted",
-    "read_utilisations",
-]
+from .table_guards import refuse_second_row
 
 _PLACES = 9  # of a coefficient: a fit is no better than its measurements
 _SHOWN_PLACES = 4  # of a predicted slowdown
@@ -34,6 +26,9 @@ class Batch(NamedTuple):
     device: str
     profile: str
     batch: int
+
+    def __str__(self) -> str:
+        return f"{self.model} on {self.device}, {self.profile}, batch {self.batch}"
 
 
 class Utilisation(NamedTuple):
@@ -52,10 +47,6 @@ class LinearSlowdown:
 
     Coefficients do not carry over from one GPU to another: fit them on pairs of your own. What they
     say is a prediction, and a plan made with it keeps limits as far as that holds.
-
-    Parameters
-    ----------
-    c1, c2, c3, c4, c5 : Fraction
 
     References
     ----------
@@ -80,30 +71,23 @@ class LinearSlowdown:
     def fit(cls, table: Interference, used: Utilisations) -> LinearSlowdown:
         """Fit the coefficients to measured pairs: least squares, exact but for 9 decimal places.
 
-        Parameters
-        ----------
-        table : Interference
-            Of one GPU; `predicted` fits tables of several, one by one.
-        used : Utilisations
-            Of both batches of every pair.
-
-        Raises
-        ------
-        InvalidOption
-            If the pairs are of several GPUs, a batch of a pair has no utilisation, or the pairs do
-            not tell five coefficients.
+        `table` is of one GPU (:func:`predicted` fits tables of several, one by one), and `used` has
+        both batches of every pair. InvalidOption if that is not so, or the pairs do not tell five
+        coefficients.
         """
         if len(devices := sorted({pair.device for pair in table.pairs})) > 1:
             raise InvalidOption(
                 f"the pairs are of {', '.join(devices)}, and coefficients do not carry over from "
                 "one GPU to another; fit each one's pairs alone, as predicted() does"
             )
-        rows, values = [], []
+        rows = []
         for pair, slowdown in table.pairs.items():
             own = _known(used, Batch(*pair[:4]), pair)
-            rows.append(_features(own, _known(used, _beside(pair), pair)))
-            values.append(slowdown)
-        squares = [[_dot(rows, values, i, j) for j in range(6)] for i in range(5)]
+            rows.append((*_features(own, _known(used, _beside(pair), pair)), slowdown))
+        squares = [
+            [sum((row[i] * row[j] for row in rows), Fraction(0)) for j in range(6)]
+            for i in range(5)
+        ]
         return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
 
     def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
@@ -148,19 +132,6 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
     ------
     InvalidOption
         If there are utilisations on a GPU without pairs, or as :meth:`LinearSlowdown.fit` says.
-
-    Examples
-    --------
-    >>> batches = [Batch("m", "a100-80gb", "mps:50", 2**n) for n in range(7)]
-    >>> used = {each: Utilisation(Fraction(n), Fraction(n * n)) for n, each in enumerate(batches)}
-    >>> model = LinearSlowdown(*map(Fraction, ("0", "0.01", "0", "0.02", "1")))
-    >>> measured = dict([*model.table(used).pairs.items()][:40])
-    >>> table, (said,) = predicted(Interference(measured), used)
-    >>> table == model.table(used)
-    True
-    >>> print(said)
-    9 of 49 slowdowns on a100-80gb are predictions of a linear model, fitted on 40 measured pairs, \
-which it misses by 0.0 % in the mean and by 0.0 % at most; limits are kept as far as they hold
     """
     found, said = dict(table.pairs), []
     for device in dict.fromkeys(batch.device for batch in used):
@@ -197,16 +168,9 @@ def _percent(share: Fraction) -> str:
 def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
     """Read what batches use from a CSV table.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,batch,l2_util,dram_util``; other columns are left aside.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
+    Its columns are ``model,device,profile,batch,l2_util,dram_util``; others are left aside.
     """
+    lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}
     names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
     for row in read_table(path, names):
@@ -216,13 +180,7 @@ def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
             row["profile"].word(),
             row["batch"].integer(minimum=1),
         )
-        if batch in found:
-            raise row.error(
-                f"a second row for {batch.model} on {batch.device}, {batch.profile}, batch "
-                f"{batch.batch}",
-                expected="one row a batch",
-                fix="keep one of them",
-            )
+        refuse_second_row(row, lines, batch, str(batch), "batch")
         found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
     return found
 
@@ -244,18 +202,10 @@ def _beside(pair: Pair) -> Batch:
 def _known(used: Utilisations, batch: Batch, pair: Pair) -> Utilisation:
     if batch not in used:
         raise InvalidOption(
-            f"there is no utilisation of {batch.model} on {batch.device}, {batch.profile}, batch "
-            f"{batch.batch}, which the pair {pair} needs; add it, or leave the pair out"
+            f"there is no utilisation of {batch}, which the pair {pair} needs; add it, or leave "
+            "the pair out"
         )
     return used[batch]
-
-
-def _dot(
-    rows: Sequence[tuple[Fraction, ...]], values: Sequence[Fraction], i: int, j: int
-) -> Fraction:
-    """The product of two columns, the last of which is that of the values."""
-    ends = (row[j] if j < 5 else value for row, value in zip(rows, values, strict=True))
-    return sum((row[i] * end for row, end in zip(rows, ends, strict=True)), Fraction(0))
 
 
 def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:

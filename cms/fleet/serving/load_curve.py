@@ -18,17 +18,7 @@ from ...files.tables import read_table
 from ...values.numbers import Number, exact, format_exact
 from .operating_point import OperatingPoint
 from .service import require_late_share
-
-__all__ = [
-    "BATCHES",
-    "CURVE_COLUMNS",
-    "LoadCurve",
-    "PointKey",
-    "curves_to_json",
-    "key_of",
-    "load_curves_text",
-    "read_load_curves",
-]
+from .table_guards import refuse_second_row
 
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
@@ -53,23 +43,6 @@ BATCHES = "batches_sha256"
 class LoadCurve:
     """Rates of one instance, and the latency that all but a share of the requests keep at each.
 
-    Parameters
-    ----------
-    rates_rps : sequence of numbers
-        Ascending, > 0.
-    latencies_ms : sequence of numbers
-        One a rate.
-    late_share : number, default 0.01
-        So many requests may be later; 0.01 makes the latencies the 99th percentiles.
-    evidence : str, default ``"measured"``
-        ``measured`` or ``simulated``.
-    batches_sha256 : str, default ``""``
-        Of a curve that was simulated by batches, which ones: the digest of their times
-        (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
-        what rests on the curve; of any other curve, it would be another instance that it replays.
-
-    Notes
-    -----
     Nothing is known between two rates, so only the rates of a curve count: a straight line promises
     too much where latencies bend downwards, as they do where limits are near one batch time.
 
@@ -80,10 +53,14 @@ class LoadCurve:
     ['0', '10', '20', '40']
     """
 
-    rates_rps: tuple[Fraction, ...]
-    latencies_ms: tuple[Fraction, ...]
+    rates_rps: tuple[Fraction, ...]  #: ascending, > 0
+    latencies_ms: tuple[Fraction, ...]  #: one a rate
+    #: So many requests may be later; 0.01, the default, makes the latencies the 99th percentiles.
     late_share: Fraction
-    evidence: str
+    evidence: str  #: ``measured`` (the default) or ``simulated``
+    #: Of a curve that was simulated by batches, which ones: the digest of their times
+    #: (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
+    #: what rests on the curve; of any other curve, it would be another instance that it replays.
     batches_sha256: str
     _highest: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
 
@@ -130,14 +107,7 @@ class LoadCurve:
         return self.rates_rps[at - 1] if at else Fraction(0)
 
     def least_limit(self, rate: Fraction) -> Fraction | None:
-        """Return the least limit within which a rate > 0 is sustained; None if none is.
-
-        Examples
-        --------
-        >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-        >>> [str(curve.least_limit(Fraction(rate))) for rate in (1, 10, 11, 30, 41)]
-        ['30', '30', '35', '80', 'None']
-        """
+        """Return the least limit within which a rate > 0 is sustained; None if none is."""
         at = bisect_left(self.rates_rps, rate)
         return self._highest[at] if at < len(self.rates_rps) else None
 
@@ -158,7 +128,7 @@ def key_of(point: OperatingPoint) -> PointKey:
 
 
 def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
-    """Read load curves from a CSV table.
+    """Read load curves from a CSV table, by (model, device, profile, processes, batch).
 
     Parameters
     ----------
@@ -166,17 +136,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
         Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
         one row a point: the last two are numbers with blanks or semicolons between them. With
         ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
-        was simulated.
-
-    Returns
-    -------
-    dict
-        By (model, device, profile, processes, batch).
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
+        was simulated. A FileError has file, line and column.
 
     Examples
     --------
@@ -189,16 +149,14 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
     [(Fraction(60, 1), Fraction(75, 1))]
     """
+    lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}
     for row in read_table(path, CURVE_COLUMNS, (BATCHES,)):
         point = (
             row["model"].word(), row["device"].word(), row["profile"].word(),
             row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
         )  # fmt: skip
-        if point in curves:
-            raise row.error(
-                f"a second load curve of {', '.join(map(str, point))}", expected="one row a point"
-            )
+        refuse_second_row(row, lines, point, ", ".join(map(str, point)), "point")
         try:
             curves[point] = LoadCurve(
                 row["rates_rps"].numbers(),
@@ -221,15 +179,7 @@ def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]
 
 
 def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
-    """Write load curves as the table that :func:`read_load_curves` reads.
-
-    Examples
-    --------
-    >>> curve = LoadCurve([100, 200], [60, "75.5"], evidence="simulated")
-    >>> print(load_curves_text({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}), end="")
-    model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
-    bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
-    """
+    """Write load curves as the table that :func:`read_load_curves` reads."""
     batches = any(curve.batches_sha256 for curve in curves.values())
     rows: list[Sequence[object]] = [[*CURVE_COLUMNS, *[BATCHES] * batches]]
     for point, curve in curves.items():

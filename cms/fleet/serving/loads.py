@@ -23,8 +23,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["LEAST_RATIO", "digest", "late_shares", "next_ratio", "sustainable_load"]
-
 #: Within less than two batch times no load is sustained: who just missed a batch waits for it.
 LEAST_RATIO = 2
 _FOLDER = Path(__file__).parent / "loads"
@@ -49,17 +47,12 @@ def sustainable_load(
     ----------
     processes, batch : int
     ratio : Fraction
-        The latency limit in batch times.
+        The latency limit in batch times; nothing is sustained below 2.
     late_share : Fraction
-        How many requests may be later than the limit.
+        How many requests may be later than the limit; nothing is sustained below the table's least.
     queue : str, default ``"process"``
         Where requests wait: in a queue of each ``"process"``, fed at random, or in one of the
         ``"instance"``.
-
-    Returns
-    -------
-    Fraction
-        0 below a ratio of 2, and for a late share below the table's least.
 
     Examples
     --------
@@ -72,24 +65,12 @@ def sustainable_load(
 
 
 def late_shares() -> list[Fraction]:
-    """Return the late shares of the tables, ascending: from each on more may be sustained.
-
-    Examples
-    --------
-    >>> str(late_shares()[0])
-    '1/1000'
-    """
+    """Return the late shares of the tables, ascending: from each on more may be sustained."""
     return sorted({share for table in _tables() for share in table.late_shares})
 
 
 def next_ratio(ratio: Fraction, *, queue: str = "process") -> Fraction | None:
-    """Return the next greater ratio of limit to batch time from which more may be sustained.
-
-    Examples
-    --------
-    >>> str(next_ratio(Fraction(1))), str(next_ratio(Fraction(2))), next_ratio(Fraction(10**6))
-    ('2', '33/16', None)
-    """
+    """Return the next greater ratio of limit to batch time from which more may be sustained."""
     found = []
     for table in _tables(queue):
         at = bisect.bisect_right(table.sixteenths, 16 * ratio.numerator // ratio.denominator)
@@ -138,13 +119,7 @@ def _table(name: str) -> _Table:
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a table's figures, which its file says beside them.
-
-    Examples
-    --------
-    >>> digest({"batches": [1], "thousandths": []})[:8]
-    '441f77c8'
-    """
+    """Return the SHA-256 of a table's figures, which its file says beside them."""
     axes = ("late_shares", "processes", "ratios", "batches", "thousandths")
     figures = {name: document[name] for name in axes if name in document}
     return sha256(json.dumps(figures, separators=(",", ":")).encode()).hexdigest()

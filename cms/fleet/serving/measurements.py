@@ -9,20 +9,9 @@ from typing import TypeAlias
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
 from ..hardware import Gpu, gpu, gpus
-from ..hardware.catalogue import is_called, likely_gpus
+from ..hardware.catalogue import find_gpu, is_called, likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
-
-__all__ = [
-    "InstanceKind",
-    "Measured",
-    "Measurements",
-    "is_measured_on",
-    "meant",
-    "measurements",
-    "only_device",
-    "points_for",
-]
 
 #: A kind of instance: the GPU's key and the profile.
 InstanceKind: TypeAlias = tuple[str, str]
@@ -34,19 +23,15 @@ Measured: TypeAlias = Mapping[str, Mapping[InstanceKind, Sequence[OperatingPoint
 class Measurements:
     """The points a plan may use, and why others may not be.
 
-    Parameters
-    ----------
-    measured : Measured
-        ``{model: {(GPU key, profile): points}}``.
-    elsewhere : dict
-        ``{model: reasons}`` for points that were left out, for the errors.
+    `measured`: ``{model: {(GPU key, profile): points}}``. `elsewhere`: ``{model: reasons}`` for
+    points that were left out, for the errors.
     """
 
     measured: dict[str, dict[InstanceKind, list[OperatingPoint]]] = field(default_factory=dict)
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
-def measurements(
+def sort_measurements(
     points: Iterable[OperatingPoint],
     fleet: Sequence[Gpu],
     *,
@@ -55,11 +40,8 @@ def measurements(
 ) -> Measurements:
     """Sort operating points by model, GPU and profile; leave out those that may not be used.
 
-    Raises
-    ------
-    InvalidProblem
-        If a device or profile is not known, a point is there twice, or a GPU of the fleet has no
-        point at all.
+    InvalidProblem if a device or profile is not known, a point is there twice, or a GPU of the
+    fleet has no point at all.
     """
     found = Measurements()
     devices: dict[str, Gpu | None] = {}
@@ -98,12 +80,7 @@ def measurements(
 def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
     """Return the one GPU that points were measured on; None without points.
 
-    Raises
-    ------
-    InvalidOption
-        If they were measured on several; the message names them.
-    InvalidProblem
-        If a device is not known.
+    InvalidOption, which names them, if there are several; InvalidProblem if a device is not known.
     """
     first = {point.device: point for point in reversed(tuple(points))}
     found = {one.key: one for point in first.values() for one in [_known(point, ())]}
@@ -118,12 +95,8 @@ def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
 
 def is_measured_on(point: OperatingPoint, one: Gpu) -> bool:
     """Whether a GPU is the device of a point, however that is spelt."""
-    if is_called(one, point.device):
-        return True
-    try:
-        return gpu(point.device).key == one.key
-    except InvalidOption:
-        return False
+    known = find_gpu(point.device)
+    return is_called(one, point.device) or (known is not None and known.key == one.key)
 
 
 def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
@@ -137,16 +110,15 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
 
 
 def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
-    try:
-        return gpu(point.device)
-    except InvalidOption:
-        keys = {one.key: None for one in (*fleet, *gpus())}
-        guess = likely_gpus(point.device)
-        raise point.fault(
-            f"operating points were measured on the device {point.device!r}, which is not known"
-            f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
-            f"{', '.join(keys)} or a product name, or give your own device file"
-        ) from None
+    if (found := find_gpu(point.device)) is not None:
+        return found
+    keys = {one.key: None for one in (*fleet, *gpus())}
+    guess = likely_gpus(point.device)
+    raise point.fault(
+        f"operating points were measured on the device {point.device!r}, which is not known"
+        f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
+        f"{', '.join(keys)} or a product name, or give your own device file"
+    )
 
 
 def _profile_called(point: OperatingPoint, on: Gpu) -> str:
@@ -180,15 +152,12 @@ def _chosen(keys: Iterable[str]) -> str:
     return f"{' '.join(f'--gpu {key}' for key in keys)}, in Python gpus={list(keys)}"
 
 
-def points_for(
+def find_points(
     service: Service, known: Measurements, fleet: Sequence[Gpu]
 ) -> dict[InstanceKind, list[OperatingPoint]]:
     """Return the points of a service's model on the profiles it allows.
 
-    Raises
-    ------
-    InvalidProblem
-        If there is none: the model, or a profile, is misspelt or was not measured.
+    InvalidProblem if there is none: the model, or a profile, is misspelt or was not measured.
     """
     own = known.measured.get(service.model)
     if own is None:
@@ -196,7 +165,9 @@ def points_for(
     if service.allowed_profiles is None:
         return own
     allowed = {
-        where: None for name in service.allowed_profiles for where in meant(name, service, fleet)
+        where: None
+        for name in service.allowed_profiles
+        for where in find_allowed_instances(name, service, fleet)
     }
     chosen = {where: points for where, points in own.items() if where in allowed}
     if not chosen:
@@ -222,7 +193,9 @@ def _not_measured(service: Service, known: Measurements) -> str:
     )
 
 
-def meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[InstanceKind]:
+def find_allowed_instances(
+    name: str, service: Service, fleet: Sequence[Gpu]
+) -> Iterable[InstanceKind]:
     """Return the instances an allowed profile means: on every GPU that has a profile so called.
 
     With ``key:`` before it, as in a block's name, on that GPU alone.

@@ -18,23 +18,13 @@ from ...schedule.schedule import MachineGroup, Schedule
 from ...time_sharing.frames import Frame, frame_of
 from ...time_sharing.model import Point
 from ...values.numbers import shown
-from .classes import Kind, kind_of, pair_of
 from .interference import Slowdowns
-from .neighbours import NeighbourServing, plain_block
+from .neighbours import Kind, NeighbourServing, find_pair, kind_of, plain_block
 from .time_sharing import SharedServing
-
-__all__ = ["Held", "frame_beside", "neighbour_faults"]
 
 
 class Held(NamedTuple):
-    """A share of a GPU and the mix that it serves.
-
-    Attributes
-    ----------
-    block : str
-        A block of the problem without interference.
-    mix : Mix
-    """
+    """A share of a GPU, a block of the problem without interference, and the mix it serves."""
 
     block: Block
     mix: Mix
@@ -58,10 +48,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
 
     Raises
     ------
-    InvalidSchedule
-        If a block holds what is no mix, or a point was not measured.
-    InvalidProblem
-        If a pair was not measured.
+    InvalidSchedule, InvalidProblem
+        If a block holds what is no mix, or a point or a pair was not measured.
 
     Examples
     --------
@@ -98,23 +86,9 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
 def frame_beside(
     serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
 ) -> Frame:
-    """Return the frame of a mix on a share, beside another mix on the rest of its GPU.
+    """Return the frame of a mix on a share, beside another mix on the rest of its GPU, or nothing.
 
-    Parameters
-    ----------
-    serving : NeighbourServing
-    slowdowns : Slowdowns
-        Of the GPU.
-    held : Held
-    other : Held or None
-        None if nothing is beside it.
-
-    Raises
-    ------
-    InvalidSchedule
-        If a point was not measured.
-    InvalidProblem
-        If a pair was not measured.
+    InvalidSchedule if a point was not measured, InvalidProblem if a pair was not.
     """
     solo, profile = serving.solo, serving.solo.profile_of(held.block)
     kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
@@ -151,7 +125,7 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
     plain = Counter[Block]()
     for block, count in group.configuration.blocks.items():
         plain[plain_block(block)] += count
-    if pair_of(Configuration(plain)) is None:
+    if find_pair(Configuration(plain)) is None:
         yield from ((one, None) for one in held)
     elif len(held) <= 2:
         yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)

@@ -1,9 +1,11 @@
 """Services in time on shares that slow one another: a problem to plan with, and one to bound with.
 
 How long a batch takes depends on the mix on the rest of the GPU, which no problem of blocks can
-say; but a block's name can say what may be beside it. Kinds are cut into classes 1 to g. On a block
-``mps:60 (2 beside 1)`` a mix is of class 2 at most, and the mix on the rest of the GPU, on
-``mps:40 (1 beside 2)``, is of class 1 at most. A block without such a remark has no neighbour.
+say; but a block's name can say what may be beside it. A *kind* is a model in batches of some size.
+Kinds are ordered by how much they slow others in the mean and cut into classes 1 to g; a mix is of
+the class of its highest kind. On a block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and
+the mix on the rest of the GPU, on ``mps:40 (1 beside 2)``, is of class 1 at most. A block without
+such a remark has no neighbour.
 
 Two problems have these blocks, and differ in the lengths of batches. In the **inner** one a batch
 takes as long as beside the worst of what may be there, so its schedules keep every limit beside
@@ -15,28 +17,161 @@ each mix on the block of its own class, so that what is proved to be needed ther
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ...errors import InvalidOption
+from ...errors import InvalidOption, InvalidProblem
 from ...problem.parts import AnyConfiguration, Block, Configuration
-from ...time_sharing.model import TimeSharedJob
+from ...time_sharing.model import Point, TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import whole
-from .classes import Kind, Side, admitted, classes_of, pair_of, sides_of
 from .interference import Interference, Pair, Slowdowns
 from .measurements import InstanceKind
+from .operating_point import mps_share
 from .time_sharing import SharedServing, amount_of
 
-__all__ = ["DEFAULT_CLASSES", "NeighbourServing", "beside", "classes_in", "plain_block"]
-
 DEFAULT_CLASSES = 3
+#: A model, and how much of it is taken together.
+Kind: TypeAlias = tuple[str, int]
 _REMARK = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
-#: What an image takes of the factors that a class of neighbours, or a better or worse one, causes.
-_Factor = Callable[[Side, Kind, dict[Kind, int], int], Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A share of a GPU and the one beside it, as blocks of the problem without interference.
+
+    `kinds` and `beside` are what may be served in some mix on ``block`` and on ``other``, in order;
+    `profile` is that of ``block``, `slowdowns` are the GPU's.
+    """
+
+    block: Block
+    other: Block
+    profile: str
+    kinds: tuple[Kind, ...]
+    beside: tuple[Kind, ...]
+    slowdowns: Slowdowns
+
+    def factor(self, own: Kind, other: Kind) -> Fraction:
+        """Return by which factor a kind here takes longer beside another one."""
+        return self.slowdowns.factor(own[0], self.profile, own[1], *other)
+
+    def missing(self) -> Iterator[tuple[Kind, Kind]]:
+        """Iterate over the pairs that may come about and that were not measured."""
+        factors = self.slowdowns.factors
+        for own in self.kinds:
+            for other in self.beside:
+                if (own[0], self.profile, own[1], *other) not in factors:
+                    yield own, other
+
+
+def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
+    """Return the two shares that a configuration cuts a GPU into; None if it has no two.
+
+    MIG instances have caches and memory of their own, so that none slows another.
+    """
+    if not isinstance(shape, Configuration):
+        return None
+    blocks = [block for block, count in shape.blocks.items() for _ in range(count)]
+    if len(blocks) != 2 or any(mps_share(_profile(block)) is None for block in blocks):
+        return None
+    return blocks[0], blocks[1]
+
+
+def _profile(block: Block) -> str:
+    """The profile in a block's name, before which a GPU's key may stand."""
+    key, colon, profile = block.partition(":")
+    return block if key == "mps" or not colon else profile
+
+
+def kind_of(serving: SharedServing, service: str, block: Block, amount: Fraction) -> Kind:
+    """Return the kind of a point; a share runs one process, so that its batch is the amount."""
+    return serving.service(service).model, serving.point(service, block, amount).batch
+
+
+def admitted(serving: SharedServing, service: str, block: Block) -> Iterator[tuple[Point, Kind]]:
+    """Iterate over the points of a service on a block that some mix may have, and their kinds.
+
+    Whatever runs beside it, a batch takes as long as alone or longer: what is not admitted alone
+    never is.
+    """
+    job, rule = serving.problem.job(service), serving.problem.rule
+    for point in job.points.get(block, ()):
+        if rule.admits(point.length, point.length, job.limit):
+            yield point, kind_of(serving, service, block, point.amount)
+
+
+def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
+    """Return the shares that have another one beside them, GPU by GPU.
+
+    `serving` is without interference; `table` is by the GPU's key. InvalidProblem if a pair that
+    may come about was not measured: the first one, and how many there are.
+    """
+    names = serving.problem.job_names
+    found = []
+    for one in serving.gpus:
+        pairs = [
+            pair
+            for shape in serving.problem.configurations
+            if shape.machine == one.key
+            if (pair := find_pair(shape)) is not None
+        ]
+        kinds = {
+            block: tuple(sorted({kind for n in names for _, kind in admitted(serving, n, block)}))
+            for pair in pairs
+            for block in pair
+        }
+        ordered = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
+        found.append(
+            [
+                Side(p, q, serving.profile_of(p), kinds[p], kinds[q], table[one.key])
+                for p, q in ordered
+            ]
+        )
+    _require_all(side for sides in found for side in sides)
+    return found
+
+
+def _require_all(sides: Iterable[Side]) -> None:
+    missing = [(side, own, other) for side in sides for own, other in side.missing()]
+    if not missing:
+        return
+    side, own, other = missing[0]
+    known = {(model, profile) for model, profile, *_ in side.slowdowns.factors}
+    on = sorted(profile for model, profile in known if model == own[0])
+    raise InvalidProblem(
+        "there are pairs of operating points that could stand side by side and have no measured "
+        f"slowdown, {len(missing)} in all; the first: {own[0]} on {side.slowdowns.gpu}, "
+        f"{side.profile}, batch {own[1]}, beside {other[0]}, batch {other[1]} "
+        f"(there are slowdowns of {own[0]} on "
+        f"{', '.join(on) or 'no share of this GPU'}); measure the pairs, or leave the points out"
+    )
+
+
+def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
+    """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
+
+    What counts is the mean over all pairs that were measured, also of batches that keep no limit.
+    The order decides how close the two images are, never whether they hold. Each of at most
+    `classes` classes has as many kinds as the next, or one more.
+    """
+    caused: dict[Kind, list[Fraction]] = {}
+    for side in sides:
+        caused |= {other: [] for other in side.beside if other not in caused}
+    for slowdowns in {id(side.slowdowns): side.slowdowns for side in sides}.values():
+        for (_, _, _, model, batch), factor in slowdowns.factors.items():
+            if (model, batch) in caused:
+                caused[model, batch].append(factor)
+
+    def mean(kind: Kind) -> Fraction:
+        factors = caused[kind]
+        return sum(factors, Fraction(0)) / len(factors) if factors else Fraction(1)
+
+    ordered = sorted(caused, key=lambda kind: (mean(kind), kind))
+    most = min(classes, len(ordered))
+    return {kind: 1 + place * most // len(ordered) for place, kind in enumerate(ordered)}
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -44,20 +179,6 @@ class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
     Its ``problem`` is the inner image: what solves it keeps every limit beside its neighbours.
-
-    Parameters
-    ----------
-    problem, services, gpus, points, warnings, unservable, max_processes, rate_margin, sharing
-        As for :class:`SharedServing`.
-    solo : SharedServing
-        The same without interference.
-    outer : TimeSharedProblem
-        A bound of its cost holds whatever is beside what.
-    interference : Interference
-        The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
-    classes : int
-    ranks : FrozenMap
-        ``{(gpu, model, batch): class}``, from 1.
 
     Examples
     --------
@@ -72,11 +193,12 @@ class NeighbourServing(SharedServing):
     ['1/100', '3/200']
     """
 
-    solo: SharedServing
-    outer: TimeSharedProblem
+    solo: SharedServing  #: the same without interference
+    outer: TimeSharedProblem  #: a bound of its cost holds whatever is beside what
+    #: The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
     interference: Interference
     classes: int
-    ranks: FrozenMap[tuple[str, str, int], int]
+    ranks: FrozenMap[tuple[str, str, int], int]  #: ``{(gpu, model, batch): class}``, from 1
 
     def instance_of(self, block: Block) -> InstanceKind:
         """Return the GPU's key and the profile behind a block, whatever is beside it."""
@@ -84,46 +206,23 @@ class NeighbourServing(SharedServing):
 
 
 def plain_block(block: Block) -> Block:
-    """Return a block's name without what it says of classes.
-
-    Examples
-    --------
-    >>> plain_block("mps:60 (2 beside 1)"), plain_block("mps:100")
-    ('mps:60', 'mps:100')
-    """
+    """Return a block's name without what it says of classes."""
     return _REMARK.sub("", block)
 
 
 def classes_in(block: Block) -> tuple[int, int] | None:
-    """Return the highest classes on a block and beside it; None if nothing is beside it.
-
-    Examples
-    --------
-    >>> classes_in("mps:60 (2 beside 1)"), classes_in("mps:100")
-    ((2, 1), None)
-    """
+    """Return the highest classes on a block and beside it; None if nothing is beside it."""
     found = _REMARK.search(block)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
-    """Pose the two images of a problem under interference.
+def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
+    """Pose the two images, under interference, of a problem whose GPUs are shared in pairs.
 
-    Parameters
-    ----------
-    solo : SharedServing
-        The problem without it, whose GPUs are shared in pairs.
-    table : Interference
-    classes : int, optional
-        At most so many on each GPU; more of them bring the images nearer to each other and make
-        them larger. By default :data:`DEFAULT_CLASSES`.
-
-    Raises
-    ------
-    InvalidOption
-        If GPUs are shared otherwise than in pairs, or `classes` is no number of classes.
-    InvalidProblem
-        If a pair that may come about was not measured.
+    There are at most so many classes on each GPU, :data:`DEFAULT_CLASSES` by default; more of them
+    bring the images nearer to each other and make them larger. InvalidOption if GPUs are shared
+    otherwise or `classes` is no number, InvalidProblem if a pair that may come about was not
+    measured.
     """
     if not isinstance(table, Interference):
         raise InvalidOption(
@@ -137,8 +236,8 @@ def beside(solo: SharedServing, table: Interference, classes: int | None) -> Nei
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
     measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
-    sides = sides_of(solo, {one.key: measured.on(one) for one in solo.gpus})
-    ranks = [classes_of(own, most) for own in sides]
+    sides = find_sides(solo, {one.key: measured.on(one) for one in solo.gpus})
+    ranks = [rank_kinds(own, most) for own in sides]
     blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
     shapes = list(_shapes(solo, blocks))
     inner = _image(solo, blocks, shapes, _worst)
@@ -195,6 +294,10 @@ def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Inte
     )
 
 
+#: What an image takes of the factors that a class of neighbours, or a better or worse one, causes.
+_Factor = Callable[[Side, Kind, dict[Kind, int], int], Fraction]
+
+
 class _Qualified(NamedTuple):
     """A share with the highest classes on it and beside it."""
 
@@ -229,7 +332,7 @@ def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyCo
         by_sides.setdefault((one.side.block, one.side.other), []).append(one)
     alone: dict[Block, None] = {}
     for shape in solo.problem.configurations:
-        pair = pair_of(shape)
+        pair = find_pair(shape)
         if pair is None:
             yield shape
             continue
@@ -266,13 +369,19 @@ def _image(
                 if one.ranks[kind] <= one.own
             ]
         jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
+    return rebuild_problem(solo.problem, shapes, jobs)
+
+
+def rebuild_problem(
+    problem: TimeSharedProblem,
+    configurations: Iterable[AnyConfiguration],
+    jobs: Iterable[TimeSharedJob],
+) -> TimeSharedProblem:
+    """Return a problem of other blocks on the same terms."""
     return TimeSharedProblem(
-        configurations=shapes,
-        jobs=jobs,
-        machine_types=solo.problem.machine_types,
-        rule=solo.problem.rule,
-        max_jobs=solo.problem.max_jobs,
-    )
+        configurations=configurations, jobs=jobs, machine_types=problem.machine_types,
+        rule=problem.rule, max_jobs=problem.max_jobs,
+    )  # fmt: skip
 
 
 def _worst(side: Side, own: Kind, ranks: dict[Kind, int], most: int) -> Fraction:

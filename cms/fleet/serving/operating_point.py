@@ -12,8 +12,6 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, shown
 from .service import NO_EXTRA, require_name
 
-__all__ = ["COLD_START", "MPS_PREFIX", "OperatingPoint", "mps_share"]
-
 MPS_PREFIX = "mps:"
 #: The further column that says how many seconds its server takes to come up.
 COLD_START = "cold_start_s"
@@ -23,33 +21,7 @@ COLD_START = "cold_start_s"
 class OperatingPoint:
     """A model on one instance with so many processes and such a batch: throughput and latency.
 
-    Parameters
-    ----------
-    model : str
-        The model.
-    device : str
-        The GPU it was measured on: a catalogue key (``a100-80gb``) or an alias of one
-        (``A100-SXM4-80GB``).
-    profile : str
-        The MIG profile (``3g.40gb``), or ``mps:40`` for 40 % of a whole GPU under MPS.
-    processes : int
-        Processes inside the instance, >= 1. Under MPS shares each process is a client with a share
-        of its own, so there it is 1.
-    batch : int
-        Items a batch holds, >= 1.
-    throughput_rps : number
-        Items per second of the whole instance, all its processes together, > 0.
-    latency_ms : number
-        Milliseconds one batch takes, > 0, without the wait before it.
-    extra : mapping, optional
-        Further columns of the user's table, kept as they were written.
-    origin : str, optional
-        Where it was read (``points.csv:14``), said in errors about it; equality ignores it.
-
-    Raises
-    ------
-    InvalidProblem
-        If a name is empty or a number is out of its range.
+    InvalidProblem if a name is empty or a number is out of its range.
 
     Examples
     --------
@@ -59,13 +31,16 @@ class OperatingPoint:
     """
 
     model: str
-    device: str
-    profile: str
+    device: str  #: the GPU it was measured on: a catalogue key (``a100-80gb``) or an alias of one
+    profile: str  #: of MIG (``3g.40gb``), or ``mps:40`` for 40 % of a whole GPU under MPS
+    #: Processes inside the instance, >= 1. Under MPS shares each process is a client with a share
+    #: of its own, so there it is 1.
     processes: int
-    batch: int
-    throughput_rps: Fraction
-    latency_ms: Fraction
-    extra: FrozenMap[str, str]
+    batch: int  #: items a batch holds, >= 1
+    throughput_rps: Fraction  #: items per second of the whole instance, all its processes, > 0
+    latency_ms: Fraction  #: what one batch takes, > 0, without the wait before it
+    extra: FrozenMap[str, str]  #: further columns of the user's table, kept as they were written
+    #: Where it was read (``points.csv:14``), said in errors about it; equality ignores it.
     origin: str = field(compare=False, repr=False)
 
     def __init__(
@@ -111,11 +86,6 @@ class OperatingPoint:
         """How long a full batch takes, exactly: from the throughput, since latencies are rounded.
 
         Where the latency is clearly longer (by more than 1 ms and 5 %), it is the latency.
-
-        Examples
-        --------
-        >>> OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "125", 16).batch_ms
-        Fraction(16, 1)
         """
         return self.latency_ms if self.is_slow else self.computed_batch_ms
 
@@ -148,16 +118,8 @@ class OperatingPoint:
 def mps_share(profile: str) -> int | None:
     """Read the share out of ``mps:40``: whole per cent of a GPU, or None for a MIG profile.
 
-    Raises
-    ------
-    InvalidProblem
-        If the name begins with ``mps:`` and no whole number from 1 to 100 follows, written in the
-        one way that names a block.
-
-    Examples
-    --------
-    >>> mps_share("mps:40"), mps_share("3g.40gb")
-    (40, None)
+    InvalidProblem if after ``mps:`` no whole number from 1 to 100 follows, written in the one way
+    that names a block.
     """
     if not profile.startswith(MPS_PREFIX):
         return None

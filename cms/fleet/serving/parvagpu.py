@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 from ...errors import FileError
@@ -20,8 +19,7 @@ from ...files.tables import Cell, TableRow, read_headerless, read_table
 from ..hardware import Gpu, gpu
 from .operating_point import OperatingPoint
 from .service import Service
-
-__all__ = ["PARVAGPU_MODELS", "read_parvagpu_profiles", "read_parvagpu_slo"]
+from .table_guards import refuse_second_row
 
 #: The models of the SLO files, in the order of their columns.
 PARVAGPU_MODELS = (
@@ -45,27 +43,17 @@ _DEVICE = "A100-SXM4-80GB"
 def read_parvagpu_profiles(
     paths: StrPath | Iterable[StrPath], *, device: str | Gpu = _DEVICE
 ) -> tuple[OperatingPoint, ...]:
-    """Read the profiles of one or several models.
+    """Read the profiles of one or several models, without the points that did not run.
 
     Parameters
     ----------
     paths : path or iterable of paths
         Files ``<model>.csv``, or a folder of them (the artifact's ``prof_data``). The columns are
-        ``Mig instance,Batch size,Workload Number,Throughput,Latency``.
+        ``Mig instance,Batch size,Workload Number,Throughput,Latency``. A FileError has file, line
+        and column.
     device : str or Gpu, default the A100-80GB of the artifact
         The GPU they were measured on; an instance size stands for its base profile with so many
         compute slices.
-
-    Returns
-    -------
-    tuple of OperatingPoint
-        Throughput of the whole instance, latency in milliseconds; without the points that did not
-        run.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
 
     Examples
     --------
@@ -103,33 +91,16 @@ def _points(path: Path, device: str, sizes: dict[int, str]) -> Iterator[Operatin
     lines: dict[tuple[str, ...], int] = {}
     for row in read_table(path, [_SIZE, _BATCH, _PROCESSES, _THROUGHPUT, _LATENCY]):
         key = (row[_SIZE].text, row[_BATCH].text, row[_PROCESSES].text)
-        if key in lines:
-            raise row.error(
-                f"a second row for size {key[0]}, batch {key[1]}, {key[2]} processes; the first "
-                f"is line {lines[key]}",
-                expected="one row a point",
-                fix="keep one of them",
-            )
-        lines[key] = row.line
+        said = f"size {key[0]}, batch {key[1]}, {key[2]} processes"
+        refuse_second_row(row, lines, key, said, "point")
         profile = _profile(row[_SIZE], sizes)
         processes, batch = row[_PROCESSES].integer(minimum=1), row[_BATCH].integer(minimum=1)
-        throughput, latency = _measured(row)
+        throughput, latency = (row[name].number(minimum=None) for name in (_THROUGHPUT, _LATENCY))
         if throughput > 0 and latency > 0:
-            total, milliseconds = throughput * processes, latency * 1000
             yield OperatingPoint(
-                path.stem,
-                device,
-                profile,
-                processes,
-                batch,
-                total,
-                milliseconds,
-                origin=f"{path}:{row.line}",
-            )
-
-
-def _measured(row: TableRow) -> tuple[Fraction, Fraction]:
-    return row[_THROUGHPUT].number(minimum=None), row[_LATENCY].number(minimum=None)
+                path.stem, device, profile, processes, batch, throughput * processes,
+                latency * 1000, origin=f"{path}:{row.line}",
+            )  # fmt: skip
 
 
 def _profile(cell: Cell, sizes: dict[int, str]) -> str:
@@ -144,27 +115,17 @@ def _profile(cell: Cell, sizes: dict[int, str]) -> str:
 def read_parvagpu_slo(
     rates: StrPath, latencies: StrPath, *, models: Sequence[str] = PARVAGPU_MODELS
 ) -> tuple[tuple[Service, ...], ...]:
-    """Read the demand scenarios.
+    """Read the demand scenarios: the services of each.
 
     Parameters
     ----------
     rates, latencies : path
         The artifact's ``SLO_req_rate.csv`` (items per second) and ``SLO_latency.csv``
         (milliseconds): no header, one line a scenario, one column a model, ``N/A`` where the
-        scenario does not have it.
+        scenario does not have it. The artifact itself cuts numbers down to integers (418.5
+        becomes 418); here they stay what they are. A FileError has the file and the line.
     models : sequence of str
         The models of the columns.
-
-    Returns
-    -------
-    tuple of tuple of Service
-        The services of each scenario. The artifact itself cuts numbers down to integers (418.5
-        becomes 418); here they stay what they are.
-
-    Raises
-    ------
-    FileError
-        With file and line.
 
     Examples
     --------

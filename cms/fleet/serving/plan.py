@@ -27,41 +27,21 @@ from .serving_problem import ServingProblem
 _SERVICES_SHOWN = 6
 _BRIEF = 24  # characters of a number in a printed plan
 
-__all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Instances of one kind that serve one service, on all GPUs together.
+    """Instances of one kind that serve one service, on all GPUs together."""
 
-    Parameters
-    ----------
-    block : str
-        The block in the problem.
-    gpu, profile : str
-        The GPU's key and the profile.
-    point : OperatingPoint
-        What each instance runs.
-    supply_rps : Fraction
-        What each counts for under the queueing rule.
-    count : int
-    slack_ms : Fraction or None
-        As of :class:`Served`.
-    frame_ms : Fraction or None
-        How long the frame is in which the service takes its turn; None where nothing is shared.
-    length_ms : Fraction or None
-        How long its slot in the frame is.
-    """
-
-    block: Block
-    gpu: str
+    block: Block  #: in the problem
+    gpu: str  #: the GPU's key
     profile: str
-    point: OperatingPoint
-    supply_rps: Fraction
+    point: OperatingPoint  #: what each instance runs
+    supply_rps: Fraction  #: what each counts for under the queueing rule
     count: int
-    slack_ms: Fraction | None = None
+    slack_ms: Fraction | None = None  #: as of :class:`Served`
+    #: How long the frame is in which the service takes its turn; None where nothing is shared.
     frame_ms: Fraction | None = None
-    length_ms: Fraction | None = None
+    length_ms: Fraction | None = None  #: how long its slot in the frame is
 
     def __str__(self) -> str:
         return f"{shown(self.count)} x {self.block}"
@@ -69,20 +49,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """What a plan gives one service.
-
-    Parameters
-    ----------
-    service : Service
-    uses : tuple of Use
-        In the order of the problem's blocks.
-    planned_rps : Fraction
-        What was planned for: the rate it asks for, with margin and head-room.
-    """
+    """What a plan gives one service."""
 
     service: Service
-    uses: tuple[Use, ...]
-    planned_rps: Fraction
+    uses: tuple[Use, ...]  #: in the order of the problem's blocks
+    planned_rps: Fraction  #: the rate it asks for, with margin and head-room
 
     @property
     def wanted_rps(self) -> Fraction:
@@ -117,21 +88,12 @@ class ServicePlan:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Equal instances on one GPU.
-
-    Parameters
-    ----------
-    block, profile : str
-    count : int
-        How many on *one* GPU.
-    serves : tuple of Served
-        What each serves; empty if they idle.
-    """
+    """Equal instances on one GPU."""
 
     block: Block
     profile: str
-    count: int
-    serves: tuple[Served, ...] = ()
+    count: int  #: on *one* GPU
+    serves: tuple[Served, ...] = ()  #: what each serves; empty if they idle
 
     @property
     def frame_ms(self) -> Fraction | None:
@@ -151,23 +113,13 @@ def frame_ms(serves: Iterable[Served]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class GpuGroup:
-    """GPUs that are cut and used alike.
+    """GPUs that are cut and used alike."""
 
-    Parameters
-    ----------
-    gpu : str
-        Their key.
-    configuration : Configuration
-    instances : tuple of Instances
-        Of one GPU: the used ones in the order of the problem's blocks and services, then the idle.
-    count : int
-        How many such GPUs.
-    """
-
-    gpu: str
+    gpu: str  #: their key
     configuration: Configuration
+    #: Of one GPU: the used ones in the order of the problem's blocks and services, then the idle.
     instances: tuple[Instances, ...]
-    count: int
+    count: int  #: of such GPUs
 
     def __str__(self) -> str:
         return f"{shown(self.count)} x {self.gpu}: {', '.join(map(str, self.instances))}"
@@ -177,19 +129,7 @@ class GpuGroup:
 class Plan(Viewed, Tabular):
     """A solution of a serving problem, in the words of the people who asked.
 
-    Parameters
-    ----------
-    serving : ServingProblem or SharedServing
-    solution : Solution
-        Of ``serving.problem``.
-    outer : Solution, optional
-        Of ``serving.outer``, under interference: its bound is the plan's. Without it nothing is
-        known of how few GPUs would do.
-
-    Raises
-    ------
-    InvalidSchedule
-        If a solution is of another problem, or the two contradict each other.
+    InvalidSchedule if a solution is of another problem, or the two contradict each other.
 
     Examples
     --------
@@ -210,7 +150,9 @@ class Plan(Viewed, Tabular):
     """
 
     serving: AnyServing
-    solution: Solution
+    solution: Solution  #: of ``serving.problem``
+    #: Of ``serving.outer``, under interference: its bound is the plan's. Without it nothing is
+    #: known of how few GPUs would do.
     outer: Solution | None = None
 
     def __post_init__(self) -> None:
@@ -301,12 +243,7 @@ class Plan(Viewed, Tabular):
     def unshared(self, wanted_for: str, instead: str = "plan without sharing") -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
 
-        `instead` says what to do with any other.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If services share instances in time.
+        UnsupportedProblem, which says what to do `instead`, if services share instances in time.
         """
         if isinstance(self.serving, ServingProblem):
             return self.serving

@@ -12,6 +12,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
+from pydantic import BeforeValidator
+
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document, write_document
@@ -27,27 +29,116 @@ from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
+from ..hardware.catalogue import Device
 from .document_parts import (
-    Device,
     PointPart,
+    Queue,
+    ServicePart,
     SuppliedPart,
     agree,
     collect_curves,
     read_rule,
+    read_whole_keys,
 )
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
-from .plan_parts import GivenPart, GroupPart, PlannedPart, PlannedPoint, PromisePart
 from .plan_terms import refuse_other_terms
 from .posing import AnyServing
-from .promise import Promise
 from .queueing import QueueingRule
+from .service import Promise
 from .serving_problem import ServingProblem
 from .shared_document import SharedPoint, SharingPart
 from .time_sharing import SharedServing
 
-__all__ = ["plan_from_json", "plan_to_json", "read_plan", "write_plan"]
+
+class GivenPart(ServicePart):
+    """A service, and what it gets."""
+
+    provided_rps: f.Exact
+    instances: f.Count
+
+    @classmethod
+    def from_object(cls, value: Any, **other: Any) -> Self:
+        """Describe a service and what it gets."""
+        own = ServicePart.model_fields
+        given = {key: value.service if key in own else value for key in cls.model_fields}
+        return cls.from_fields(**{key: getattr(of, key) for key, of in given.items()})
+
+
+class PlannedPart(GivenPart):
+    """A service, what is planned for it, and what it gets."""
+
+    planned_rps: f.Exact
+
+
+class PlannedPoint(SuppliedPart):
+    """An operating point of a service on a block."""
+
+    service: f.Text
+    block: f.Text
+    gpu: f.Text
+    batch_ms: f.Exact
+    fill_ms: Annotated[dict[str, f.Exact], BeforeValidator(m.drop_own_keys)]
+
+    def times(self) -> FillTimes:
+        """Build T(n); the smaller batches are what was measured, the full one follows."""
+        times = read_whole_keys(self.fill_ms, "a number of requests", "fill_ms")
+        if not times or 0 in times or list(times)[-1] != self.batch:
+            expected = f"times of 1 or more requests, the last of {self.batch}, the batch"
+            raise f.refusal(expected, "fill_ms")
+        if times[self.batch] != self.point().batch_ms:
+            raise f.refusal(
+                f"{shown(self.point().batch_ms)}, as batch_ms", "fill_ms", str(self.batch)
+            )
+        with f.blaming("fill_ms"):
+            return FillTimes(times)
+
+
+class PromisePart(m.Part):
+    """What the plan says of latencies."""
+
+    MAKES: ClassVar[Any] = Promise
+    late_share: f.Exact
+    arrivals: f.Text
+    routing: f.Text
+    queue: Queue
+    rate_margin: f.Exact
+
+
+class ServedPart(m.Part):
+    """What an instance does for a service."""
+
+    service: f.Text
+    processes: f.AtLeastOne
+    batch: f.AtLeastOne
+    length_ms: f.Exact = f.left_out()
+    rate_rps: f.Exact
+    slack_ms: f.AnyExact | None
+
+    @classmethod
+    def from_object(cls, value: Any, **other: Any) -> Self:
+        """Describe what an instance does."""
+        of_point = {key: getattr(value.point, key) for key in ("processes", "batch")}
+        return super().from_object(value, **of_point)
+
+
+class InstancesPart(m.Part):
+    """Instances that serve the same services."""
+
+    block: f.Text
+    profile: f.Text
+    count: f.AtLeastOne
+    frame_ms: f.Exact = f.left_out()
+    serves: tuple[Annotated[Any, m.Built(ServedPart)], ...]
+
+
+class GpuGroupPart(m.Part):
+    """GPUs of one layout."""
+
+    gpu: f.Text
+    count: f.AtLeastOne
+    instances: tuple[Annotated[Any, m.Built(InstancesPart)], ...]
 
 
 class _AnyPlan(m.Document):
@@ -60,7 +151,7 @@ class _AnyPlan(m.Document):
     max_processes: f.AtLeastOne | None
     services: tuple[Annotated[Any, m.Built(GivenPart)], ...]
     operating_points: Any
-    groups: tuple[Annotated[Any, m.Built(GroupPart)], ...]
+    groups: tuple[Annotated[Any, m.Built(GpuGroupPart)], ...]
     warnings: tuple[f.Text, ...]
     unservable: dict[str, f.Text]
     devices: tuple[Device, ...]
@@ -259,29 +350,12 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file.
-
-    Parameters
-    ----------
-    plan : Plan
-    path : str or path-like
-        The file; ``-`` is standard output.
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
 
     Raises
     ------
     FileError
         If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, read_plan
-    >>> serving = load_instance("S1").as_problem()
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
-    >>> write_plan(Plan(serving, solve(serving.problem)), path)
-    >>> read_plan(path).solution.machine_count
-    2
     """
     write_document(lambda: plan_to_json(plan), path)
 
@@ -294,15 +368,6 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     plan : Plan
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, plan_to_json
-    >>> serving = load_instance("S1").as_problem()
-    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
-    >>> document["format"], len(document["groups"])
-    ('cms-plan', 2)
     """
     shared = isinstance(plan.serving, SharedServing)
     document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)
@@ -335,12 +400,9 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, write_plan
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
-    >>> serving = as_problem(
-    ...     [service], [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)]
-    ... )
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, write_plan
+    >>> serving = load_instance("S1").as_problem()
     >>> plan = Plan(serving, solve(serving.problem))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
     >>> write_plan(plan, path)
@@ -353,19 +415,13 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 def plan_from_json(
     document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
 ) -> Plan:
-    """Turn a parsed document into a plan.
+    """Turn a parsed document into a plan; see :func:`read_plan`.
 
     Parameters
     ----------
     document : Parsed or Mapping
         Of a parsed one, errors have the line and column of the file it was read from.
     rule : QueueingRule, optional
-        The rule of a plan that was made with a rule of one's own.
-
-    Raises
-    ------
-    FileError
-        If a part is missing or wrong, or the parts contradict each other.
 
     Examples
     --------

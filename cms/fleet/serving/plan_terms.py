@@ -8,31 +8,30 @@ from typing import Any
 
 from ...errors import CmsError
 from ...files.fields import blaming, refusal
-from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
+from ...problem.parts import Block, SizeBoundedConfigurations
 from ..hardware import Gpu
-from ..hardware.catalogue import is_called
+from ..hardware.catalogue import find_gpu, is_called
 from .document_parts import PointPart
-from .gpus_used import shapes
-from .measurements import InstanceKind, meant
+from .gpus_used import list_configurations
+from .measurements import InstanceKind, find_allowed_instances
 from .neighbours import NeighbourServing
 from .operating_point import mps_share
 from .posing import AnyServing
-
-__all__ = ["refuse_other_terms"]
 
 
 def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None:
     """Refuse a plan on terms that could not have made its problem.
 
-    Raises a refusal if a point is of another model, device or profile than its service and block,
-    or not one that the service or the number of processes allows; if a configuration is none of
-    the device's; if a service is called unservable that is not, or the other way round.
+    A point of another model, device or profile than its service and block, or one that the service
+    or the number of processes does not allow; a configuration that is none of the device's; a
+    service that is called unservable and is not, or the other way round.
     """
     if not isinstance(serving, NeighbourServing):  # its problem was made of the devices anew
         _require_configurations(serving)
     # asked once a service and once a device: a plan may have thousands of points of either
     allowed = cache(partial(_allowed, serving))
-    is_of = cache(_is_of)
+    # a device goes by all the names under which points are accepted
+    is_of = cache(lambda gpu, device: is_called(gpu, device) or find_gpu(device) == gpu)
     for index, part in enumerate(points):
         with blaming("operating_points", index):
             _require_own_point(part, serving, allowed, is_of)
@@ -74,22 +73,10 @@ def _allowed(serving: AnyServing, name: str) -> frozenset[InstanceKind] | CmsErr
         return frozenset(
             where
             for each in service.allowed_profiles
-            for where in meant(each, service, serving.gpus)
+            for where in find_allowed_instances(each, service, serving.gpus)
         )
     except CmsError as fault:
         return fault
-
-
-def _is_of(gpu: Gpu, device: str) -> bool:
-    """Whether a point's device is this GPU, by one of the names under which points are accepted."""
-    if is_called(gpu, device):
-        return True
-    from ..hardware import gpu as find
-
-    try:
-        return find(device) == gpu
-    except CmsError:
-        return False
 
 
 def _profile(gpu: Gpu, name: str) -> str | None:
@@ -103,11 +90,8 @@ def _require_configurations(serving: AnyServing) -> None:
     """Each GPU can be just what its device file allows with the profiles there are blocks of."""
     blocks = serving.problem.blocks
     used = [serving.instance_of(block) for block in blocks]
-    prefix = "{}:" if len(serving.gpus) > 1 else ""
-    allowed: dict[AnyConfiguration, None] = {}
-    for gpu in serving.gpus:
-        with blaming("problem", "blocks"):
-            allowed |= dict.fromkeys(shapes(gpu, used, prefix.format(gpu.key), serving.splits))
+    with blaming("problem", "blocks"):
+        allowed = dict.fromkeys(list_configurations(serving.gpus, used, serving.splits))
     for index, shape in enumerate(serving.problem.configurations):
         if shape not in allowed:
             own = _listed(blocks, isinstance(shape, SizeBoundedConfigurations))

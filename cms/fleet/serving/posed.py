@@ -14,10 +14,7 @@ from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from .measurements import InstanceKind
 from .operating_point import OperatingPoint
-from .promise import Promise
-from .service import Service
-
-__all__ = ["Posed", "Served"]
+from .service import Promise, Service
 
 P = TypeVar("P", bound=MachineProblem)
 _NAMES_SHOWN = 5
@@ -25,26 +22,15 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What an instance does for one of the services on it.
-
-    Parameters
-    ----------
-    service : str
-    point : OperatingPoint
-        What the instance runs for it.
-    rate_rps : Fraction
-        What the instance counts for under the queueing rule.
-    slack_ms : Fraction or None
-        The service's latency limit less the latency of one batch, or where services share the
-        instance in time, less what the rule of frames needs; None without a limit.
-    length_ms : Fraction or None
-        How long its slot in the instance's frame is; None if it has the instance to itself.
-    """
+    """What an instance does for one of the services on it."""
 
     service: str
-    point: OperatingPoint
-    rate_rps: Fraction
+    point: OperatingPoint  #: what the instance runs for it
+    rate_rps: Fraction  #: what the instance counts for under the queueing rule
+    #: The service's latency limit less the latency of one batch, or where services share the
+    #: instance in time, less what the rule of frames needs; None without a limit.
     slack_ms: Fraction | None
+    #: How long its slot in the instance's frame is; None if it has the instance to itself.
     length_ms: Fraction | None = None
 
 
@@ -52,36 +38,21 @@ class Served:
 class Posed(ABC, Generic[P]):
     """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
 
-    Parameters
-    ----------
-    problem : MachineProblem
-        One job a service; one block a profile (``3g.40gb``, with several GPU types
-        ``a100-80gb:3g.40gb``); machine types are GPU keys.
-    services : tuple of Service
-        In the order of the problem's jobs.
-    gpus : tuple of Gpu
-        In the order of the problem's machine types.
-    points : FrozenMap
-        ``{(service, block): (OperatingPoint, ...)}``: what an instance may run for this service.
-    warnings : tuple of str
-        What looks odd about the data; show them.
-    unservable : FrozenMap
-        ``{service: why}`` for services that no operating point can serve within their limit, with
-        the best one and the limit it needs. If there is one, the problem is infeasible.
-    max_processes : int or None
-        Points with more processes in an instance were left out.
-    rate_margin : Fraction
-        Rates were taken to be higher by this share.
+    There is one job a service and one block a profile (``3g.40gb``, with several GPU types
+    ``a100-80gb:3g.40gb``); machine types are GPU keys.
     """
 
     problem: P
-    services: tuple[Service, ...]
-    gpus: tuple[Gpu, ...]
+    services: tuple[Service, ...]  #: in the order of the problem's jobs
+    gpus: tuple[Gpu, ...]  #: in the order of the problem's machine types
+    #: By service and block: what an instance may run for this service.
     points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
+    #: ``{service: why}`` for services that no operating point can serve within their limit, with
+    #: the best one and the limit it needs. If there is one, the problem is infeasible.
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
-    max_processes: int | None = None
-    rate_margin: Fraction = Fraction(0)
+    max_processes: int | None = None  #: points with more processes in an instance were left out
+    rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
 
     @property
     @abstractmethod
@@ -145,18 +116,7 @@ class Posed(ABC, Generic[P]):
         raise KeyError(machine)
 
     def profile_of(self, block: Block) -> str:
-        """Return a block's profile, without the GPU's key before it.
-
-        Examples
-        --------
-        >>> from cms.fleet import as_problem
-        >>> point = OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 1, 300, 10)
-        >>> other = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 1, 180, 14)
-        >>> service = Service("chat", "bert", rate_rps=1000, latency_limit_ms=60)
-        >>> serving = as_problem([service], [point, other], ["a100-80gb", "h100-80gb"])
-        >>> serving.problem.blocks, serving.profile_of("h100-80gb:3g.40gb")
-        (('a100-80gb:3g.40gb', 'h100-80gb:3g.40gb'), '3g.40gb')
-        """
+        """Return a block's profile, without the GPU's key before it."""
         return self.instance_of(block)[1]
 
     def instance_of(self, block: Block) -> InstanceKind:

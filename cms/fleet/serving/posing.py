@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
 from ...time_sharing.frames import FrameRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
-from .asked import Asked, require_processes, unique
-from .gpus_used import DEFAULT_GPU, fleet_of
+from .gpus_used import DEFAULT_GPU, find_gpus
 from .headroom import Headroom
 from .interference import Interference
 from .load_curve import LoadCurve, PointKey
-from .measurements import measurements, only_device
-from .neighbours import NeighbourServing, beside
+from .measurements import only_device, sort_measurements
+from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
-from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
+from .plan_request import PlanRequest
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves
 from .service import Service
-from .serving_problem import ServingProblem, alone
-from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, shared
-
-__all__ = ["AnyServing", "as_problem"]
+from .serving_problem import ServingProblem, pose_unshared
+from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_shared
 
 #: What :func:`as_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing
+
+
+#: GPUs, or names of them, that are planned with.
+_Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
+
+
+class _Terms(TypedDict, total=False):
+    load_curves: Mapping[PointKey, LoadCurve] | None
+    rate_margin: Number
+    max_processes: int | None
+    limits: Mapping[str, int] | None
+    costs: Mapping[str, Number] | None
+    mps: bool
+
+
+class _SharedTerms(_Terms, total=False):
+    rule: str | FrameRule | None
+    max_services: int | None
+    splits: str | None
+    headroom: str | Headroom | None
 
 
 @overload
 def as_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
-    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    gpus: _Gpus | None = None,
     *,
     rule: str | QueueingRule | None = None,
-    load_curves: Mapping[PointKey, LoadCurve] | None = None,
-    rate_margin: Number = 0,
-    max_processes: int | None = None,
-    limits: Mapping[str, int] | None = None,
-    costs: Mapping[str, Number] | None = None,
-    mps: bool = True,
     sharing: None = None,
+    **terms: Unpack[_Terms],
 ) -> ServingProblem: ...
 
 
@@ -49,21 +62,12 @@ def as_problem(
 def as_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
-    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    gpus: _Gpus | None = None,
     *,
-    rule: str | FrameRule | None = None,
-    load_curves: Mapping[PointKey, LoadCurve] | None = None,
-    rate_margin: Number = 0,
-    max_processes: int | None = None,
-    limits: Mapping[str, int] | None = None,
-    costs: Mapping[str, Number] | None = None,
-    mps: bool = True,
     sharing: Literal["time"],
-    max_services: int | None = None,
-    splits: str | None = None,
-    headroom: str | Headroom | None = None,
     interference: None = None,
     classes: None = None,
+    **terms: Unpack[_SharedTerms],
 ) -> SharedServing: ...
 
 
@@ -71,28 +75,19 @@ def as_problem(
 def as_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
-    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    gpus: _Gpus | None = None,
     *,
-    rule: str | FrameRule | None = None,
-    load_curves: Mapping[PointKey, LoadCurve] | None = None,
-    rate_margin: Number = 0,
-    max_processes: int | None = None,
-    limits: Mapping[str, int] | None = None,
-    costs: Mapping[str, Number] | None = None,
-    mps: bool = True,
     sharing: Literal["time"],
-    max_services: int | None = None,
-    splits: str | None = None,
-    headroom: str | Headroom | None = None,
     interference: Interference,
     classes: int | None = None,
+    **terms: Unpack[_SharedTerms],
 ) -> NeighbourServing: ...
 
 
 def as_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
-    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    gpus: _Gpus | None = None,
     *,
     rule: str | QueueingRule | FrameRule | None = None,
     load_curves: Mapping[PointKey, LoadCurve] | None = None,
@@ -158,10 +153,6 @@ def as_problem(
         With interference: into how many classes batches are cut by how much they slow others;
         3 by default. More of them bring plan and bound nearer to each other and take longer.
 
-    Returns
-    -------
-    ServingProblem, SharedServing or NeighbourServing
-
     Raises
     ------
     InvalidProblem
@@ -197,37 +188,46 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     Fraction(1, 50)
     """
     operating_points = tuple(operating_points)
-    if gpus is None:
-        gpus = only_device(operating_points) or DEFAULT_GPU
-    fleet = fleet_of(gpus)
-    terms = None
-    how = DEFAULT_RULE if rule is None else rule
-    if sharing is not None:
-        _require_shared(sharing, load_curves)
-        if classes is not None and interference is None:
-            raise InvalidOption(
-                f"classes is {classes!r} and there is no interference; leave it out, or give both"
-            )
+    fleet = find_gpus((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)
+    terms: QueueingRule | TimeSharing
+    if sharing is None:
+        given = {"max_services": max_services, "splits": splits, "headroom": headroom}
+        _require_unshared(rule, **given, interference=interference, classes=classes)
+        terms = queueing_rule(DEFAULT_RULE if rule is None else rule)
+    else:
+        _require_shared(sharing, load_curves, interference, classes)
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
-    else:
-        _require_unshared(
-            rule, max_services=max_services, splits=splits, headroom=headroom,
-            interference=interference, classes=classes,
-        )  # fmt: skip
-        how = queueing_rule(how)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
-    require_processes(max_processes)
-    wanted = unique(services)
-    known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
-    asked = Asked(wanted, fleet, known, margin, max_processes, limits, costs)
-    if terms is None:
-        return alone(asked, how, load_curves)
-    solo = shared(asked, terms)
-    return solo if interference is None else beside(solo, interference, classes)
+    if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
+        raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
+    wanted = _require_names(services)
+    known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
+    request = PlanRequest(wanted, fleet, known, margin, max_processes, limits, costs)
+    if not isinstance(terms, TimeSharing):
+        return pose_unshared(request, with_curves(terms, load_curves))
+    solo = pose_shared(request, terms)
+    return solo if interference is None else pose_beside(solo, interference, classes)
 
 
-def _require_shared(sharing: str, load_curves: Mapping[PointKey, LoadCurve] | None) -> None:
+def _require_names(services: Iterable[Service]) -> tuple[Service, ...]:
+    """Return services whose names differ; refuse two that are called alike."""
+    found: dict[str, Service] = {}
+    for service in services:
+        if service.name in found:
+            raise service.fault(
+                f"two services are called {service.name!r}; every service needs a name of its own"
+            )
+        found[service.name] = service
+    return tuple(found.values())
+
+
+def _require_shared(
+    sharing: str,
+    load_curves: Mapping[PointKey, LoadCurve] | None,
+    interference: Interference | None,
+    classes: int | None,
+) -> None:
     if sharing != "time":
         raise InvalidOption(
             f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' (it "
@@ -237,6 +237,10 @@ def _require_shared(sharing: str, load_curves: Mapping[PointKey, LoadCurve] | No
         raise InvalidOption(
             "load curves are given, which the rules of frames do not ask for; leave them out, or "
             "plan without sharing"
+        )
+    if classes is not None and interference is None:
+        raise InvalidOption(
+            f"classes is {classes!r} and there is no interference; leave it out, or give both"
         )
 
 

@@ -16,11 +16,9 @@ from ...errors import InvalidOption
 from ...values.names import nearest
 from .capacity import CAPACITY, CERTIFIED, CapacityRule, Evidence
 from .latency_rule import HALF, PARVAGPU, PLAIN
+from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
-from .promise import Promise
-from .service import Service
-
-__all__ = ["DEFAULT_RULE", "RULES", "QueueingRule", "evidence_of", "queueing_rule"]
+from .service import Promise, Service
 
 DEFAULT_RULE = "capacity"
 
@@ -86,18 +84,7 @@ RULES: Mapping[str, QueueingRule] = MappingProxyType(
 
 
 def queueing_rule(rule: str | QueueingRule) -> QueueingRule:
-    """Find a rule by its name; an object that is a rule is returned as it is.
-
-    Raises
-    ------
-    InvalidOption
-        If no rule has this name; the message lists them.
-
-    Examples
-    --------
-    >>> str(queueing_rule("parvagpu"))
-    'batch latency < 0.45 x the limit'
-    """
+    """Find a rule by its name, or return an object that is a rule; refuse any other."""
     if isinstance(rule, str):
         if rule in RULES:
             return RULES[rule]
@@ -118,3 +105,15 @@ def evidence_of(rule: QueueingRule, service: Service, point: OperatingPoint) -> 
     if not isinstance(rule, CapacityRule) or service.latency_limit_ms is None:
         return None
     return rule.evidence(service, point)
+
+
+def with_curves(rule: QueueingRule, curves: Mapping[PointKey, LoadCurve] | None) -> QueueingRule:
+    """Return a rule with load curves, if there are any; refuse them if it does not ask for them."""
+    if curves is None:
+        return rule
+    if not isinstance(rule, CapacityRule):
+        raise InvalidOption(
+            f"load curves are given, which the rule {rule.name!r} does not ask for; leave them "
+            "out, or take the rule 'capacity'"
+        )
+    return rule.with_curves(curves)

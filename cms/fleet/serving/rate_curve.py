@@ -19,8 +19,6 @@ from .neighbours import NeighbourServing
 from .plan import Plan
 from .serving_problem import ServingProblem
 
-__all__ = ["MULTIPLES", "RatePoint", "rate_curve"]
-
 #: What rates are multiplied by, unless something else is asked for.
 MULTIPLES = tuple(Fraction(quarters, 4) for quarters in (2, 3, 4, 5, 6, 8, 10, 12, 14, 16))
 
@@ -29,18 +27,9 @@ MULTIPLES = tuple(Fraction(quarters, 4) for quarters in (2, 3, 4, 5, 6, 8, 10, 1
 class RatePoint:
     """What was found and proved at one multiple of all rates.
 
-    Parameters
-    ----------
-    rate : Fraction
-        What all rates are multiplied by.
-    cost : Fraction or None
-        Of the schedule that was found and checked; None if there is none.
-    bound : Fraction
-        What no schedule costs less than, by a checked certificate of this multiple or a lower one:
-        what serves more serves less.
-    status : Status
-        ``INFEASIBLE``: such rates cannot be served, by a checked certificate of this multiple or a
-        lower one. ``NO_SCHEDULE``: whether they can is not known.
+    `cost` is of the schedule that was found and checked, `bound` by a checked certificate of this
+    multiple or a lower one: what serves more serves less. So is the status ``INFEASIBLE``; where it
+    is ``NO_SCHEDULE``, whether such rates can be served is not known.
     """
 
     rate: Fraction
@@ -62,33 +51,11 @@ def rate_curve(
 ) -> tuple[RatePoint, ...]:
     """Plan again at multiples of all rates; rates with margin and head-room, where there are such.
 
-    Parameters
-    ----------
-    plan : Plan
-        It is the point at 1 itself.
-    multiples : iterable of number
-        Each > 0, with at most three decimals.
-    method : str, default "auto"
-    time_limit : float or None, default 60
-        Seconds for all together: a point may take what is left, shared evenly.
-    seed : int, default 0
-    threads : int, optional
-    cancel : threading.Event, optional
-        Once it is set, no further point is begun.
-    on_point : callable, optional
-        Called after each point with how many are done, of how many.
-
-    Returns
-    -------
-    tuple of RatePoint
-        Ascending, of those multiples that there was time for.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If services slow one another: then plan and bound are of two problems.
-    InvalidOption
-        For a bad multiple.
+    Each multiple is > 0 and has at most three decimals (else InvalidOption); the plan is the point
+    at 1 itself. A point may take an even share of what is left of the time limit, in seconds. Once
+    `cancel` is set no further point is begun; `on_point` is called with how many are done, of how
+    many. Returned, ascending, are the multiples that there was time for. UnsupportedProblem if
+    services slow one another: then plan and bound are of two problems.
 
     Examples
     --------
@@ -112,11 +79,9 @@ def rate_curve(
         elif rate == 1:
             found.append(_point(rate, plan.solution, before))
         else:
-            left = None
-            if until is not None:
-                left = (until - time.monotonic()) / (len(wanted) - at)
-                if left <= 0:
-                    continue
+            left = None if until is None else (until - time.monotonic()) / (len(wanted) - at)
+            if left is not None and left <= 0:
+                continue
             answer = solve(
                 _at(plan, rate), method, time_limit=left, seed=seed, threads=threads, cancel=cancel
             )

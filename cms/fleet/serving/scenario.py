@@ -17,43 +17,16 @@ from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
 from .serving_problem import ServingProblem
 
-__all__ = ["Scenario"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario:
     """A named serving problem with its known values and their source.
 
-    Parameters
-    ----------
-    name, title, source : str
-    services : tuple of Service
-    operating_points : tuple of OperatingPoint
-    gpus : tuple of str or Gpu, default ``("a100-80gb",)``
-    rule : str or QueueingRule, default ``"capacity"``
-    load_curves : callable, optional
-        Reads the load curves of its operating points; for the rules that ask for them.
-    max_processes : int, optional
-        At most so many processes in an instance.
-    optimum : Fraction or None
-        The fewest GPUs (the least cost); None if nobody knows.
-    bounds : Mapping[str, Fraction]
-        Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
-
     Examples
     --------
-    >>> scenario = Scenario(
-    ...     name="tiny",
-    ...     title="one service",
-    ...     source="by hand",
-    ...     services=(Service("chat", "bert", rate_rps=100, latency_limit_ms=100),),
-    ...     operating_points=(OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 200, 5),),
-    ...     optimum=Fraction(1),
-    ... )
-    >>> scenario.as_problem().problem
-    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
-    >>> print(scenario)
-    tiny: one service (1 services, 1 operating points)
+    >>> from cms import load_instance
+    >>> print(load_instance("S1"))
+    S1: 6 models, 2692 items/s in all (6 services, 1747 operating points)
     """
 
     name: str
@@ -63,9 +36,11 @@ class Scenario:
     operating_points: tuple[OperatingPoint, ...]
     gpus: tuple[str | Gpu, ...] = (DEFAULT_GPU,)
     rule: str | QueueingRule = DEFAULT_RULE
+    #: Reads the load curves of its operating points; for the rules that ask for them.
     load_curves: Callable[[], Mapping[PointKey, LoadCurve]] | None = None
-    max_processes: int | None = None
-    optimum: Fraction | None = None
+    max_processes: int | None = None  #: in an instance, at most
+    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if nobody knows
+    #: Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A service: a model, the rate it must serve and the latency each answer may take."""
+"""A service, and what a plan promises of its latencies and under which conditions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
-from .promise import QUEUES
 
-__all__ = ["HEEDED", "NO_EXTRA", "Service", "require_late_share", "require_name"]
-
+#: Where requests wait: in one queue of the instance, or in one of each of its processes.
+QUEUES = ("instance", "process")
+_WAIT = {"instance": "each", "process": "a process"}
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
 #: Further columns that placing a plan heeds.
 HEEDED = ("min_replicas", "spread", "anti_affinity")
@@ -21,39 +21,7 @@ HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Service:
-    """One model to serve.
-
-    Parameters
-    ----------
-    name : str
-        The service's own name; several services may run the same model.
-    model : str
-        The model, as the operating points call it.
-    rate_rps : number
-        Items per second that must be served, >= 0.
-    latency_limit_ms : number, optional
-        The latency an answer may take, in milliseconds, > 0. How much of it one batch may use is
-        the queueing rule's decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate
-        counts: then nothing is promised of latencies.
-    allowed_profiles : iterable of str, optional
-        Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
-        every one that has been measured.
-    extra : mapping, optional
-        Further columns of the user's table, kept as they were written.
-    origin : str, optional
-        Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
-    late_share : number, optional
-        How many of its requests may be later than the limit: 0.01 is "p99 within the limit". None
-        leaves it to the rule.
-    queue : str, optional
-        Whether requests wait in one queue of an ``instance`` or in one of each ``process``. None
-        leaves it to the rule.
-
-    Raises
-    ------
-    InvalidProblem
-        If a name is empty or a number is out of its range, or a late share is given without a
-        limit.
+    """One model to serve; InvalidProblem if a name is empty or a number is out of its range.
 
     Examples
     --------
@@ -62,14 +30,24 @@ class Service:
     (Fraction(19, 1), Fraction(837, 2))
     """
 
-    name: str
-    model: str
-    rate_rps: Fraction
+    name: str  #: its own; several services may run the same model
+    model: str  #: as the operating points call it
+    rate_rps: Fraction  #: items per second that must be served, >= 0
+    #: The latency an answer may take, > 0. How much of it one batch may use is the queueing rule's
+    #: decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate counts: then nothing is
+    #: promised of latencies.
     latency_limit_ms: Fraction | None
+    #: Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
+    #: every one that has been measured.
     allowed_profiles: tuple[str, ...] | None
-    extra: FrozenMap[str, str]
+    extra: FrozenMap[str, str]  #: further columns of the user's table, kept as they were written
+    #: How many of its requests may be later than the limit, without which it cannot be given: 0.01
+    #: is "p99 within the limit". None leaves it to the rule.
     late_share: Fraction | None
+    #: Whether requests wait in one queue of an ``instance`` or in one of each ``process``. None
+    #: leaves it to the rule.
     queue: str | None
+    #: Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
     origin: str = field(compare=False, repr=False)
 
     def __init__(
@@ -124,14 +102,35 @@ class Service:
         return f"{self.name}{model}: {shown(self.rate_rps)} items/s {within}"
 
 
-def require_late_share(share: Number, of: str) -> Fraction:
-    """Return a tolerated late share exactly, or refuse it.
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a plan promises of every service.
 
-    Raises
-    ------
-    InvalidProblem
-        If it does not lie between 0 and 1.
+    Examples
+    --------
+    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
+    99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
+    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
     """
+
+    late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
+    queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it
+    rate_margin: Fraction = Fraction(0)  #: rates may be higher than the services' by this share
+    arrivals: str = "poisson"  #: how requests arrive
+    #: How they are spread over a service's instances: by the weights in the plan, their supplies.
+    routing: str = "weighted"
+
+    def __str__(self) -> str:
+        most = f"{shown(100 * self.rate_margin)} % more than " if self.rate_margin else ""
+        return (
+            f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, at up to "
+            f"{most}the rates given, if they arrive as a Poisson stream and instances get shares "
+            f"like their supplies and have one queue {_WAIT[self.queue]}"
+        )
+
+
+def require_late_share(share: Number, of: str) -> Fraction:
+    """Return a tolerated late share exactly; InvalidProblem if it does not lie between 0 and 1."""
     value = exact(share, f"the late share of {of}")
     if not 0 < value < 1:
         raise InvalidProblem(
@@ -159,13 +158,7 @@ def _profiles(profiles: Iterable[str] | None, service: str) -> tuple[str, ...] |
 
 
 def require_name(name: str, what: str) -> str:
-    """Return a name that can stand in tables and documents, or refuse it.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is no text, empty, or has control characters in it.
-    """
+    """Return a name that can stand in tables and documents, or refuse it."""
     # hundreds of points are read in a few milliseconds: the full check is for the odd ones
     if type(name) is str and name and name.isprintable():
         return name

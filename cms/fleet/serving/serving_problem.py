@@ -6,44 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from ...errors import InvalidOption
 from ...problem.parts import Block, Job
 from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .asked import Asked, warnings_of
-from .capacity import CapacityRule
 from .fills import FillTimes, fills_of
-from .gpus_used import block_prefixes, machine_types_of, shapes
-from .load_curve import LoadCurve, PointKey, key_of
-from .measurements import InstanceKind, points_for
+from .gpus_used import block_prefixes
+from .load_curve import PointKey, key_of
+from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
+from .plan_request import PlanRequest
 from .posed import Posed, Served
-from .promise import Promise
-from .queueing import QueueingRule, queueing_rule
-from .service import Service
-
-__all__ = ["ServingProblem", "alone", "best_point"]
+from .queueing import QueueingRule
+from .service import Promise, Service
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class ServingProblem(Posed[Problem]):
     """A problem of blocks that serve one service each, and what its jobs and blocks stand for.
 
-    Parameters
-    ----------
-    problem, services, gpus, warnings, unservable, max_processes
-        As for :class:`Posed`.
-    rule : QueueingRule
-        What turned operating points into supply.
-    points : FrozenMap
-        ``{(service, block): (OperatingPoint, ...)}``: what an instance that serves this service
-        runs; there is one point.
-    fills : FrozenMap
-        ``{(service, block): FillTimes}``: how long batches that are not full take at these points.
-    rate_margin : Fraction
-        A job's demand is its service's rate and this share of it more.
+    There is one point for each service and block; a job's demand is its service's planned rate.
 
     Examples
     --------
@@ -56,7 +39,8 @@ class ServingProblem(Posed[Problem]):
     not servable: chat 2
     """
 
-    rule: QueueingRule
+    rule: QueueingRule  #: what turned operating points into supply
+    #: By service and block: how long batches that are not full take at these points.
     fills: FrozenMap[tuple[str, Block], FillTimes] = field(default_factory=FrozenMap)
 
     @property
@@ -104,82 +88,42 @@ class ServingProblem(Posed[Problem]):
         )
 
 
-def alone(
-    asked: Asked, rule: str | QueueingRule, load_curves: Mapping[PointKey, LoadCurve] | None
-) -> ServingProblem:
-    """Pose the problem in which a block serves one service.
-
-    Raises
-    ------
-    InvalidProblem, InvalidOption
-        As :func:`as_problem` says.
-    """
-    services, fleet = asked.services, asked.fleet
-    how = _with_curves(queueing_rule(rule), load_curves)
-    prefix = block_prefixes(fleet)
+def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
+    """Pose the problem in which a block serves one service; see :func:`as_problem`."""
+    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
+    fills: dict[tuple[str, Block], FillTimes] = {}
+    known: dict[tuple[int, PointKey], FillTimes] = {}  # services may share their points
     unservable: dict[str, str] = {}
-    on: dict[tuple[str, Block], list[OperatingPoint]] = {}
     used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in services:
-        candidates = points_for(service, asked.known, fleet)
+    for service in request.services:
+        candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         supply: dict[Block, Fraction] = {}
         for (key, profile), own in candidates.items():
-            amount, point = best_point(service, own, how)
+            amount, point = find_best_point(service, own, rule)
             if amount:
-                block = prefix[key] + profile
+                block, place = prefix[key] + profile, (id(own), key_of(point))
                 supply[block], points[service.name, block] = amount, (point,)
-                on[service.name, block] = own
+                if place not in known:
+                    known[place] = fills_of([point], own)[key_of(point)]
+                fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
-            unservable[service.name] = _why_unservable(service, candidates, how)
-        jobs.append(Job(service.name, service.rate_rps * (1 + asked.margin), supply))
-    problem = Problem(
-        configurations=[shape for one in fleet for shape in shapes(one, used, prefix[one.key])],
-        jobs=jobs,
-        machine_types=machine_types_of(fleet, asked.limits, asked.costs),
-    )
+            unservable[service.name] = _why_unservable(service, candidates, rule)
+        jobs.append(Job(service.name, service.rate_rps * (1 + request.margin), supply))
     return ServingProblem(
-        problem=problem,
-        services=services,
-        gpus=fleet,
-        rule=how,
+        problem=Problem(jobs=jobs, **request.build_machines(used)),
+        rule=rule,
         points=FrozenMap(points),
-        warnings=warnings_of(asked, batches=how.promise is not None),
+        fills=FrozenMap(fills),
+        warnings=request.warnings(batches=rule.promise is not None),
         unservable=FrozenMap(unservable),
-        max_processes=asked.max_processes,
-        fills=FrozenMap(_fills(points, on)),
-        rate_margin=asked.margin,
+        **request.kept,
     )
 
 
-def _with_curves(rule: QueueingRule, curves: Mapping[PointKey, LoadCurve] | None) -> QueueingRule:
-    if curves is None:
-        return rule
-    if not isinstance(rule, CapacityRule):
-        raise InvalidOption(
-            f"load curves are given, which the rule {rule.name!r} does not ask for; leave them "
-            "out, or take the rule 'capacity'"
-        )
-    return rule.with_curves(curves)
-
-
-def _fills(
-    points: Mapping[tuple[str, Block], tuple[OperatingPoint, ...]],
-    on: Mapping[tuple[str, Block], Sequence[OperatingPoint]],
-) -> dict[tuple[str, Block], FillTimes]:
-    """The times of the smaller batches, once an instance and model: services may share them."""
-    known: dict[int, tuple[Sequence[OperatingPoint], dict[PointKey, FillTimes]]] = {}
-    for pair, (point,) in points.items():
-        own = on[pair]
-        _, found = known.setdefault(id(own), (own, {}))
-        if key_of(point) not in found:
-            found |= fills_of([point], own)
-    return {pair: known[id(on[pair])][1][key_of(point)] for pair, (point,) in points.items()}
-
-
-def best_point(
+def find_best_point(
     service: Service, points: Sequence[OperatingPoint], rule: QueueingRule
 ) -> tuple[Fraction, OperatingPoint]:
     """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from ...files import fields as f
 from ...files import model as m
-from ...files.numerals import is_whole
 from ...files.problems import EmbeddedProblem, problem_to_json
 from ...files.solutions import SolutionDocument
 from ...problem.parts import Block
@@ -22,18 +21,16 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .document_parts import PointPart, agree
-from .gpus_used import block_prefixes, shapes
+from .document_parts import PointPart, agree, read_whole_keys
+from .gpus_used import list_configurations
 from .headroom import Headroom
 from .interference import Interference, Pair
-from .neighbours import NeighbourServing, beside, classes_in
+from .neighbours import NeighbourServing, classes_in, pose_beside, rebuild_problem
 from .operating_point import OperatingPoint
 from .time_sharing import SharedServing, TimeSharing, amount_of
 
 if TYPE_CHECKING:
     from .plan import Plan
-
-__all__ = ["SharedPoint", "SharingPart"]
 
 
 class _HeadroomPart(m.Part):
@@ -41,12 +38,8 @@ class _HeadroomPart(m.Part):
     overheads_ms: dict[str, f.Exact] | None
 
     def build(self) -> Headroom:
-        for written in self.overheads_ms or ():
-            if not (is_whole(written) and written == str(int(written))):
-                what = f"{{}} is the key {written!r}"
-                raise f.refusal("a batch", "overheads_ms", written, what=what, at_key=True)
         table = self.overheads_ms
-        overheads = None if table is None else {int(batch): ms for batch, ms in table.items()}
+        overheads = None if table is None else read_whole_keys(table, "a batch", "overheads_ms")
         return Headroom(self.name, overheads)
 
     @classmethod
@@ -111,7 +104,7 @@ class _InterferencePart(m.Part):
                     raise f.refusal("one a pair", index, what=f"{{}} is the second of {pair}")
                 found[pair] = part.slowdown
             pairs = Interference(found)
-            serving = beside(_solo(shared), pairs, self.classes)
+            serving = pose_beside(_solo(shared), pairs, self.classes)
         why = "by the plan's points and pairs of batches"
         outer = ("sharing", "interference", "outer", "problem")
         for at, given, wanted in (
@@ -286,29 +279,13 @@ def _solo(shared: SharedServing) -> SharedServing:
     problem = shared.problem
     plain = [block for block in problem.blocks if classes_in(block) is None]
     used = dict.fromkeys(map(shared.instance_of, plain))
-    prefix = block_prefixes(shared.gpus)
-    posed = TimeSharedProblem(
-        configurations=[
-            shape
-            for one in shared.gpus
-            for shape in shapes(one, used, prefix[one.key], shared.splits)
-        ],
-        jobs=[
-            TimeSharedJob(
-                job.name,
-                job.demand,
-                job.limit,
-                {
-                    block: [(point.amount, point.length) for point in points]
-                    for block, points in job.points.items()
-                    if block in plain
-                },
-            )
-            for job in problem.jobs
-        ],
-        machine_types=problem.machine_types,
-        rule=problem.rule,
-        max_jobs=problem.max_jobs,
-    )
+    jobs = [
+        TimeSharedJob(
+            job.name, job.demand, job.limit, {b: own for b, own in job.points.items() if b in plain}
+        )
+        for job in problem.jobs
+    ]
+    shapes = list_configurations(shared.gpus, used, shared.splits)
     points = {pair: own for pair, own in shared.points.items() if pair[1] in plain}
-    return replace(shared, problem=posed, points=FrozenMap(points))
+    solo = rebuild_problem(problem, shapes, jobs)
+    return replace(shared, problem=solo, points=FrozenMap(points))

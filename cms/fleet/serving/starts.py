@@ -13,29 +13,9 @@ if TYPE_CHECKING:
 
 
 def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
-    """Choose the starts of instances that are alone on a GPU.
+    """Choose the starts of so many instances of each profile, alone on a GPU: the first layout.
 
-    Parameters
-    ----------
-    gpu : Gpu
-    counts : Mapping[str, int]
-        How many of each profile.
-
-    Returns
-    -------
-    Layout
-        The first of `Gpu.layouts_of`, in the order of starts.
-
-    Raises
-    ------
-    InvalidSchedule
-        If they have no place, with the reason.
-
-    Examples
-    --------
-    >>> from cms.fleet import gpu
-    >>> print(*layout_of(gpu("a100-80gb"), {"3g.40gb": 1, "2g.20gb": 2}))
-    2g.20gb@0 2g.20gb@2 3g.40gb@4
+    InvalidSchedule, with the reason, if they have no place.
     """
     layout = gpu.place(counts)
     if layout is None:
@@ -44,36 +24,10 @@ def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
 
 
 def placed_instances(gpu: Gpu, group: GpuGroup) -> tuple[tuple[Placement, Instances], ...]:
-    """Place the instances of one of a plan's GPUs that are cut alike.
+    """Place the instances of a GPU that MIG cuts up, one of a plan's group, in the order of starts.
 
-    Parameters
-    ----------
-    gpu : Gpu
-    group : GpuGroup
-        Its instances are of this GPU, cut up by MIG.
-
-    Returns
-    -------
-    tuple of (Placement, Instances)
-        One for each instance, in the order of starts. Of one profile, those that are first in the
-        group start first.
-
-    Raises
-    ------
-    InvalidSchedule
-        If they have no place.
-
-    Examples
-    --------
-    >>> from cms import Configuration
-    >>> from cms.fleet import gpu
-    >>> from cms.fleet.serving import GpuGroup, Instances
-    >>> instances = Instances("b", "1g.6gb", 1), Instances("c", "2g.12gb", 1)
-    >>> group = GpuGroup("a30-24gb", Configuration({"b": 1, "c": 1}), instances, count=4)
-    >>> for placement, instances in placed_instances(gpu("a30-24gb"), group):
-    ...     print(placement, instances.block)
-    2g.12gb@0 c
-    1g.6gb@2 b
+    Of one profile, those that are first in the group start first. InvalidSchedule if they have no
+    place.
     """
     waiting: dict[str, list[Instances]] = {}
     for instances in group.instances:

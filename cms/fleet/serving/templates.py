@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from ..hardware import Gpu, Profile
 from .csv_input import POINT_COLUMNS
 
-__all__ = ["points_template", "services_template"]
-
 _SERVICES = """\
 # What to serve: a row for each service. The rows below are examples: put yours in their place.
 #
@@ -52,33 +50,17 @@ _SETTINGS = {(1, 1): 0.45, (1, 8): 0.9, (2, 8): 1.0}
 
 
 def services_template() -> str:
-    """Return a table of services to begin with.
-
-    Examples
-    --------
-    >>> print(*services_template().splitlines()[-5:], sep="\\n")
-    service,model,rate_rps,latency_limit_ms
-    search,bert,600,120
-    chat,bert,45.5,200
-    photos,resnet50,2500,60
-    archive,resnet50,300,
-    """
+    """Return a table of services to begin with."""
     return _SERVICES
 
 
 def points_template(gpu: Gpu) -> str:
-    """Return a table of operating points on a GPU to begin with.
-
-    Parameters
-    ----------
-    gpu : Gpu
-        The rows are of its profiles.
+    """Return a table of operating points on the profiles of a GPU, to begin with.
 
     Examples
     --------
     >>> from cms.fleet.hardware import gpu
-    >>> print(*points_template(gpu("a30-24gb")).splitlines()[11:14], sep="\\n")
-    # Leave out what did not run. More rows give more to choose from, and none is needed.
+    >>> print(*points_template(gpu("a30-24gb")).splitlines()[12:14], sep="\\n")
     model,device,profile,processes,batch,throughput_rps,latency_ms
     bert,a30-24gb,1g.6gb,1,1,110.8,9
     """

@@ -17,16 +17,14 @@ from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import whole
 from ...values.words import short
-from .asked import Asked, warnings_of
-from .gpus_used import SPLITS, block_prefixes, machine_types_of, shapes
+from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
-from .measurements import InstanceKind, points_for
+from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
+from .plan_request import PlanRequest
 from .posed import Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
-
-__all__ = ["DEFAULT_FRAME_RULE", "SharedServing", "TimeSharing", "amount_of", "shared", "slot_ms"]
 
 DEFAULT_FRAME_RULE = FrameRule.ROUND_ROBIN
 #: What is said of the rules in messages and help.
@@ -34,41 +32,28 @@ _RULES = {
     FrameRule.ROUND_ROBIN: "a frame and its own batch within the limit",
     FrameRule.COLLECT_THEN_RUN: "two frames within the limit",
 }
-_APART = Fraction(1, 100)  # measured latencies that differ by more from what follows
+_LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more from what follows
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class TimeSharing:
-    """On which terms services share instances in time.
-
-    Parameters
-    ----------
-    rule : str or FrameRule, default ``"round_robin"``
-        When a mix keeps its services' limits; or ``"collect_then_run"``.
-    max_services : int, optional
-        Of one instance; None for no cap.
-    splits : str, default ``"pairs"``
-        How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
-        scheduler has it, or with ``"any"`` in all ways up to 100 %.
-    headroom : str or Headroom, optional
-        What is planned for instead of the stated rates and lengths.
-
-    Raises
-    ------
-    InvalidOption
-        Naming the option, what was expected and the nearest name.
+    """On which terms services share instances in time; InvalidOption names a wrong one.
 
     Examples
     --------
     >>> print(TimeSharing(max_services=3))
     blocks shared in time, round_robin: a frame and its own batch within the limit; at most 3 \
-services in a block
+    services in a block
     """
 
+    #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
+    #: ``"collect_then_run"``.
     rule: FrameRule
-    max_services: int | None
+    max_services: int | None  #: of one instance; None for no cap
+    #: How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
+    #: scheduler has it (``"pairs"``, the default), or with ``"any"`` in all ways up to 100 %.
     splits: str
-    headroom: Headroom | None
+    headroom: Headroom | None  #: what is planned for instead of the stated rates and lengths
 
     def __init__(
         self,
@@ -116,16 +101,9 @@ class SharedServing(Posed[TimeSharedProblem]):
     """A problem of blocks that services share in time, and what its jobs and blocks stand for.
 
     Its unit of time is the second: demands are rates, limits and lengths are seconds, and the
-    amount of a point is what all processes of the instance take together.
-
-    Parameters
-    ----------
-    problem, services, gpus, warnings, unservable, max_processes, rate_margin
-        As for :class:`Posed`.
-    points : FrozenMap
-        ``{(service, block): (OperatingPoint, ...)}``: one for each amount, by rising amount. Of two
-        with the same amount it is the one that takes less long.
-    sharing : TimeSharing
+    amount of a point is what all processes of the instance take together. The points of a service
+    on a block are one for each amount, by rising amount: of two with the same, the one that takes
+    less long.
 
     Examples
     --------
@@ -180,10 +158,7 @@ class SharedServing(Posed[TimeSharedProblem]):
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what a mix gives each of its services, in the order of the services.
 
-        Raises
-        ------
-        InvalidSchedule
-            If the mix has a service or an amount that was not measured there.
+        InvalidSchedule if the mix has a service or an amount that was not measured there.
         """
         if isinstance(content, str):
             return ()
@@ -204,27 +179,21 @@ class SharedServing(Posed[TimeSharedProblem]):
         raise KeyError((service, block, amount))
 
 
-def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
-    """Pose the problem in which services share blocks in time.
-
-    Raises
-    ------
-    InvalidProblem, InvalidOption
-        As :func:`as_problem` says.
-    """
-    prefix = block_prefixes(asked.fleet)
+def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
+    """Pose the problem in which services share blocks in time; see :func:`as_problem`."""
+    prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
     used: dict[InstanceKind, None] = {}
     jobs = []
-    for service in asked.services:
+    for service in request.services:
         limit = service.latency_limit_ms
         if limit is None:
             raise service.fault(
                 f"service {service.name!r} has no latency limit, so that nothing bounds the frame "
                 "it could share; give it one, or plan without sharing"
             )
-        candidates = points_for(service, asked.known, asked.fleet)
+        candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
@@ -232,35 +201,24 @@ def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
             block: [(amount_of(point), sharing.length_ms(point) / 1000) for point in listed]
             for block, listed in own.items()
         }
-        planned = sharing.planned_rps(service.rate_rps * (1 + asked.margin))
+        planned = sharing.planned_rps(service.rate_rps * (1 + request.margin))
         jobs.append(TimeSharedJob(service.name, planned, limit / 1000, lengths))
         if service.rate_rps and (why := _why_unservable(service, limit, own, sharing)):
             unservable[service.name] = why
-    problem = TimeSharedProblem(
-        configurations=[
-            shape
-            for one in asked.fleet
-            for shape in shapes(one, used, prefix[one.key], sharing.splits)
-        ],
-        jobs=jobs,
-        machine_types=machine_types_of(asked.fleet, asked.limits, asked.costs),
-        rule=sharing.rule,
-        max_jobs=sharing.max_services,
-    )
+    machines = request.build_machines(used, sharing.splits)
     return SharedServing(
-        problem=problem,
-        services=asked.services,
-        gpus=asked.fleet,
+        problem=TimeSharedProblem(
+            jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
+        ),
         points=FrozenMap(points),
         warnings=(
-            *warnings_of(asked, batches=False),
-            *_length_warnings(asked.points),
-            *_wish_warnings(asked.services),
+            *request.warnings(batches=False),
+            *_length_warnings(request.points),
+            *_wish_warnings(request.services),
         ),
         unservable=FrozenMap(unservable),
-        max_processes=asked.max_processes,
-        rate_margin=asked.margin,
         sharing=sharing,
+        **request.kept,
     )
 
 
@@ -274,11 +232,6 @@ def slot_ms(point: OperatingPoint) -> Fraction:
 
     It follows from the throughput; where the latency differs from that by more than 1 %, it is the
     longer of the two.
-
-    Examples
-    --------
-    >>> slot_ms(OperatingPoint("bert", "a100-80gb", "mps:40", 1, 8, 800, 11))
-    Fraction(11, 1)
     """
     computed, measured = point.computed_batch_ms, point.latency_ms
     return max(computed, measured) if _differs(point) else computed
@@ -286,7 +239,7 @@ def slot_ms(point: OperatingPoint) -> Fraction:
 
 def _differs(point: OperatingPoint) -> bool:
     computed = point.computed_batch_ms
-    return abs(point.latency_ms - computed) > _APART * computed
+    return abs(point.latency_ms - computed) > _LENGTH_TOLERANCE * computed
 
 
 def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:

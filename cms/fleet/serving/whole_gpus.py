@@ -11,22 +11,13 @@ from ...time_sharing.problem import TimeSharedProblem
 from .operating_point import mps_share
 from .plan import Plan
 
-__all__ = ["WholeGpus", "whole_gpus"]
-
 _PER_CENT = 100
 
 
 class WholeGpus(NamedTuple):
-    """What the services of a plan would take if none shared a GPU with another.
+    """What the services of a plan would take if none shared a GPU with another, and its cost.
 
-    Attributes
-    ----------
-    gpus : int
-        Those of the services that were measured on a whole one.
-    cost : Fraction
-        Of these.
-    unknown : tuple of str
-        Services that were not; about these nothing can be said.
+    About `unknown` services, which were not measured on a whole GPU, nothing can be said.
     """
 
     gpus: int
@@ -39,19 +30,6 @@ def whole_gpus(plan: Plan) -> WholeGpus:
 
     A service takes GPUs of the type that is cheapest for its planned rate, at the operating point
     of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
-    >>> services = [Service("chat", "bert", 100), Service("search", "bert", 900)]
-    >>> points = [
-    ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, 400, 33),
-    ...     OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 2, 800, 33),
-    ... ]
-    >>> serving = as_problem(services, points, rule="plain")
-    >>> whole_gpus(Plan(serving, solve(serving.problem)))
-    WholeGpus(gpus=3, cost=Fraction(3, 1), unknown=())
     """
     serving = plan.serving
     problem = serving.problem

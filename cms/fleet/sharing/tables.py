@@ -11,7 +11,7 @@ from ...files.csv_records import csv_text
 from ...files.source import StrPath, write_bytes
 from ...files.tables import Cell, TableRow, read_table
 from ...values.numbers import exact, shown
-from ..serving.unknown_columns import refuse_unknown_columns
+from ..serving.table_guards import refuse_unknown_columns
 from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
 from .plan import SharingPlan

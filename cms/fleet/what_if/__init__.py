@@ -1,7 +1,4 @@
-"""What-if: other rates and fleets, why a plan is as it is, and what would save a GPU.
-
-Imports ``serving`` and what stands before it.
-"""
+"""What-if: other rates and fleets, why a plan is as it is, and what would save a GPU."""
 
 from __future__ import annotations
 
@@ -10,13 +7,5 @@ from .relaxations import Relaxation, Rightsizing
 from .rightsizing import rightsize
 from .services import changed_services
 
-__all__ = [
-    "changed_services",
-    "explain",
-    "Explanation",
-    "BlockChoices",
-    "Alternative",
-    "rightsize",
-    "Rightsizing",
-    "Relaxation",
-]
+__all__ = ["changed_services", "explain", "Explanation", "BlockChoices", "Alternative"]
+__all__ += ["rightsize", "Rightsizing", "Relaxation"]

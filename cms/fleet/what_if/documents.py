@@ -6,87 +6,34 @@ from fractions import Fraction
 from typing import Any
 
 from ...files.documents import number_to_json
-from .explaining import Alternative, BlockChoices, Explanation
+from .explaining import Alternative, Explanation
 from .least import Outcome
 from .relaxations import Relaxation, Rightsizing, What
 
-__all__ = ["explanation_to_json", "rightsizing_to_json"]
-
 
 def explanation_to_json(found: Explanation) -> dict[str, Any]:
-    """Write an explanation; costs are those of any plan with the choice, at least.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, explain
-    >>> serving = load_instance("S1").as_problem()
-    >>> document = explanation_to_json(explain(Plan(serving, solve(serving.problem)), "bert"))
-    >>> document["cost"], document["choices"][-1]["one"]["at_least"]
-    (2, 2)
-    """
-    service = found.given.service
+    """Write an explanation; costs are those of any plan with the choice, at least."""
     return {
-        "service": service.name,
-        "model": service.model,
-        "rate_rps": number_to_json(service.rate_rps),
-        "planned_rps": number_to_json(found.given.planned_rps),
-        "provided_rps": number_to_json(found.given.provided_rps),
-        "cost": _number(found.cost),
-        "bound": number_to_json(found.bound),
-        "lower_bound": number_to_json(found.lower_bound),
-        "cases": found.cases,
-        "pays": _number(found.pays),
-        "as_planned": _alternative(found.as_planned),
-        "choices": [_choices(each) for each in found.blocks],
+        "service": found.given.service.name,
+        **_attributes(found.given.service, "model", "rate_rps"),
+        **_attributes(found.given, "planned_rps", "provided_rps"),
+        **_attributes(found, "cost", "bound", "lower_bound", "cases", "pays", "as_planned"),
+        "choices": [
+            _attributes(
+                each, "block", "gpu", "profile", "supply_rps", "count", "worth", "one", "needed",
+                "only", "without", "alone",
+            )
+            for each in found.blocks
+        ],
         "useless": list(found.useless),
-    }
-
-
-def _choices(each: BlockChoices) -> dict[str, Any]:
-    return {
-        "block": each.block,
-        "gpu": each.gpu,
-        "profile": each.profile,
-        "supply_rps": number_to_json(each.supply_rps),
-        "count": each.count,
-        "worth": _number(each.worth),
-        "one": _alternative(each.one),
-        "needed": each.needed,
-        "only": _alternative(each.only),
-        "without": _alternative(each.without),
-        "alone": _alternative(each.alone),
-    }
-
-
-def _alternative(found: Alternative | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "possible": found.bound is not None,
-        "bound": _number(found.bound),
-        "more": _number(found.more),
-        "at_least": _number(found.at_least),
-    }
+    }  # fmt: skip
 
 
 def rightsizing_to_json(found: Rightsizing) -> dict[str, Any]:
-    """Write what would save a GPU, the least change first.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, rightsize
-    >>> serving = load_instance("S4").as_problem()
-    >>> found = rightsize(Plan(serving, solve(serving.problem)), services=["vgg16"])
-    >>> [each["outcome"] for each in rightsizing_to_json(found)["relaxations"]]
-    ['least']
-    """
+    """Write what would save a GPU, the least change first."""
     return {
-        "cost": number_to_json(found.cost),
-        "target": number_to_json(found.target),
-        "proved": found.proved,
-        "better": None if found.better is None else _number(found.better.solution.cost),
+        **_attributes(found, "cost", "target", "proved"),
+        "better": None if found.better is None else _plain(found.better.solution.cost),
         "least_of_all": found.is_least_of_all,
         "relaxations": [_relaxation(each) for each in found.relaxations],
         "unasked": list(found.unasked),
@@ -95,23 +42,26 @@ def rightsizing_to_json(found: Rightsizing) -> dict[str, Any]:
 
 
 def _relaxation(each: Relaxation) -> dict[str, Any]:
-    # between the two numbers nothing changes, where the first is the least
-    least = each.outcome is Outcome.LEAST
-    numbers = {
-        "now": _number(each.now),
-        "enough": _number(each.enough),
-        "above": each.above,
-        "change": _number(each.change),
-        "too_little": None if least else _number(each.short),
-    }
+    numbers: dict[str, Any] = {"profiles": list(each.profiles)}
+    if each.what is not What.ALLOWED_PROFILES:
+        # between the two numbers nothing changes, where the first is the least
+        short = None if each.outcome is Outcome.LEAST else _plain(each.short)
+        numbers = {**_attributes(each, "now", "enough", "above", "change"), "too_little": short}
     return {
         "service": each.service,
         "what": each.what.value,
         "outcome": each.outcome.value,
-        **({"profiles": list(each.profiles)} if each.what is What.ALLOWED_PROFILES else numbers),
-        "cost": None if each.plan is None else _number(each.plan.solution.cost),
+        **numbers,
+        "cost": None if each.plan is None else _plain(each.plan.solution.cost),
     }
 
 
-def _number(value: Fraction | None) -> Any:
-    return None if value is None else number_to_json(value)
+def _attributes(of: object, *names: str) -> dict[str, Any]:
+    return {name: _plain(getattr(of, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Alternative):
+        possible = {"possible": value.bound is not None}
+        return possible | _attributes(value, "bound", "more", "at_least")
+    return number_to_json(value) if isinstance(value, Fraction) else value

@@ -16,120 +16,64 @@ from ..serving.serving_problem import ServingProblem
 from .one_job import Case, Given, OneJob, plain_job, shared_job
 from .services import named_service
 
-__all__ = ["Alternative", "BlockChoices", "Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What every plan that serves the service in some way costs, at least.
+    """What every plan that serves the service in some way costs, at least."""
 
-    Parameters
-    ----------
-    bound : Fraction or None
-        By the plan's certificate, exactly; None if there is no such plan at all.
-    more : Fraction or None
-        So much more than the bound of all plans: the reduced cost of the choice.
-    at_least : Fraction or None
-        The bound rounded up to what plans can cost.
-    """
-
-    bound: Fraction | None
-    more: Fraction | None
-    at_least: Fraction | None
+    bound: Fraction | None  #: by the plan's certificate, exactly; None if there is no such plan
+    more: Fraction | None  #: than the bound of all plans: the reduced cost of the choice
+    at_least: Fraction | None  #: the bound rounded up to what plans can cost
 
 
 @dataclass(frozen=True, slots=True)
 class BlockChoices:
-    """One kind of instance, and what it would cost to use it otherwise than the plan does.
+    """One kind of instance, and what it would cost to use it otherwise than the plan does."""
 
-    Parameters
-    ----------
-    block : str
-        The block in the problem.
-    gpu, profile : str
-    supply_rps : Fraction
-        What one counts for; where services share instances, what it gives the service alone.
-    count : int
-        How many of them serve the service in the plan.
-    worth : Fraction or None
-        Its price in the proof; None where the proof branches, or services share instances.
-    one : Alternative
-        At least one such instance serves it.
-    needed : int
-        So many serve it by themselves.
-    only : Alternative
-        No other kind serves it.
-    without : Alternative or None
-        None of this kind serves it; None where the plan has none that does.
-    alone : Alternative or None
-        One such instance serves it and nobody else; None where instances are not shared, or it
-        would not keep the limit.
-    """
-
-    block: Block
+    block: Block  #: in the problem
     gpu: str
     profile: str
+    #: What one counts for; where services share instances, what it gives the service alone.
     supply_rps: Fraction
-    count: int
+    count: int  #: how many of them serve the service in the plan
+    #: Its price in the proof; None where the proof branches, or services share instances.
     worth: Fraction | None
-    one: Alternative
-    needed: int
-    only: Alternative
+    one: Alternative  #: at least one such instance serves it
+    needed: int  #: so many serve it by themselves
+    only: Alternative  #: no other kind serves it
+    #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
+    #: One such instance serves it and nobody else; None where instances are not shared, or it would
+    #: not keep the limit.
     alone: Alternative | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a plan serves a service by these instances.
+    """Why a plan serves a service by these instances."""
 
-    Parameters
-    ----------
-    given : ServicePlan
-        What the plan gives it.
-    cost : Fraction or None
-        Of the plan; None without a schedule.
-    bound : Fraction
-        What any plan costs at least, exactly, by the certificate.
-    lower_bound : Fraction
-        That rounded up to what plans can cost.
-    cases : int
-        Leaves of the certificate; in each of them the numbers hold, as the least over all.
-    pays : Fraction or None
-        The part of the bound that the service pays; None where the proof branches.
-    as_planned : Alternative or None
-        Plans with at least these instances for it, whatever the others get; None where services
-        share instances, or nothing serves it.
-    blocks : tuple of BlockChoices
-        Those that can serve it, in the order of the problem.
-    useless : tuple of str
-        Blocks that cannot: nothing measured there keeps its limit, or it does not allow them.
-    """
-
-    given: ServicePlan
-    cost: Fraction | None
-    bound: Fraction
-    lower_bound: Fraction
-    cases: int
+    given: ServicePlan  #: what the plan gives it
+    cost: Fraction | None  #: of the plan; None without a schedule
+    bound: Fraction  #: what any plan costs at least, exactly, by the certificate
+    lower_bound: Fraction  #: that rounded up to what plans can cost
+    cases: int  #: leaves of the certificate; in each the numbers hold, as the least over all
+    #: The part of the bound that the service pays; None where the proof branches.
     pays: Fraction | None
+    #: Plans with at least these instances for it, whatever the others get; None where services
+    #: share instances, or nothing serves it.
     as_planned: Alternative | None
-    blocks: tuple[BlockChoices, ...]
+    blocks: tuple[BlockChoices, ...]  #: those that can serve it, in the order of the problem
+    #: Blocks that cannot: nothing measured there keeps its limit, or it does not allow them.
     useless: tuple[Block, ...]
 
 
 def explain(plan: Plan, service: str) -> Explanation:
     """Say which instances serve a service, and what each other choice would cost at least.
 
-    Parameters
-    ----------
-    plan : Plan
-    service : str
-        Its name.
-
-    Returns
-    -------
-    Explanation
-        All its numbers follow exactly from the plan's certificate, which is checked on the way.
+    All numbers follow exactly from the plan's certificate, which is checked on the way, by weak
+    duality (``docs/methods/proofs.md``, :mod:`cms.fleet.what_if.one_job`). A bound is no promise:
+    there may be no plan of that cost. A reduced cost of 0 says only that the proof does not tell
+    the choice from what was chosen.
 
     Raises
     ------
@@ -140,15 +84,6 @@ def explain(plan: Plan, service: str) -> Explanation:
         another problem than its schedule.
     InvalidCertificate
         If the certificate does not hold.
-
-    Notes
-    -----
-    A bound is no promise: there may be no plan of that cost. A reduced cost of 0 says only that the
-    proof does not tell the choice from what was chosen.
-
-    References
-    ----------
-    Weak duality (``docs/methods/proofs.md``), in :mod:`cms.fleet.what_if.one_job`.
 
     Examples
     --------

@@ -19,8 +19,6 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service
 from .posing import Posing
 
-__all__ = ["Ladder", "LimitLadder", "RateLadder", "SteppedRule", "last_where"]
-
 
 @runtime_checkable
 class SteppedRule(Protocol):
@@ -71,20 +69,7 @@ class Ladder(ABC):
 
 
 class RateLadder(Ladder):
-    """Lower rates, down to 0: the sums that blocks can add up to are multiples of one number.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
-    >>> points = [
-    ...     OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
-    ...     for profile, rate in (("3g.40gb", 30), ("7g.80gb", 75))
-    ... ]
-    >>> ladder = RateLadder(Posing(as_problem([service], points, rule="plain")), service)
-    >>> [str(rate) for rate in (ladder.now, ladder.following(ladder.now), ladder.end)]
-    ['100', '90', '0']
-    """
+    """Lower rates, down to 0: the sums that blocks can add up to are multiples of one number."""
 
     def __init__(self, posing: Posing, service: Service) -> None:
         super().__init__(posing, service)
@@ -162,7 +147,7 @@ def _reached(there: Sequence[Breakpoint]) -> Fraction:
     return limit
 
 
-def last_where(
+def find_last(
     ladder: Ladder, low: Fraction, high: Fraction, holds: Callable[[Fraction], bool]
 ) -> tuple[Fraction, Fraction]:
     """Return the last state in which something holds, and the first in which it does not.

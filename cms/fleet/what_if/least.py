@@ -22,11 +22,9 @@ from ...schedule.schedule import MachineGroup, Schedule, machine_cost
 from ...shortages.search import Asking
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
-from .ladders import Ladder, last_where
+from .ladders import Ladder, find_last
 from .one_job import Given, plain_job
 from .posing import Posing
-
-__all__ = ["Base", "Climb", "Least", "Outcome"]
 
 #: A question gets one of so many parts of the time left; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
@@ -35,16 +33,9 @@ PARTS_OF_THE_TIME = (4, 2)
 class Outcome(StrEnum):
     """What is known about the relaxations of one number.
 
-    Attributes
-    ----------
-    LEAST
-        One was found that saves enough, and all smaller ones are proved not to.
-    FOUND
-        One was found; that there is no smaller one is not proved.
-    NONE
-        None saves enough: proved.
-    OPEN
-        None was found, and it is not proved that there is none.
+    ``LEAST``: one was found that saves enough, and all smaller ones are proved not to. ``FOUND``:
+    one was found; that there is no smaller one is not proved. ``NONE``: none saves enough: proved.
+    ``OPEN``: none was found, and it is not proved that there is none.
     """
 
     LEAST = "least"
@@ -250,7 +241,7 @@ class Climb:
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
-        _, self.high = last_where(self.ladder, self.low, state, lambda s: not serves(s, blocks))
+        _, self.high = find_last(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
@@ -264,9 +255,9 @@ class Climb:
         def is_proved(state: Fraction) -> bool:
             return self.base.is_too_dear(self._problem(state), certificate)
 
-        last, _ = last_where(ladder, self.low, self.high, is_priced)
+        last, _ = find_last(ladder, self.low, self.high, is_priced)
         if last != self.low and not is_proved(last):
-            last, _ = last_where(ladder, self.low, last, is_proved)
+            last, _ = find_last(ladder, self.low, last, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 

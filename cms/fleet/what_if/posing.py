@@ -12,17 +12,14 @@ from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.rows import Row, reduced
 from ...values.numbers import shown
-from ..serving.capacity import CapacityRule
 from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey
-from ..serving.measurements import Measurements, measurements, points_for
+from ..serving.measurements import Measurements, find_points, sort_measurements
 from ..serving.operating_point import OperatingPoint
 from ..serving.posing import as_problem
-from ..serving.queueing import QueueingRule
+from ..serving.queueing import with_curves
 from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem, best_point
-
-__all__ = ["Posing"]
+from ..serving.serving_problem import ServingProblem, find_best_point
 
 
 class Posing:
@@ -40,7 +37,7 @@ class Posing:
     ) -> None:
         self.serving = serving
         self.points = None if points is None else tuple(points)
-        self.rule = _rule(serving, load_curves)
+        self.rule = with_curves(serving.rule, load_curves)
         self._prefix = block_prefixes(serving.gpus)
         if self.points is not None:
             self._refuse_other_points()
@@ -53,13 +50,13 @@ class Posing:
     @cached_property
     def _known(self) -> Measurements:
         assert self.points is not None
-        return measurements(
+        return sort_measurements(
             self.points, self.serving.gpus, max_processes=self.serving.max_processes
         )
 
     def candidates(self, service: Service) -> dict[Block, list[OperatingPoint]]:
         """Return the points of a service's model on the blocks that it allows."""
-        found = points_for(service, self._known, self.serving.gpus)
+        found = find_points(service, self._known, self.serving.gpus)
         return {self._prefix[key] + profile: own for (key, profile), own in found.items()}
 
     def row(self, service: Service) -> Row:
@@ -71,7 +68,7 @@ class Posing:
         else:
             own = self.candidates(service)
             supply = [
-                best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
+                find_best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
                 for block in problem.blocks
             ]
         return reduced(self.serving.planned_rps(service), supply, f"service {service.name!r}")
@@ -111,20 +108,6 @@ class Posing:
                 f"the operating points are not those of the plan: {_difference(mine, theirs)}; "
                 "give the table that it was made from, and its load curves if it had any"
             )
-
-
-def _rule(
-    serving: ServingProblem, load_curves: Mapping[PointKey, LoadCurve] | None
-) -> QueueingRule:
-    rule = serving.rule
-    if load_curves is None:
-        return rule
-    if not isinstance(rule, CapacityRule):
-        raise InvalidOption(
-            f"load curves are given, which the plan's rule {rule.name!r} does not ask for; leave "
-            "them out"
-        )
-    return rule.with_curves(load_curves)
 
 
 def _difference(mine: Problem, theirs: Problem) -> str:

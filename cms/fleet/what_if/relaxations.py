@@ -10,8 +10,6 @@ from ...certificate.certificate import Certificate
 from ..serving.plan import Plan
 from .least import Outcome
 
-__all__ = ["Relaxation", "Rightsizing", "What"]
-
 
 class What(StrEnum):
     """What of a service is relaxed."""
@@ -24,75 +22,39 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxation:
-    """What is known about relaxing one number of one service, all else as it is.
-
-    Parameters
-    ----------
-    service : str
-    what : What
-    outcome : Outcome
-    now : Fraction or None
-        The number; None for profiles.
-    enough : Fraction or None
-        From here on a plan of the wanted cost was found and checked; None if none was.
-    above : bool
-        Whether it has to be above that, and not equal to it.
-    change : Fraction or None
-        How much that is of what it is now.
-    short : Fraction or None
-        As loose as this, the wanted cost is proved impossible; None if that is not proved at all.
-        Whatever lies between this and ``enough`` is like this, where the outcome is ``least``.
-    profiles : tuple of str
-        Any one of these, allowed as well, is enough; where no single one is known to be, all.
-    plan : Plan or None
-        With the relaxation, at the wanted cost.
-    certificate : Certificate or None
-        It proves what is said of ``short``; of ``none`` it proves that nothing is enough.
-    ruled_out : Fraction or None
-        No smaller change than this is enough: proved. None if no change at all is.
-    """
+    """What is known about relaxing one number of one service, all else as it is."""
 
     service: str
     what: What
     outcome: Outcome
-    now: Fraction | None = None
+    now: Fraction | None = None  #: the number; None for profiles
+    #: From here on a plan of the wanted cost was found and checked; None if none was.
     enough: Fraction | None = None
-    above: bool = False
-    change: Fraction | None = None
+    above: bool = False  #: whether it has to be above that, and not equal to it
+    change: Fraction | None = None  #: how much that is of what it is now
+    #: As loose as this, the wanted cost is proved impossible; None if that is not proved at all.
+    #: Whatever lies between this and ``enough`` is like this, where the outcome is ``least``.
     short: Fraction | None = None
+    #: Any one of these, allowed as well, is enough; where no single one is known to be, all.
     profiles: tuple[str, ...] = ()
-    plan: Plan | None = None
+    plan: Plan | None = None  #: with the relaxation, at the wanted cost
+    #: It proves what is said of ``short``; of ``none`` it proves that nothing is enough.
     certificate: Certificate | None = None
+    #: No smaller change than this is enough: proved. None if no change at all is.
     ruled_out: Fraction | None = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rightsizing:
-    """What each service would have to give up so that a plan costs less.
+    """What each service would have to give up so that a plan costs less."""
 
-    Parameters
-    ----------
-    cost : Fraction
-        Of the plan, or of a cheaper one that was found on the way.
-    target : Fraction
-        What is wanted.
-    proved : bool
-        Whether the wanted cost is proved impossible without any relaxation.
-    better : Plan or None
-        A cheaper plan than the given one, without any relaxation.
-    relaxations : tuple of Relaxation
-        The least change first; then those that are not enough, or open.
-    unasked : tuple of str
-        What was not looked at, and why, a sentence each.
-    seconds : float
-    """
-
-    cost: Fraction
-    target: Fraction
-    proved: bool
-    better: Plan | None
+    cost: Fraction  #: of the plan, or of a cheaper one that was found on the way
+    target: Fraction  #: what is wanted
+    proved: bool  #: whether the wanted cost is proved impossible without any relaxation
+    better: Plan | None  #: a cheaper plan than the given one, without any relaxation
+    #: The least change first; then those that are not enough, or open.
     relaxations: tuple[Relaxation, ...]
-    unasked: tuple[str, ...]
+    unasked: tuple[str, ...]  #: what was not looked at, and why, a sentence each
     seconds: float
 
     @property
@@ -103,10 +65,7 @@ class Rightsizing:
 
     @property
     def is_least_of_all(self) -> bool:
-        """Whether no smaller change of any of these numbers is enough: proved.
-
-        Profiles are none.
-        """
+        """Whether no smaller change of any number (profiles are none) is enough: proved."""
         first = self.least
         if first is None or first.change is None or first.outcome is not Outcome.LEAST:
             return False

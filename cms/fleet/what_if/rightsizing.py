@@ -18,11 +18,9 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from .least import Base, Outcome
 from .posing import Posing
-from .questions import in_turn, questions
+from .questions import list_questions, order_questions
 from .relaxations import Relaxation, Rightsizing
 from .services import named_service
-
-__all__ = ["rightsize"]
 
 _WANTED = "rightsizing"
 
@@ -58,16 +56,11 @@ def rightsize(
         GPUs cost the same.
     time_limit : float or None, default 60
         Seconds for all together; None means none.
-    seed : int, default 0
-    threads : int, optional
+    seed, threads : int
     cancel : threading.Event, optional
         Set it to end with what is known; so does Ctrl-C.
     on_step : callable, optional
         Called after each number with how many are done, of how many.
-
-    Returns
-    -------
-    Rightsizing
 
     Raises
     ------
@@ -123,8 +116,8 @@ def rightsize(
         asking = Asking("auto", seed, threads, started + how.seconds, interrupt, cancel)
         base, better = _base(posing, plan.solution, wanted, asking)
         found, unasked = list[Relaxation](), dict[str, None]()
-        asked = [] if base.cost <= base.target else [*questions(base, chosen, asking, unasked)]
-        for at, question in enumerate(in_turn(asked, asking)):
+        asked = [] if base.cost <= base.target else [*list_questions(base, chosen, asking, unasked)]
+        for at, question in enumerate(order_questions(asked, asking)):
             found.append(question.answer())
             if on_step is not None:
                 on_step(at + 1, len(asked))

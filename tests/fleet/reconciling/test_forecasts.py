@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet.reconciling import Courses, Daily, Envelopes, Known, Rates, forecast_of
+from cms.fleet.reconciling import Daily, Envelopes, Known, RateForecast, Rates, forecast_of
 from cms.values.numbers import exact
 
 STEP = Fraction(21_600)  # four a day
@@ -108,7 +108,7 @@ def test_an_envelope_is_the_highest_rate_until_a_successor_stands(
     rates: list[int], every: int, lead: Fraction, data: st.DataObject
 ) -> None:
     own = tuple(map(Fraction, rates))
-    envelopes = Envelopes(Courses(Fraction(60), {"a": own}), every, lead, 99)
+    envelopes = Envelopes(RateForecast(Fraction(60), {"a": own}), every, lead, 99)
     assume(envelopes.count >= 1)
     assert envelopes.count == (len(rates) - 1) // every
     b = data.draw(st.integers(1, envelopes.count))

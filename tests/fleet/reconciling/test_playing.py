@@ -15,7 +15,6 @@ from cms.fleet.deployment import check_deployment, place, wanted_of
 from cms.fleet.deployment.transition import check_transition
 from cms.fleet.reconciling import (
     Always,
-    Courses,
     Daily,
     DayNight,
     Forecasting,
@@ -23,6 +22,7 @@ from cms.fleet.reconciling import (
     Never,
     Planner,
     Policy,
+    RateForecast,
     Rates,
     Scene,
     Start,
@@ -165,7 +165,9 @@ def test_policies_that_are_not_there_and_gpus_that_cost_nothing_are_refused() ->
 
 
 def test_shortage_is_counted_exactly_and_once() -> None:
-    courses = Courses(Fraction(10), {"a": (Fraction(0), Fraction(10)), "b": (Fraction(8),) * 2})
+    courses = RateForecast(
+        Fraction(10), {"a": (Fraction(0), Fraction(10)), "b": (Fraction(8),) * 2}
+    )
     capacity = {
         "a": [(Fraction(0), Fraction(6))],
         "b": [(Fraction(0), Fraction(9)), (Fraction(5), Fraction(7))],

@@ -18,9 +18,8 @@ from cms.files.parsed import Parsed
 from cms.files.source import Source
 from cms.fleet.reconciling.prometheus import rates_from_matrix
 from cms.fleet.reconciling.rates import Rates
-from cms.fleet.reconciling.rates_table import rates_from_table
-from cms.fleet.reconciling.reading import read_rates
-from cms.fleet.reconciling.times import Clock, moment_of
+from cms.fleet.reconciling.rates_table import rates_from_table, read_rates
+from cms.fleet.reconciling.times import Clock, read_moment
 
 LONG = "time,service,rate_rps\n"
 
@@ -62,8 +61,8 @@ def test_a_table_that_cannot_be_meant_is_refused_with_its_line(rows: str, said: 
     ],
 )  # fmt: skip
 def test_a_time_is_read_however_it_is_written(text: str) -> None:
-    assert moment_of(text).at_s == Fraction(171529923000993, 100_000)
-    assert moment_of(text).clock in (Clock.ZONED, Clock.UNIX)
+    assert read_moment(text).at_s == Fraction(171529923000993, 100_000)
+    assert read_moment(text).clock in (Clock.ZONED, Clock.UNIX)
 
 
 def test_zones_are_heeded() -> None:
@@ -73,7 +72,7 @@ def test_zones_are_heeded() -> None:
 
 @given(st.datetimes(min_value=datetime(1971, 1, 1)))
 def test_a_date_without_a_zone_is_utc_and_says_so(when: Any) -> None:
-    at_s, clock = moment_of(when.isoformat(sep=" "))
+    at_s, clock = read_moment(when.isoformat(sep=" "))
     assert clock is Clock.NAIVE
     known = when.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     assert at_s == Fraction(known.days * 86400 + known.seconds) + Fraction(

@@ -14,7 +14,7 @@ from cms.fleet.serving import LatencyRule, LoadCurve, OperatingPoint, Service, a
 from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
-from cms.fleet.what_if.ladders import LimitLadder, RateLadder, SteppedRule, last_where
+from cms.fleet.what_if.ladders import LimitLadder, RateLadder, SteppedRule, find_last
 from cms.fleet.what_if.posing import Posing
 from tests.fleet.what_if.tiny import tiny_fleet
 from tests.samples import few, so_many
@@ -91,7 +91,7 @@ def test_a_rate_ladder_stops_at_all_sums_of_blocks_alone(seed: int) -> None:
         state = ladder.following(state)
         visited.add(state)
     assert {total for total in sums if total < ladder.now} <= visited
-    last, first = last_where(ladder, ladder.now, ladder.end, lambda rate: rate > 17)
+    last, first = find_last(ladder, ladder.now, ladder.end, lambda rate: rate > 17)
     assert first <= 17
     assert last == ladder.now or last > 17
     assert ladder.following(last) == first
@@ -117,7 +117,7 @@ def test_a_limit_ladder_finds_every_limit_at_which_a_supply_changes(seed: int) -
     wanted = rng.choice(rows)
     if wanted != rows[0]:
         at = rows.index(wanted)
-        low, high = last_where(
+        low, high = find_last(
             ladder, ladder.now, ladder.end, lambda state: not_yet(ladder, state, states[at])
         )
         assert ladder.row(high) == wanted

@@ -259,7 +259,7 @@ def test_a_false_schedule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("cms.shortages.search.solve", lying)
     monkeypatch.setattr(
-        "cms.fleet.what_if.least.last_where", lambda ladder, low, high, holds: (low, low)
+        "cms.fleet.what_if.least.find_last", lambda ladder, low, high, holds: (low, low)
     )
     with pytest.raises((AlgorithmError, ValueError)):
         rightsize(plan)
@@ -365,7 +365,7 @@ def test_what_cannot_be_rightsized_is_said_in_words() -> None:
     assert said.startswith("rightsizing takes plans whose instances serve one service each")
     curves = {key_of(POINTS[0]): LoadCurve([1], [60])}
     said = refusal(InvalidOption, rightsize, chat(), POINTS, load_curves=curves)
-    assert "the plan's rule 'plain' does not ask for" in said
+    assert "the rule 'plain' does not ask for" in said
 
 
 def test_progress_and_json() -> None:

@@ -1,14 +1,16 @@
-"""Columns of a table that nobody knows, and that look as if they should count."""
+"""What is wrong with whole rows and columns of a table that a user wrote."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Hashable
+from typing import Literal, TypeVar
 
 from ...files.source import shortened
-from ...files.tables import Table
+from ...files.tables import Table, TableRow
 from ...values.names import nearest
+
+K = TypeVar("K", bound=Hashable)
 
 #: Names, with ``_`` around every word, of limits and rates, if there are numbers below them.
 _FIGURES = re.compile(
@@ -59,3 +61,14 @@ def refuse_unknown_columns(
                 expected=f"one of {', '.join(known)}" if known else "a known column",
                 fix=hint or "rename or remove it, or say what it is: --map YOURS=COLUMN",
             )
+
+
+def refuse_second_row(row: TableRow, lines: dict[K, int], key: K, said: str, per: str) -> None:
+    """Refuse a row of a key that another row has, said so; else note its line."""
+    if key in lines:
+        raise row.error(
+            f"a second row for {said}; the first is line {lines[key]}",
+            expected=f"one row a {per}",
+            fix="keep one of them",
+        )
+    lines[key] = row.line
