@@ -178,12 +178,12 @@ class Instance:
         return self.work.supply_rps if running and self.work else Fraction(0)
 
     @property
-    def order(self) -> tuple[int, str, tuple[str, int, int], str, str]:
+    def order(self) -> tuple[int, str, tuple[str, int, int], str, str, str]:
         """What the instances of a GPU are sorted by."""
         work = self.work
         what = (work.service, work.point.processes, work.point.batch) if work else ("", 0, 0)
         start = -1 if self.start is None else self.start
-        return start, self.profile, what, self.owner or "", self.uuid or ""
+        return start, self.profile, what, self.owner or "", self.uuid or "", self.state.value
 
     def __str__(self) -> str:
         doing = str(self.work) if self.work else "idle"
