@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from cms.fleet import (
     as_problem,
     plan_to_json,
     read_plan,
-    read_services,
     simulate,
     write_plan,
 )
@@ -27,7 +25,6 @@ from cms.fleet.report.figure import drawing
 from cms.fleet.report.reasons import promised
 from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve
-from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.simulation import (
     Failure,
     read_simulation,
@@ -53,15 +50,6 @@ def plan_of(*services: Service, rule: str = "capacity", **options: object) -> Pl
     return Plan(serving, solve(serving.problem))
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_every_point_is_admissible_and_supplies_its_throughput(rule: str) -> None:
-    for point in POINTS:
-        assert RULES[rule].supply(FREE, point) == point.throughput_rps
-    serving = as_problem([FREE], POINTS, rule=rule)
-    assert serving.points["free", "1g.6gb"][0].batch == 8
-    assert (serving.unservable, serving.warnings) == ({}, ())
-
-
 @given(
     processes=st.integers(1, 4), batch=st.integers(1, 16),
     rate=st.fractions(1, 1000, max_denominator=100), slow=st.fractions(1, 3, max_denominator=10),
@@ -74,8 +62,8 @@ def test_no_limit_admits_as_much_as_any_limit(
     point = OperatingPoint("bert", "a30-24gb", "1g.6gb", processes, batch, rate, latency)
     limited = Service("kept", "bert", 1, limit, queue="process")
     for rule in RULES.values():
-        assert rule.supply(FREE, point) >= rule.supply(limited, point)
-        assert rule.supply(FREE, point) > 0
+        assert 0 < rule.supply(FREE, point) >= rule.supply(limited, point)
+        assert slow > 1 or rule.supply(FREE, point) == rate
 
 
 def test_a_load_curve_says_nothing_of_a_service_without_a_limit() -> None:
@@ -146,36 +134,9 @@ def test_what_is_overloaded_is_said_to_be() -> None:
     assert "work off 200 requests/s at most" in found.cause or "work off 300" in found.cause
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def read(folder: Path, text: str) -> tuple[Service, ...]:
-    (folder / "services.csv").write_text(text)
-    return read_services(folder / "services.csv")
-
-
-def test_the_column_and_the_cell_may_be_missing(tmp_path: Path) -> None:
-    (free,) = read(tmp_path, "service,model,rate_rps\nfree,bert,150\n")
-    assert free == FREE
-    assert str(free) == "free (bert): 150 items/s without a latency limit"
-    both = read(
-        tmp_path, "service,model,rate_rps,Latency limit ms\nfree,bert,150,\nkept,bert,40,400\n"
-    )
-    assert both == (FREE, KEPT)
-
-
-@pytest.mark.parametrize("name", ["latency_ms", "slo_ms", "SLA", "p99", "Limit", "deadline ms"])
-def test_limits_under_another_name_are_not_left_aside_in_silence(name: str, tmp_path: Path) -> None:
-    for more, cell in (("", ""), (",latency_limit_ms", ",400")):  # the second limit is one too
-        with pytest.raises(FileError, match=r"services.csv:1: .*latency_limit_ms"):
-            read(tmp_path, f"service,model,rate_rps,{name}{more}\nfree,bert,150,40{cell}\n")
-
-
-def test_a_late_share_without_a_limit_is_refused(tmp_path: Path) -> None:
+def test_a_late_share_without_a_limit_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="has a late share and no latency limit"):
         Service("free", "bert", 1, late_share="0.1")
-    with pytest.raises(FileError, match=r"services.csv:2: service 'free' has a late share"):
-        read(tmp_path, "service,model,rate_rps,late_share\nfree,bert,150,0.1\n")
 
 
 # --- devices --------------------------------------------------------------------------------------
@@ -194,24 +155,3 @@ def test_where_there_are_several_devices_the_error_names_them() -> None:
     unknown = OperatingPoint("bert", "b999", "3g.40gb", 1, 8, 300, "26.7", origin="p.csv:2")
     with pytest.raises(InvalidProblem, match=r"^p.csv:2: .*'b999', which is not known"):
         as_problem([FREE], [unknown])
-
-
-def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from cms.cli.app import run
-
-    services, points = tmp_path / "s.csv", tmp_path / "p.csv"
-    services.write_text("service;model;rate rps\nfree;bert;1,5\n")
-    header = "model;device;profile;processes;batch;throughput_rps;latency_ms\n"
-    points.write_text(f"{header}bert;a30-24gb;1g.6gb;1;8;100;80\n")
-    assert len(read_operating_points(points)) == 1
-    command = ["plan", "-s", str(services), "-p", str(points)]
-    assert run([*command, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [device["key"] for device in document["devices"]] == ["a30-24gb"]
-    assert Fraction(document["services"][0]["rate_rps"]) == Fraction(3, 2)
-    assert run(command) == 0
-    assert "no service has a latency limit" in capsys.readouterr().out
-    with points.open("a") as file:
-        file.write("bert;a100-80gb;3g.40gb;1;8;300;26,7\n")
-    assert run(command) == 2
-    assert "on 2 GPUs: a100-80gb, a30-24gb" in capsys.readouterr().err
