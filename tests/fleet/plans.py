@@ -26,6 +26,21 @@ def point(model: str, profile: str, rate: int, device: str = A100) -> OperatingP
     return OperatingPoint(model, device, profile, 2, 8, rate, 20)
 
 
+GONE = object()
+
+
+def set_at(document: Any, path: str, value: object) -> None:
+    """Set one value of a document, given the way there (``services.0.name``), or take it out."""
+    *way, last = path.split(".")
+    for step in way:
+        document = document[int(step) if isinstance(document, list) else step]
+    at: Any = int(last) if isinstance(document, list) else last
+    if value is GONE:
+        del document[at]
+    else:
+        document[at] = value
+
+
 def made(
     plan_of: list[MachineGroup], services: list[Service], points: list[OperatingPoint]
 ) -> Plan:

@@ -36,6 +36,7 @@ from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.loads import _FOLDER, digest, sustainable_load
 from cms.fleet.simulation.load_curves import LOADS, load_curves, run_lengths
 from instances import published
+from tests.fleet.plans import set_at
 from tests.samples import few
 
 A100 = "a100-80gb"
@@ -106,8 +107,7 @@ def test_the_file_of_a_table_is_what_it_says(name: str, processes: int) -> None:
     assert [Fraction(each) for each in document["late_shares"]] == list(LATE_SHARES)
     figures = np.array(document["thousandths"])
     assert figures.shape == (3, processes, 57, 9)
-    assert (figures > 0).all()
-    assert (figures < 1000).all()
+    assert (figures.min() > 0, figures.max() < 1000) == (True, True)
     for axis in (0, 2):  # loads grow with the late share and the ratio
         assert (np.diff(figures, axis=axis) >= 0).all()
 
@@ -169,10 +169,11 @@ def test_what_is_certified_is_a_queue_a_process() -> None:
     assert "proved for a queue a process" in rule.refusal(chat(queue="instance"), two)
     assert rule.promise is not None
     assert rule.promise.queue == "process"
+    curves = {KEY: LoadCurve([1], [1])}
     with pytest.raises(InvalidOption, match="takes only what is proved"):
-        as_problem(
-            [chat()], [two], rule="capacity_certified", load_curves={KEY: LoadCurve([1], [1])}
-        )
+        as_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
+    with pytest.raises(InvalidOption, match="rate margin"):
+        as_problem([chat()], [two], rate_margin=-1)
 
 
 def test_a_clearly_longer_latency_counts_and_is_warned_about() -> None:
@@ -323,31 +324,9 @@ def test_a_plan_says_what_it_promises_and_comes_back(
 def test_an_edited_plan_is_refused(path: str, value: Any, message: str) -> None:
     plan = planned(load_curves=CURVES, rate_margin="0.1")
     document = json.loads(json.dumps(plan_to_json(plan)))
-    inside: Any = document
-    *way, last = path.split(".")
-    for step in way:
-        inside = inside[int(step)] if step.isdigit() and isinstance(inside, list) else inside[step]
-    if isinstance(inside, list):
-        inside[int(last)] = value
-    else:
-        # fills stay in order: what is new comes first
-        kept = {k: v for k, v in inside.items() if k != last}
-        inside |= {last: value} if last in inside else {}
-        if last not in kept and last not in inside:
-            inside.clear()
-            inside |= {last: value, **kept}
+    set_at(document, path, value)
     with pytest.raises(FileError, match=message):
         plan_from_json(document)
-
-
-def test_a_margin_raises_demands_and_not_supplies() -> None:
-    serving = as_problem([chat()], [point()], rate_margin="0.1")
-    assert serving.problem.jobs[0].demand == 110
-    assert serving.supply("chat", "1g.10gb") == as_problem([chat()], [point()]).supply(
-        "chat", "1g.10gb"
-    )
-    with pytest.raises(InvalidOption, match="rate margin"):
-        as_problem([chat()], [point()], rate_margin=-1)
 
 
 @given(
@@ -392,30 +371,16 @@ def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, nu
         grown = growth(serving.problem, solution.schedule, certificate=solution.certificate)
         assert grown.share == pytest.approx(GROWTH[number], abs=0.02)
         assert grown.proof == "checked"
-
-
-@pytest.mark.parametrize(("name", "gpus"), [("S5", 13), ("S6", 15)])
-def test_with_up_to_three_processes_load_curves_give_the_same_counts(name: str, gpus: int) -> None:
-    scenario = published.scenario(name)
-    serving = as_problem(
-        scenario.services,
-        scenario.operating_points,
-        load_curves=published.load_curves(),
-        max_processes=3,
-    )
-    solution = solve(serving.problem)
-    assert (solution.status, solution.proof) == ("optimal", "checked")
-    assert solution.machine_count == gpus
+        terms: dict[str, Any] = {"load_curves": published.load_curves(), "max_processes": 3}
+        fewer = as_problem(scenario.services, scenario.operating_points, rule=name, **terms)
+        assert solve(fewer.problem).machine_count == COUNTS[rule][number]
 
 
 def test_a_scenario_keeps_its_own_rule_and_gives_its_curves_to_those_that_ask() -> None:
     assert published.S1.as_problem().rule.name == "parvagpu"
     assert published.S1.curves_for("half") is published.S1.curves_for("capacity_certified") is None
     curves = published.S1.curves_for("capacity")
-    assert curves is not None
-    assert len(curves) == len(published.S1.operating_points) == 1747
-    keys = {key_of(point) for point in published.S1.operating_points}
-    assert set(curves) == keys
+    assert set(curves or ()) == {key_of(point) for point in published.S1.operating_points}
 
 
 # -- what is simulated -------------------------------------------------------------------------
@@ -427,7 +392,6 @@ def test_a_simulated_curve_and_the_proved_table_agree_on_one_process() -> None:
     assert (curve.evidence, curve.late_share) == ("simulated", CENT)
     # 25 times as many requests tell up to a load of 0.9
     assert len(curve.rates_rps) == len(run_lengths(3000)) == LOADS.index(Fraction(9, 10)) + 1
-    assert len(run_lengths(100_000)) == len(LOADS)
     for limit in (75, 100):
         proved = RULES["capacity"].supply(chat(limit), wanted)
         # few requests make the interval wide, so that a curve says less

@@ -24,6 +24,7 @@ from cms.fleet.hardware.catalogue import _DEVICES
 from cms.fleet.hardware.device_file import MOST_PROFILES, DevicePart
 from cms.fleet.hardware.enumeration import MOST_SETS
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from tests.fleet.plans import GONE, set_at
 from tests.references.layouts import small_cards
 from tests.texts import LETTERS
 
@@ -148,21 +149,13 @@ def test_a_table_on_another_scale_is_taken_as_it_is(tmp_path: Path) -> None:
     assert read_gpu(write(tmp_path, device, memory_slices=8)).layout_counts() == (25, 5, 9, 4, 4)
 
 
-GONE = object()
 PROFILE: dict[str, Any] = DEVICE["profiles"][1]
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
     """The device with another value at a place, such as ``1.starts``: of its profile 1."""
     device: dict[str, Any] = json.loads(MINE)
-    *way, last = [int(each) if each.isdigit() else each for each in path.split(".")]
-    inside: Any = device["profiles"] if isinstance((way or [last])[0], int) else device
-    for step in way:
-        inside = inside[step]
-    if value is GONE:
-        del inside[last]
-    else:
-        inside[last] = value
+    set_at(device, f"profiles.{path}" if path[0].isdigit() else path, value)
     return device
 
 

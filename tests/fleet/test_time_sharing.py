@@ -1,26 +1,25 @@
-"""From services and points to a problem whose blocks services share in time."""
+"""From services and points to a problem whose blocks services share in time; head-room."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import pdtr
 
-from cms import Mix, SizeBoundedConfigurations, check
-from cms.errors import CmsError, InvalidOption, InvalidProblem
-from cms.fleet.serving import (
-    Headroom,
-    OperatingPoint,
-    Service,
-    SharedServing,
-    TimeSharing,
-    as_problem,
-)
+from bench.time_sharing.plain import OPTIMA, both_ways
+from cms import BlockPrices, Mix, Proof, SizeBoundedConfigurations, check
+from cms.errors import FileError, InvalidOption, InvalidProblem
+from cms.fleet.serving import Headroom, OperatingPoint, Service, SharedServing, as_problem
+from cms.fleet.serving.headroom import poisson_quantile, read_overheads
 from cms.fleet.serving.time_sharing import slot_ms
-from instances import published
 from tests.fleet.mixes import POINTS, SERVICES, plan, serving, share
 from tests.fleet.plans import A100
+from tests.samples import few
 
 
 def lengths(point: OperatingPoint, **terms: Any) -> Fraction:
@@ -124,88 +123,88 @@ def test_the_plan_made_by_hand_is_valid_under_both_rules() -> None:
         assert check(made.serving.problem, made.solution.schedule) == ()
 
 
-# -- one service a block is the plain plan -------------------------------------------------------
+# -- one service a block is the plain plan of the rule half ----------------------------------------
 
 
-@pytest.mark.parametrize("name", ["S1", "S2", "S3"])
-def test_with_one_service_an_instance_as_many_blocks_serve_as_under_the_rule_half(
-    name: str,
-) -> None:
-    scenario = getattr(published, name)
-    terms = {"gpus": scenario.gpus, "max_processes": scenario.max_processes}
-    given = scenario.services, scenario.operating_points
-    shared = as_problem(*given, **terms, sharing="time", max_services=1)
-    plain = as_problem(*given, **terms, rule="half")
-    alone = shared.problem.unshared()
-    assert alone.configurations == plain.problem.configurations
-    for service in scenario.services:
-        j = plain.problem.job_index(service.name)
-        for i in range(len(plain.problem.blocks)):
-            # a latency column of whole milliseconds makes some batches a little longer
-            assert alone.rows.supply(j, i) <= plain.problem.rows.supply(j, i)
+@pytest.mark.parametrize("name", few(2, OPTIMA[0]))
+@pytest.mark.parametrize("tighter", few(1, [1, 0]))
+def test_one_service_an_instance_takes_as_many_gpus_as_plain(name: str, tighter: int) -> None:
+    plain, mixed = both_ways(name, tighter)
+    for found in (plain, mixed):
+        assert (found.machine_count, found.lower_bound) == (OPTIMA[tighter][name],) * 2
+        assert found.proof is Proof.CHECKED
+        assert isinstance(found.certificate, BlockPrices)
+    assert plain.certificate == mixed.certificate
+
+
+# -- head-room: the quantile of a Poisson count, exactly, and tables of overheads ------------------
+
+_99 = Fraction(99, 100)
+
+
+def test_the_published_rates_become_the_published_ones() -> None:
+    more = Headroom("gpulet").planned_rps
+    rates = {50: 68, 100: 125, 300: 342, 500: 554, 600: 660, 900: 990, 1200: 1320, 2400: 2640}
+    assert {rate: more(Fraction(rate)) for rate in rates} == rates
+    assert more(Fraction(0)) == 0
+    assert more(Fraction(550)) == poisson_quantile(Fraction(550), _99) + 1
+    assert more(Fraction(5501, 10)) == Fraction(5501, 10) * Fraction(11, 10)
+
+
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=550, max_denominator=1000))
+def test_the_quantile_is_what_scipy_says_or_as_near_as_floats_tell(rate: Fraction) -> None:
+    found = poisson_quantile(rate, _99)
+    assert pdtr(found, float(rate)) >= 0.99 - 1e-12
+    assert found == 0 or pdtr(found - 1, float(rate)) <= 0.99 + 1e-12
+
+
+def test_a_rate_that_floats_cannot_tell_from_the_threshold_is_told() -> None:
+    # e^-r = 0.99 to 50 digits: just below it the quantile is 0, just above it 1
+    digits = 10050335853501441183548857558547706085515007674629
+    edge = Fraction(digits, 10**51)
+    assert [poisson_quantile(edge + Fraction(d, 10**45), _99) for d in (-1, 1)] == [0, 1]
+
+
+def test_overheads_are_read_from_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("batch,overhead_ms\n8,2.5\n1,0\n")
+    assert read_overheads(path) == {8: Fraction(5, 2), 1: 0}
+    path.write_text("batch,overhead_ms\n8,2.5\n8,3\n")
+    with pytest.raises(FileError, match=r"o\.csv:3.*a batch of 8 is there twice"):
+        read_overheads(path)
+    path.write_text("batch,overhead_ms\n0,2.5\n")
+    with pytest.raises(FileError, match='batch is "0", expected a whole number >= 1'):
+        read_overheads(path)
 
 
 # -- what is refused -----------------------------------------------------------------------------
 
-#: Arguments, and what the error says.
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "another kind of sharing": (
-        {"sharing": "space"},
-        r"sharing is 'space'; expected None .*'time'",
-    ),
-    "a rule without frames": (
-        {"sharing": "time", "rule": "half"},
-        r"the queueing rule 'half' knows no frames.*expected round_robin .*collect_then_run",
-    ),
-    "capacity with sharing": (
-        {"sharing": "time", "rule": "capacity"},
-        r"'capacity' knows no frames",
-    ),
-    "a rule that is none": (
-        {"sharing": "time", "rule": "round_robbin"},
-        r"no rule of frames 'round_robbin'; expected .*; nearest: 'round_robin'",
-    ),
-    "a number as rule": ({"sharing": "time", "rule": 3}, r"the queueing rule 3 knows no frames"),
-    "a rule of frames without sharing": (
-        {"rule": "collect_then_run"},
-        r"'collect_then_run' is for instances that services share in time; add sharing='time'",
-    ),
-    "a cap of 0": ({"sharing": "time", "max_services": 0}, r"max_services, of one instance, is 0"),
-    "half a service": ({"sharing": "time", "max_services": 1.5}, r"max_services, of one instance"),
-    "other splits": (
-        {"sharing": "time", "splits": "thirds"},
-        r"splits is 'thirds'; expected 'pairs' .* or 'any'",
-    ),
-    "a cap without sharing": (
-        {"max_services": 3},
-        r"max_services is 3 and nothing is shared; leave it out, or share .*sharing='time'",
-    ),
-    "splits without sharing": ({"splits": "any"}, r"splits is 'any' and nothing is shared"),
-    "head-room without sharing": ({"headroom": "gpulet"}, r"headroom is 'gpulet' and nothing"),
-    "head-room that is none": (
-        {"sharing": "time", "headroom": "gpulett"},
-        r"no head-room 'gpulett'; expected gpulet \(.*nearest: 'gpulet'",
-    ),
-    "a number as head-room": (
-        {"sharing": "time", "headroom": 1.1},
-        r"the head-room is 1\.1; expected",
-    ),
-    "load curves": (
-        {"sharing": "time", "load_curves": {}},
-        r"load curves are given, which the rules of frames do not ask for",
-    ),
-    "a margin below 0": ({"sharing": "time", "rate_margin": -1}, r"the rate margin"),
-    "no GPU": ({"sharing": "time", "gpus": []}, r"no GPU type to plan with"),
-    "a limit of another GPU": (
-        {"sharing": "time", "limits": {"h100-80gb": 1}},
-        r"limit is given for the GPU 'h100-80gb', which is not in this fleet",
-    ),
-}
+SHARED = {"sharing": "time"}
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_options_that_cannot_be_meant_are_refused(case: str) -> None:
-    arguments, message = BAD[case]
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sharing": "space"}, r"sharing is 'space'; expected None .*'time'"),
+        (SHARED | {"rule": "half"}, r"the queueing rule 'half' knows no frames.*round_robin"),
+        (SHARED | {"rule": "round_robbin"}, r"no rule of frames .*; nearest: 'round_robin'"),
+        (SHARED | {"rule": 3}, r"the queueing rule 3 knows no frames"),
+        ({"rule": "collect_then_run"}, r"services share in time; add sharing='time'"),
+        (SHARED | {"max_services": 0}, r"max_services, of one instance, is 0"),
+        (SHARED | {"max_services": 1.5}, r"max_services, of one instance"),
+        (SHARED | {"splits": "thirds"}, r"splits is 'thirds'; expected 'pairs' .* or 'any'"),
+        ({"max_services": 3}, r"max_services is 3 and nothing is shared; leave it out, or share"),
+        ({"splits": "any"}, r"splits is 'any' and nothing is shared"),
+        ({"headroom": "gpulet"}, r"headroom is 'gpulet' and nothing"),
+        (SHARED | {"headroom": "gpulett"}, r"no head-room 'gpulett'; .*nearest: 'gpulet'"),
+        (SHARED | {"headroom": 1.1}, r"the head-room is 1\.1; expected"),
+        (SHARED | {"load_curves": {}}, r"load curves are given, which the rules of frames"),
+        (SHARED | {"rate_margin": -1}, r"the rate margin"),
+        (SHARED | {"gpus": []}, r"no GPU type to plan with"),
+        (SHARED | {"limits": {"h100-80gb": 1}}, r"limit .* GPU 'h100-80gb', which is not in this"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         as_problem(SERVICES, POINTS, **arguments)
 
@@ -232,11 +231,3 @@ def test_wishes_about_random_arrivals_are_warned_of() -> None:
     own = Service("chat", "bert", 5, 100, late_share="0.01")
     (warning,) = as_problem([own], POINTS, sharing="time").warnings
     assert warning.startswith("late_share and queue have no effect where blocks are shared")
-
-
-def test_terms_are_refused_like_the_options_of_as_problem() -> None:
-    with pytest.raises(CmsError, match="splits is 'x'"):
-        TimeSharing(splits="x")
-    assert TimeSharing("collect_then_run", 3, "any", "gpulet") == TimeSharing(
-        "collect_then_run", 3, "any", Headroom("gpulet")
-    )
