@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -12,6 +14,7 @@ from bench.changes import DRAWN, change_of
 from cms.errors import InvalidCertificate
 from cms.fleet import gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
@@ -55,6 +58,11 @@ def fleet(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = A100) 
         for i, instances in enumerate(cards)
     )
     return Deployment((FleetNode("a", held),), SERVICES)
+
+
+def asked(wanted: str, gpus: int) -> Wanted:
+    """A promise as it is written: ``chat 3g.40gb, sum 4g.40gb``."""
+    return wanted_for(Counter(kind(*each.split()) for each in wanted.split(", ")), {A100: gpus})
 
 
 def placed(wanted: Wanted, now: Deployment, *, whole_gpus: bool = False) -> Placed:
@@ -134,11 +142,9 @@ def test_negative_prices_are_refused() -> None:
 def test_the_bound_is_what_makes_a_proof() -> None:
     """Both layouts keep one of two: prices say so, without any search."""
     held = (works("chat", "3g.40gb", 0), works("chat", "1g.10gb", 4))
-    wanted = wanted_for({kind("chat", "3g.40gb"): 2, kind("chat", "1g.10gb"): 1}, {A100: 1})
-    found = place(wanted, fleet(held))
-    assert not isinstance(found, Placed)
-    wanted = wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1})
-    found = placed(wanted, fleet(held))
+    both = asked("chat 3g.40gb, chat 3g.40gb, chat 1g.10gb", 1)
+    assert not isinstance(place(both, fleet(held)), Placed)
+    found = placed(asked("chat 3g.40gb, chat 3g.40gb", 1), fleet(held))
     assert (found.kept, found.running, found.most_kept) == (1, 2, 1)
     assert found.proof is Proof.CHECKED
     assert str(found).splitlines()[1] == (
@@ -148,118 +154,95 @@ def test_the_bound_is_what_makes_a_proof() -> None:
 
 def test_what_does_not_run_yet_does_not_loosen_the_bound() -> None:
     now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
-    every = {kind("chat", "1g.10gb"): 1, kind("code", "1g.10gb"): 1, kind("sum", "4g.40gb"): 1}
-    found = placed(wanted_for(every, {A100: 1}), now)
+    found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
 
 
 # --- what stays where -----------------------------------------------------------------------------
 
+CHAT_AND_CODE = (works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0))
+LEAVING = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
+THEIRS = Instance("1g.10gb", owner="unknown")
+UNSEEN = fleet((works("chat", "2g.20gb", None), works("code", "2g.20gb", None), THEIRS), ())
+#: What runs; what is wanted, on how many GPUs; how many are kept, and what is then on each GPU.
+STAYS: dict[str, tuple[Deployment, str, int, int, list[str]]] = {
+    "what is wanted stays, the rest goes elsewhere": (
+        fleet(CHAT_AND_CODE, ()), "chat 3g.40gb, sum 4g.40gb", 1, 1,
+        ["4g.40gb@0=sum 3g.40gb@4=chat", ""],
+    ),
+    "new work takes what is there": (
+        fleet((works("chat", "2g.20gb", 2), Instance("1g.10gb", 6), Instance("1g.10gb", 5))),
+        "code 2g.20gb, sum 1g.10gb", 1, 0, ["2g.20gb@2=code 1g.10gb@5=sum 1g.10gb@6=-"],
+    ),
+    "the longest run stays free": (
+        fleet((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1, 1,
+        ["1g.10gb@5=chat 1g.10gb@6=code"],
+    ),
+    "what is hollow or leaves is no reason to wait": (
+        fleet((LEAVING, Instance("1g.10gb", 0, state=State.HOLLOW))), "chat 3g.40gb", 1, 0,
+        ["3g.40gb@4=chat"],
+    ),
+    "what is starting stays": (
+        fleet((replace(LEAVING, state=State.STARTING),)), "chat 3g.40gb", 1, 1,
+        ["3g.40gb@4=chat"],
+    ),
+    "shares under MPS stay beside others": (
+        fleet((works("chat", "mps:50", None), Instance("mps:40", owner="x")), (), mode=Mode.MPS),
+        "chat mps:50, code mps:20", 2, 1, ["mps:40=- mps:50=chat", "mps:20=code"],
+    ),
+    "a mode changes where nobody else is": (
+        fleet((replace(THEIRS, start=0),), (works("code", "7g.80gb", 0),)),
+        "chat mps:50, chat mps:50", 1, 0, ["1g.10gb@0=-", "mps:50=chat mps:50=chat"],
+    ),
+    "a whole GPU": (
+        fleet((works("chat", WHOLE, None),), (), mode=Mode.WHOLE),
+        "chat whole, chat whole", 2, 1, ["whole=chat", "whole=chat"],
+    ),
+    "where starts are not known a GPU stays as cut": (
+        UNSEEN, "chat 2g.20gb, sum 2g.20gb", 1, 1, ["1g.10gb=- 2g.20gb=chat 2g.20gb=sum", ""],
+    ),
+    "and another is cut": (
+        UNSEEN, "chat 2g.20gb, sum 3g.40gb", 2, 1,
+        ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"],
+    ),
+    "without others it may be cut anew": (
+        fleet((works("chat", "2g.20gb", None), Instance("1g.10gb"))), "chat 7g.80gb", 1, 0,
+        ["7g.80gb@0=chat"],
+    ),
+}  # fmt: skip
 
-def test_what_is_wanted_stays_and_the_rest_goes_elsewhere() -> None:
-    now = fleet((works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0)), ())
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["4g.40gb@0=sum 3g.40gb@4=chat", ""]
 
-
-def test_new_work_takes_instances_that_are_there() -> None:
-    now = fleet((works("chat", "2g.20gb", 2), Instance("1g.10gb", 6), Instance("1g.10gb", 5)))
-    wanted = wanted_for({kind("code", "2g.20gb"): 1, kind("sum", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["2g.20gb@2=code 1g.10gb@5=sum 1g.10gb@6=-"]
-
-
-def test_the_longest_run_stays_free() -> None:
-    now = fleet((works("chat", "1g.10gb", 5),))
-    wanted = wanted_for({kind("chat", "1g.10gb"): 1, kind("code", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["1g.10gb@5=chat 1g.10gb@6=code"]
-
-
-def test_hollow_and_leaving_instances_are_no_reason_to_wait() -> None:
-    leaving = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
-    now = fleet((leaving, Instance("1g.10gb", 0, state=State.HOLLOW)))
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert found.kept == 0
-    assert shown(found) == ["3g.40gb@4=chat"]
-    ((_, instance),) = found.deployment.instances()
-    assert instance.state is State.RUNNING
-
-
-def test_what_is_starting_stays_and_is_to_run() -> None:
-    starting = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.STARTING)
-    found = placed(wanted_for({kind("chat", "3g.40gb"): 1}, {A100: 1}), fleet((starting,)))
-    ((_, instance),) = found.deployment.instances()
-    assert (found.kept, instance.state) == (1, State.RUNNING)
+@pytest.mark.parametrize(("now", "wanted", "gpus", "kept", "then"), STAYS.values(), ids=STAYS)
+def test_what_stays_and_what_goes_where(
+    now: Deployment, wanted: str, gpus: int, kept: int, then: list[str]
+) -> None:
+    found = placed(asked(wanted, gpus), now)
+    assert (found.kept, shown(found), found.more_gpus) == (kept, then, {})
+    states = {each.state for _, each in found.deployment.instances() if each.work}
+    assert states == {State.RUNNING}
+    for card in found.deployment.gpus():
+        if card.instances and all(each.start is not None for each in card.instances):
+            assert card.seen is Seen.SEEN
+    if "mps" in wanted:
+        assert Mode.MPS in {card.mode for card in found.deployment.gpus()}
 
 
 def test_an_old_driver_does_not_get_new_profiles() -> None:
     old = FleetNode("a", (FleetGpu("a", 0, gpu(A100)),), driver="470.82")
     new = FleetNode("b", (FleetGpu("b", 0, gpu(A100)),), driver="550.54")
-    wanted = wanted_for({kind("chat", "1g.20gb"): 1, kind("code", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, Deployment((old, new)))) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
-
-
-# --- other ways to share a GPU --------------------------------------------------------------------
-
-
-def test_shares_under_mps_stay_beside_others() -> None:
-    other = Instance("mps:40", owner="pod team-x/a")
-    now = fleet((works("chat", "mps:50", None), other), (), mode=Mode.MPS)
-    wanted = wanted_for({kind("chat", "mps:50"): 1, kind("code", "mps:20"): 1}, {A100: 2})
-    found = placed(wanted, now)
-    assert shown(found) == ["mps:40=- mps:50=chat", "mps:20=code"]
-    assert [card.mode for card in found.deployment.gpus()] == [Mode.MPS, Mode.MPS]
-
-
-def test_a_gpu_changes_its_mode_only_when_nobody_else_is_on_it() -> None:
-    other = Instance("1g.10gb", 0, owner="unknown")
-    wanted = wanted_for({kind("chat", "mps:50"): 2}, {A100: 1})
-    found = placed(wanted, fleet((other,), (works("code", "7g.80gb", 0),)))
-    assert shown(found) == ["1g.10gb@0=-", "mps:50=chat mps:50=chat"]
-    assert [card.mode for card in found.deployment.gpus()] == [Mode.MIG, Mode.MPS]
-
-
-def test_whole_gpus() -> None:
-    work = point("chat", A100, "7g.80gb")
-    now = fleet((Instance("whole", work=work),), (), mode=Mode.WHOLE)
-    found = placed(wanted_for({Kind(A100, "whole", work): 2}, {A100: 2}), now)
-    assert (found.kept, shown(found)) == (1, ["whole=chat", "whole=chat"])
-
-
-def test_where_starts_are_not_known_a_gpu_stays_as_cut() -> None:
-    other = Instance("1g.10gb", owner="unknown")
-    now = fleet((works("chat", "2g.20gb", None), works("code", "2g.20gb", None), other), ())
-    wanted = wanted_for({kind("chat", "2g.20gb"): 1, kind("sum", "2g.20gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert (found.kept, found.more_gpus) == (1, {})
-    assert shown(found) == ["1g.10gb=- 2g.20gb=chat 2g.20gb=sum", ""]
-    wanted = wanted_for({kind("chat", "2g.20gb"): 1, kind("sum", "3g.40gb"): 1}, {A100: 2})
-    found = placed(wanted, now)
-    assert found.kept == 1
-    assert shown(found) == ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"]
-
-
-def test_without_others_a_gpu_of_unknown_starts_may_be_cut_anew() -> None:
-    now = fleet((works("chat", "2g.20gb", None), Instance("1g.10gb")))
-    wanted = wanted_for({kind("chat", "7g.80gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert shown(found) == ["7g.80gb@0=chat"]
-    assert next(found.deployment.gpus()).seen is Seen.SEEN
+    found = placed(asked("chat 1g.20gb, code 1g.10gb", 1), Deployment((old, new)))
+    assert shown(found) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
 
 
 def test_tools_that_cut_whole_gpus_keep_only_what_lies_on_gpus_that_stay_as_cut() -> None:
-    now = fleet((works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0)), ())
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 1})
-    assert placed(wanted, now).kept == 1
-    found = placed(wanted, now, whole_gpus=True)
-    assert found.kept == 0
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 2})
-    found = placed(wanted, now, whole_gpus=True)
-    assert (found.kept, shown(found)) == (1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"])
-    assert {card.seen for card in found.deployment.gpus()} == {Seen.SEEN}
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "2g.20gb"): 1}, {A100: 1})
-    found = placed(wanted, now, whole_gpus=True)
-    assert shown(found) == ["2g.20gb@0=sum 3g.40gb@4=chat", ""]
+    now = fleet(CHAT_AND_CODE, ())
+    for wanted, gpus, kept, then in (
+        ("chat 3g.40gb, sum 4g.40gb", 1, 0, None),
+        ("chat 3g.40gb, sum 4g.40gb", 2, 1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"]),
+        ("chat 3g.40gb, sum 2g.20gb", 1, 1, ["2g.20gb@0=sum 3g.40gb@4=chat", ""]),
+    ):
+        found = placed(asked(wanted, gpus), now, whole_gpus=True)
+        assert (found.kept, then or shown(found)) == (kept, shown(found))
 
 
 @share(3)
