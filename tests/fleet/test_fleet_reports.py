@@ -24,7 +24,7 @@ from cms.fleet.deployment import (
 from cms.fleet.deployment.observation.age import StaleObservation, age_of, format_age, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
 from cms.fleet.report.bars import fold, gpu_bar, names
-from cms.fleet.report.deployments import deployment_page, difference_page, places_of
+from cms.fleet.report.deployments import deployment_page, difference_page
 from cms.fleet.report.terminal import draw_line
 from tests.fleet.deployments import SERVICES, cards, deployments, point
 from tests.fleet.plans import printed
@@ -125,7 +125,7 @@ def test_a_difference_is_drawn_whatever_it_is(now: Deployment, then: Deployment)
     assert marks <= set(re.findall("created|deleted|restarted", " ".join(said[3:])))
 
 
-def test_states_are_told_apart_without_colours() -> None:
+def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() -> None:
     work = point("chat", "a100-80gb", "1g.10gb")
     states = (State.RUNNING, State.STARTING, State.DRAINING)
     held = [Instance("1g.10gb", at, work, state=state) for at, state in enumerate(states)]
@@ -133,22 +133,21 @@ def test_states_are_told_apart_without_colours() -> None:
     text = printed(deployment_page(one(*held, *more, Instance("1g.10gb", 6)), "x"))
     for words in ("^│", "v│", "!│", "hollow", "idle", "^ starting"):
         assert words in text
-
-
-def test_narrow_cells_have_a_key_and_a_sign() -> None:
-    work = point("code", "a100-80gb", "1g.10gb")
-    held = Instance("1g.10gb", 0, work, state=State.STARTING), Instance("1g.10gb", 2, owner="x")
-    line = draw_line(gpu_bar(next(one(*held).gpus()), places_of(one())), 40).plain
-    assert line == "│ 2^│///│###│///////////////////│"
+    few = replace(held[1], start=0)
+    line = draw_line(gpu_bar(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
+    assert line.plain == "│ 1^│///│###│///////////////////│"
 
 
 # --- what is free ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("card", [each for each in gpus() if each.profiles], ids=lambda g: g.key)
-def test_empty_gpus_lose_nothing_to_fragmentation(card: object) -> None:
-    held = tuple(FleetGpu("a", index, card) for index in range(3))  # type: ignore[arg-type]
-    assert fragmentation(FleetNode("a", held)) == ()
+def test_empty_gpus_lose_nothing_to_fragmentation_and_unknown_ones_are_not_judged() -> None:
+    for card in (each for each in gpus() if each.profiles):
+        held = tuple(FleetGpu("a", index, card) for index in range(3))
+        assert fragmentation(FleetNode("a", held)) == ()
+    unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
+    assert fragmentation(unknown.nodes[0]) == ()
+    assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
 
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
@@ -168,52 +167,30 @@ def test_the_largest_that_fits_can_be_put_there(card: FleetGpu) -> None:
     assert sizes[room.largest] == max(sizes.values())
 
 
-def test_gpus_that_nobody_can_judge_are_left_out_of_it() -> None:
-    blind = replace(one(Instance("1g.10gb")), nodes=one().nodes)
-    assert fragmentation(blind.nodes[0]) == ()
-    unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
-    assert fragmentation(unknown.nodes[0]) == ()
-    assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
-
-
 # --- ages -----------------------------------------------------------------------------------------
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 
 def seen_at(**moments: str) -> Deployment:
-    return Deployment(
-        tuple(
-            FleetNode(name, observed=Observation(at, (f"{name}.txt",)))
-            for name, at in moments.items()
-        )
-    )
+    seen = ((name, Observation(at, (f"{name}.txt",))) for name, at in moments.items())
+    return Deployment(tuple(FleetNode(name, observed=each) for name, each in seen))
 
 
 def test_the_oldest_node_is_refused_with_the_command() -> None:
     fleet = seen_at(a="2026-11-23T11:50:00Z", b="2026-11-23T10:00:00Z", c="2026-11-23T11:00:00Z")
-    with pytest.raises(StaleObservation) as fault:
+    with pytest.raises(StaleObservation, match="node 'b' was observed 2 h ago") as fault:
         refuse_stale(fleet, NOW)
-    assert "node 'b' was observed 2 h ago" in str(fault.value)
     assert "(1 more nodes likewise)" in str(fault.value)
     assert "cms observe a=a.txt b=b.txt c=c.txt -o now.json" in str(fault.value)
-    assert refuse_stale(fleet, NOW, None) == ()
-    assert refuse_stale(fleet, NOW, timedelta(hours=2)) == ()
-
-
-def test_a_clock_that_runs_ahead_is_refused_and_no_moment_is_named() -> None:
-    with pytest.raises(StaleObservation, match=r"observed 8 h from now"):
-        refuse_stale(seen_at(a="2026-11-23T20:00:00Z"), NOW)
-    with pytest.raises(StaleObservation, match=r"at 'noon', which is no moment"):
-        refuse_stale(seen_at(a="noon"), NOW)
+    assert refuse_stale(fleet, NOW, None) == refuse_stale(fleet, NOW, timedelta(hours=2)) == ()
+    for moment, words in (("2026-11-23T20:00:00Z", "observed 8 h from"), ("noon", "no moment")):
+        with pytest.raises(StaleObservation, match=words):
+            refuse_stale(seen_at(a=moment), NOW)
     assert refuse_stale(Deployment((FleetNode("a"),)), NOW) == ("a",)
-    moment = seen_at(a="2026-11-23T13:00:00+02:00").nodes[0]
-    assert age_of(moment, NOW) == timedelta(hours=1)
+    assert age_of(seen_at(a="2026-11-23T13:00:00+02:00").nodes[0], NOW) == timedelta(hours=1)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 day 1 h"), (172800, "2 days")],
-)
-def test_ages_in_words(seconds: int, said: str) -> None:
-    assert format_age(timedelta(seconds=seconds)) == said
+def test_ages_in_words() -> None:
+    said = {0: "0 s", 61: "1 min 1 s", 3600: "1 h", 90061: "1 day 1 h", 172800: "2 days"}
+    assert {seconds: format_age(timedelta(seconds=seconds)) for seconds in said} == said

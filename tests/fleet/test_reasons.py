@@ -63,33 +63,21 @@ def test_what_would_do_follows_the_reason() -> None:
     assert solution_reasons(free, solve(free)) == ()
 
 
-def test_a_plan_speaks_of_gpus_and_rates() -> None:
-    serving = as_problem(
-        [Service("a", "m", 100, 100)],
-        [point("m", "7g.80gb", 10)],
-        limits={A100: 3},
-        rule="parvagpu",
-    )
-    plan = Plan(serving, solve(serving.problem))
-    found = shortage(serving.problem, solution=plan.solution)
-    remedy = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
-    assert plan_reasons(plan, found)[1:] == (remedy,)
-    said = re.sub(r"\s+", " ", printed(plan_page(plan, "a", shortage=found)))
-    assert f"- {remedy}" in said
-
-
-def test_a_service_that_nothing_can_run_comes_with_what_the_others_lack() -> None:
-    services = [Service("slow", "m", 100, 300), *(Service(f"s{i}", "m", 1, 1) for i in range(21))]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)], limits={A100: 3}, rule="parvagpu")
-    plan = Plan(serving, solve(serving.problem))
-    reasons = plan_reasons(plan, shortage(serving.problem, solution=plan.solution))
-    assert len(reasons) == MOST_REASONS + 2
-    assert reasons[0].startswith("s0: no profile meets 1 ms")
-    assert reasons[-2:] == (
-        "... and 1 more service",
-        "for everything else, 7 more a100-80gb GPUs would do (proved fewest), or 30 % of every "
-        "rate (proved most)",
-    )
+def test_a_plan_speaks_of_gpus_and_rates_and_of_what_nothing_can_run() -> None:
+    lost = [Service(f"s{i}", "m", 1, 1) for i in range(21)]
+    for more in ([], lost):
+        services = [Service("slow", "m", 100, 300), *more]
+        points = [point("m", "7g.80gb", 10)]
+        serving = as_problem(services, points, limits={A100: 3}, rule="parvagpu")
+        plan = Plan(serving, solve(serving.problem))
+        found = shortage(serving.problem, solution=plan.solution)
+        *others, remedy = plan_reasons(plan, found)
+        said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
+        assert remedy == f"for everything else, {said}" if more else said
+        assert len(others) == (MOST_REASONS + 1 if more else 1)
+        assert f"- {remedy}" in " ".join(printed(plan_page(plan, "a", shortage=found)).split())
+    assert others[0].startswith("s0: no profile meets 1 ms")
+    assert others[-1] == "... and 1 more service"
 
 
 def test_jobs_that_no_machine_serves_are_the_reason() -> None:
