@@ -106,17 +106,19 @@ def test_an_instance_is_whole_split_or_without_a_compute_instance(
     assert found.owner == (None if state is State.HOLLOW else "unknown")
 
 
+LIST_OF_TWO = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
+
+
 def test_of_equal_instances_device_numbers_say_which_has_which_uuid() -> None:
-    text = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
     on = log(card(devices=[(2, 42), (1, 42)]), OFF)
-    assert [(i.start, i.uuid) for i in held(on, TWO, text)] == [(0, "MIG-bb"), (4, "MIG-aa")]
-    assert [i.uuid for i in held(log(card(), OFF), TWO, text)] == [None, None]
+    assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
+    assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
 
 
 def test_nothing_on_a_gpu_and_mig_off() -> None:
     assert held(log(card()), "No GPU instances found: Not Found\n") == []
-    cards = observed(LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", ""),
-                     "No MIG-enabled devices found.\n").gpus()  # fmt: skip
+    listed = LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", "")
+    cards = observed(listed, "No MIG-enabled devices found.\n").gpus()
     assert {each.mode for each in cards} == {Mode.WHOLE}
 
 
@@ -137,14 +139,11 @@ def test_the_xml_is_not_taken_for_younger_than_it_can_be() -> None:
 
 
 def test_counts_have_starts_where_one_layout_has_them() -> None:
-    for counts, seen, starts in (
-        ({"7g.80gb": 1}, Seen.ONLY_ONE, [0]),
-        ({"3g.40gb": 1}, Seen.UNKNOWN, [None]),
-    ):
-        of = GpuFacts(0, "export.yaml:3", mig=Statement("on", "export.yaml:3"), counts=counts)
-        facts = NodeFacts("export.yaml", Statement("a", "--node"), gpus=(of,))
+    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
+        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
+        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
         (found,) = merge([facts], device=A100).deployment.gpus()
-        assert (found.seen, [each.start for each in found.instances]) == (seen, starts)
+        assert (found.seen, [each.start for each in found.instances]) == (seen, [start])
 
 
 @given(st.sampled_from(layouts("a100-80gb")[1:]))
@@ -159,6 +158,10 @@ def test_every_layout_is_read_back(layout: Iterable[tuple[str, int]]) -> None:
 # --- what cannot be: the file, its line, and what stands there ------------------------------------
 
 ON = log(card())
+MEDIA = "0 1g.10gb+me 1 0:1"
+NO_NUMBER = "<mig_devices><mig_device/></mig_devices>"
+ALL_OFF = "No MIG-enabled devices found.\n"
+BOTH = log(card(devices=[(2, 42), (1, 42)]))
 BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "not a listing": (("hello\n",), "file0.txt:1", "hello"),
     "nothing": (("\n",), "file0.txt", ""),
@@ -170,9 +173,7 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "no name of a profile": ((ON, LGI.replace("3g.40gb", "3g     ")), "file1.txt:6", "'3g'"),
     "twice the same instance": ((ON, LGI, LGI), "file2.txt:6", "file1.txt:6"),
     "an overlap": ((ON, LGI, "| 0 MIG 1g.10gb 19 7 6:1 |\n"), "file1.txt:6", "1g.10gb@6"),
-    "too many media engines": (
-        (ON, lgi("0 1g.10gb+me 1 0:1", "0 1g.10gb+me 2 1:1")), "file1.txt:6", "1g.10gb+me",
-    ),
+    "too many media engines": ((ON, lgi(MEDIA, "0 1g.10gb+me 2 1:1")), "file1.txt:6", MEDIA[2:12]),
     "two UUIDs": ((ON, LIST.replace("GPU-0", "GPU-9")), "file0.txt:5", "GPU-9"),
     "more than a UUID": ((LIST.replace("GPU-0", "GPU-0 off"), LGI), "file0.txt:1", "GPU-0 off"),
     "two products": ((ON, LIST.replace("A100-SXM4-80GB", "A30", 1)), "file0.txt:5", "NVIDIA A30"),
@@ -183,13 +184,8 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "an odd mode": ((log(card(mig="Maybe")),), "file0.txt:5", "Maybe"),
     "an odd driver": ((log(card(), driver="new"), LGI), "file0.txt:3", "new"),
     "a device before its GPU": ((LIST.split("\n", 1)[1],), "file0.txt:1", "MIG device"),
-    "another's device": (
-        (LOG, LGI, LIST.replace("3g.40gb", "1c.2g.20gb")), "file2.txt:2", "1c.2g.20gb",
-    ),
-    "a device without a number": (
-        (ON.replace("</uuid>", "</uuid><mig_devices><mig_device/></mig_devices>"),),
-        "file0.txt:5", "",
-    ),
+    "another's device": ((LOG, LGI, LIST.replace("3g.40", "1c.2g.20")), "file2.txt:2", "1c.2g.20"),
+    "a device without a number": ((log(card(more=NO_NUMBER)),), "file0.txt:5", ""),
     "no instances": ((LOG,), "file0.txt:5", "a/0"),
     "a cut log": ((LOG[:-30],), "file0.txt", ""),
     "a long card": ((f"GPU {'9' * 5000}: NVIDIA A30 (UUID: GPU-0)\n",), "file0.txt:1", "GPU"),
@@ -198,24 +194,13 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "none and some": ((ON, "No GPU instances found\n" + LGI), "file1.txt:1", "file1.txt:7"),
     "none and a device": ((LIST, "No GPU instances found\n"), "file1.txt:1", "file0.txt:2"),
     "none and one of the XML": ((LOG, "No GPU instances found\n"), "file1.txt:1", "file0.txt:5"),
-    "all off and one on": ((ON, "No MIG-enabled devices found.\n"), "file1.txt:1", "file0.txt:5"),
-    "all off and an instance": (
-        (LGI, "No MIG-enabled devices found.\n"), "file1.txt:1", "file0.txt:6",
-    ),
+    "all off and one on": ((ON, ALL_OFF), "file1.txt:1", "file0.txt:5"),
+    "all off and an instance": ((LGI, ALL_OFF), "file1.txt:1", "file0.txt:6"),
     "MIG off and an instance": ((log(card(mig="Disabled")), LGI), "file1.txt:6", "file0.txt:5"),
-    "closed too early, by the XML": (
-        (log(card(devices=[(2, 42), (1, 42)])), LGI), "file0.txt:5", "GPU instance 1",
-    ),
-    "other devices in -L": (
-        (log(card(devices=[])), LGI, LIST), "file2.txt:2", "1 MIG device",
-    ),
-    "closed too early, by -L": (
-        (ON, LGI, LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-b)\nGPU 1")),
-        "file2.txt:3", "3g.40gb",
-    ),
-    "an error of the driver": (
-        (ON, "Failed to display GPU instances: Unknown Error\n"), "file1.txt:1", "Failed",
-    ),
+    "closed too early, by the XML": ((BOTH, LGI), "file0.txt:5", "GPU instance 1"),
+    "other devices in -L": ((log(card(devices=[])), LGI, LIST), "file2.txt:2", "1 MIG device"),
+    "closed too early, by -L": ((ON, LGI, LIST_OF_TWO), "file2.txt:3", "3g.40gb"),
+    "an error of the driver": ((ON, "Failed to display: Unknown Error\n"), "file1.txt:1", "Failed"),
     "no GPU of that number": (("No devices were found\n",), "file0.txt:1", "No devices"),
 }  # fmt: skip
 
