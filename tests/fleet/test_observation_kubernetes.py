@@ -48,8 +48,6 @@ from .deployments import point
 
 COUNT, STRATEGY = "nvidia.com/gpu.count", "nvidia.com/gpu.sharing-strategy"
 
-# --- nodes ----------------------------------------------------------------------------------------
-
 
 def test_a_node_says_what_it_is_and_can_give() -> None:
     labels = {
@@ -179,9 +177,6 @@ def test_what_may_mislead_is_said() -> None:
         assert not any("-A" in each for each in seen(*full).warnings)
 
 
-# --- counts ---------------------------------------------------------------------------------------
-
-
 def counting(number: int, capacity: Any = None, /, **allocatable: int) -> Object:
     """A node whose device plug-in counts, and tells nothing of its GPUs one by one."""
     counts = {name.replace("mig_", "mig-").replace("_", "."): n for name, n in allocatable.items()}
@@ -280,9 +275,6 @@ def test_gpus_of_which_counts_alone_tell_are_not_lost_beside_a_listing() -> None
     for counted in (counting(4, gpu=0, mig_3g_40gb=2), counting(3, gpu=1, mig_3g_40gb=2)):
         both = merge([HALVES, *told(counted, ELSEWHERE)])
         assert any("GPUs, 1 are told of" in said for said in both.warnings)
-
-
-# --- pods and claims ------------------------------------------------------------------------------
 
 
 def test_a_label_of_ones_own_names_the_service_where_one_point_is_known() -> None:
