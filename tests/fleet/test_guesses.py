@@ -93,16 +93,12 @@ def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
         FleetNode("h", (FleetGpu("h", 0, H100, instances=(replace(CHAT_0, work=fast),)),)),
     )
     known = Deployment(nodes, SERVICES, RULES["half"])
-    told = [
-        NodeFacts(
-            "k.json", Statement(node, "k.json"), gpus=(
-                GpuFacts(0, "", None, Statement(card.key, ""), Statement("on", ""), None, None,
-                         {"1g.10gb": 1}),
-            ),
-            pods=(PodFacts(f"p/{node}", "", ("1g.10gb",), "chat", point_label(work)),),
-        )
-        for node, card, work in (("a", A100, CHAT), ("h", H100, fast))
-    ]  # fmt: skip
+    told = []
+    for node, card, work in (("a", A100, CHAT), ("h", H100, fast)):
+        mig, product = Statement("on", "k.json"), Statement(card.key, "k.json")
+        held = GpuFacts(0, "k.json", product=product, mig=mig, counts={"1g.10gb": 1})
+        theirs = (PodFacts(f"p/{node}", "", ("1g.10gb",), "chat", point_label(work)),)
+        told.append(NodeFacts("k.json", Statement(node, "k.json"), gpus=(held,), pods=theirs))
     found = merge(told, known).deployment
     assert [each.work for _, each in found.instances()] == [CHAT, fast]
 
@@ -124,16 +120,20 @@ def test_no_script_takes_away_what_may_be_anothers(target: str) -> None:
         assert export(on(THEIRS_0), target, ExportOptions(certain)).files
 
 
+def put(now: Deployment, **counts: str) -> Placed | Unplaceable:
+    """One instance of a service on a profile, on one GPU."""
+    kinds = {Kind(A100.key, p, point(name, A100.key, p)): 1 for name, p in counts.items()}
+    return place(wanted_for(kinds, {A100.key: 1}), now)
+
+
 def test_a_plan_leaves_it_cut_and_uses_it() -> None:
-    code = Kind(A100.key, "1g.10gb", CODE)
-    found = place(wanted_for({code: 1}, {A100.key: 1}), NOW)
+    found = put(NOW, code="1g.10gb")
     assert isinstance(found, Placed)
     assert [*map(str, found.deployment.gpus())] == [
         f"a/0 a100-80gb: {THEIRS_0}, {replace(CODE_1, is_guessed=True)}"
     ]
-    large = Kind(A100.key, "7g.80gb", point("chat", A100.key, "7g.80gb"))
-    assert isinstance(place(wanted_for({large: 1}, {A100.key: 1}), NOW), Unplaceable)
-    nothing = place(wanted_for({}, {A100.key: 1}), NOW)
+    assert isinstance(put(NOW, chat="7g.80gb"), Unplaceable)
+    nothing = put(NOW)
     assert isinstance(nothing, Placed)
     assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
 
@@ -141,9 +141,7 @@ def test_a_plan_leaves_it_cut_and_uses_it() -> None:
 def test_new_work_goes_to_what_runs_before_what_is_hollow() -> None:
     """Both stay, since either may be another's; the hollow one starts lower."""
     hollow = Instance("1g.10gb", 1, state=State.HOLLOW)
-    now = on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2)))
-    code = Kind(A100.key, "1g.10gb", CODE)
-    found = place(wanted_for({code: 1}, {A100.key: 1}), now)
+    found = put(on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2))), code="1g.10gb")
     assert isinstance(found, Placed)
     works = [each.place for _, each in found.deployment.instances() if each.work is not None]
     assert works == ["1g.10gb@2"]
@@ -158,11 +156,8 @@ def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
     )  # fmt: skip
     now = merge([told], on()).deployment
     assert [each.is_guessed for _, each in now.instances()] == [True, True]
-    work = point("chat", A100.key, "3g.40gb")
-    cut = wanted_for({Kind(A100.key, "3g.40gb", work): 1}, {A100.key: 1})
-    assert isinstance(place(cut, now), Unplaceable)
-    alone = wanted_for({Kind(A100.key, WHOLE, point("chat", A100.key, WHOLE)): 1}, {A100.key: 1})
-    found = place(alone, now)
+    assert isinstance(put(now, chat="3g.40gb"), Unplaceable)
+    found = put(now, chat=WHOLE)
     assert isinstance(found, Placed)
     first, second = found.deployment.gpus()
     assert (first.mode, second.mode) == (Mode.WHOLE, Mode.WHOLE)

@@ -190,7 +190,7 @@ def test_instances_of_others_stay_as_they_are(data: st.DataObject) -> None:
 # --- plans ----------------------------------------------------------------------------------------
 
 
-def test_a_plan_on_an_empty_fleet_fills_node_after_node() -> None:
+def test_a_plan_fills_node_after_node_and_again_changes_nothing() -> None:
     wanted = published("S6")
     found = placed(wanted, empty(4, 8))
     assert found.gpus == wanted.gpus == {A100: 16}
@@ -198,6 +198,10 @@ def test_a_plan_on_an_empty_fleet_fills_node_after_node() -> None:
     assert found.deployment.plan is wanted.plan
     assert (found.kept, found.running, len(found.untouched)) == (0, 0, 16)
     assert str(found) == "16 x a100-80gb on 2 nodes, 16 changed"
+    for as_grouped in (False, True):
+        again = placed(wanted, found.deployment, as_grouped=as_grouped)
+        assert again.deployment == found.deployment
+        assert again.kept == again.running == sum(wanted.counts.values())
 
 
 def test_a_device_file_may_know_more_products_but_not_other_starts() -> None:
@@ -224,15 +228,6 @@ def test_beside_what_may_be_anothers_nothing_is_shared_otherwise(profile: str) -
     found = place(wanted_for(kinds, {A30: 2}), now)
     assert isinstance(found, Unplaceable)
     assert "may be another's" in str(found)
-
-
-def test_the_same_plan_again_changes_nothing() -> None:
-    wanted = published("S6")
-    first = placed(wanted, empty(4, 8))
-    for as_grouped in (False, True):
-        again = placed(wanted, first.deployment, as_grouped=as_grouped)
-        assert again.deployment == first.deployment
-        assert again.kept == again.running == sum(wanted.counts.values())
 
 
 def test_regrouped_keeps_at_least_what_the_plans_groups_keep() -> None:
@@ -269,67 +264,51 @@ def test_others_instances_may_ask_for_more_gpus() -> None:
     assert "1 x a100-80gb more than promised (the fewest, checked)" in str(found)
 
 
-def test_too_few_gpus_beside_others_in_words() -> None:
-    cards = [(other("1g.10gb", 6),)] * 6 + [()] * 5
-    found = place(wanted_for({kind("chat", "3g.40gb"): 20}, {A100: 10}), fleet(*cards))
-    assert isinstance(found, Unplaceable)
-    assert str(found) == (
-        "unplaceable, proof checked: 4 more 3g.40gb are needed than the 11 GPUs, beside 6 foreign "
-        "instances, can hold"
-    )
-
-
-def test_a_mixture_that_does_not_fit_is_weighed() -> None:
-    counts = {kind("chat", "4g.40gb"): 2, kind("code", "2g.20gb"): 3}
-    wanted = wanted_for(counts, {A100: 2})
-    now = fleet((), ())
-    found = place(wanted, now)
-    assert isinstance(found, Unplaceable)
-    assert str(found) == (
-        "unplaceable, proof checked: counted as 2g.20gb = 1, 4g.40gb = 2, the instances wanted "
-        "come to 7, more than the 6 that the 2 GPUs can hold"
-    )
-    assert check_unplaceable(found, wanted, now)
-    counts = {kind("chat", "4g.40gb"): 1, kind("code", "3g.40gb"): 2}
-    equal = place(wanted_for(counts, {A100: 1}), fleet(()))
-    assert isinstance(equal, Unplaceable)
-    assert equal.reasons == ("1 more of 3g.40gb and 4g.40gb are needed than the GPU can hold",)
-    for wrong in ({}, {(A100, "2g.20gb"): Fraction(1)}, {(A100, "4g.40gb"): Fraction(-1)}):
-        assert not check_unplaceable(replace(found, prices=wrong), wanted, now)
-
-
-@pytest.mark.parametrize(
-    ("now", "wanted", "says"),
-    [
-        (
-            fleet((), key=A30),
-            wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1}),
-            "2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",
-        ),
-        (
-            fleet((), driver="470.82"),
-            wanted_for({kind("chat", "1g.20gb"): 1}, {A100: 1}),
-            "1g.20gb fits on no a100-80gb: the driver 470.82 of a does not offer it, it is there "
-            "since R525",
-        ),
-        (
-            fleet((other("1g.10gb", 1), other("1g.10gb", 6))),
-            wanted_for({kind("chat", "3g.40gb"): 1}, {A100: 1}),
-            "3g.40gb fits on no a100-80gb: a/0: ",
-        ),
-        (
-            fleet((other("1g.10gb", 1),)),
-            wanted_for({kind("chat", "mps:20"): 1}, {A100: 1}),
-            "mps:20 fits on no a100-80gb: a/0 has pod team-x/trainer on it",
-        ),
-    ],
-)
-def test_profiles_that_fit_nowhere(now: Deployment, wanted: Wanted, says: str) -> None:
+def unplaceable(now: Deployment, wanted: Wanted) -> Unplaceable:
     found = place(wanted, now)
     assert isinstance(found, Unplaceable)
     assert found.proof is Proof.CHECKED
-    assert found.reasons[0].startswith(says)
     assert check_unplaceable(found, wanted, now)
+    return found
+
+
+def test_a_mixture_that_does_not_fit_is_weighed() -> None:
+    cards = [(other("1g.10gb", 6),)] * 6 + [()] * 5
+    few = unplaceable(fleet(*cards), wanted_for({kind("chat", "3g.40gb"): 20}, {A100: 10}))
+    assert str(few) == (
+        "unplaceable, proof checked: 4 more 3g.40gb are needed than the 11 GPUs, beside 6 foreign "
+        "instances, can hold"
+    )
+    counts = {kind("chat", "4g.40gb"): 2, kind("code", "2g.20gb"): 3}
+    weighed = unplaceable(fleet((), ()), wanted_for(counts, {A100: 2}))
+    assert str(weighed) == (
+        "unplaceable, proof checked: counted as 2g.20gb = 1, 4g.40gb = 2, the instances wanted "
+        "come to 7, more than the 6 that the 2 GPUs can hold"
+    )
+    for wrong in ({}, {(A100, "2g.20gb"): Fraction(1)}, {(A100, "4g.40gb"): Fraction(-1)}):
+        forged = replace(weighed, prices=wrong)
+        assert not check_unplaceable(forged, wanted_for(counts, {A100: 2}), fleet((), ()))
+    counts = {kind("chat", "4g.40gb"): 1, kind("code", "3g.40gb"): 2}
+    equal = unplaceable(fleet(()), wanted_for(counts, {A100: 1}))
+    assert equal.reasons == ("1 more of 3g.40gb and 4g.40gb are needed than the GPU can hold",)
+
+
+@pytest.mark.parametrize(
+    ("now", "profile", "says"),
+    [
+        (fleet((), key=A30), "3g.40gb",
+         "1 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb"),
+        (fleet((), driver="470.82"), "1g.20gb", "1g.20gb fits on no a100-80gb: the driver 470.82 "
+         "of a does not offer it, it is there since R525"),
+        (fleet((other("1g.10gb", 1), other("1g.10gb", 6))), "3g.40gb",
+         "3g.40gb fits on no a100-80gb: a/0: "),
+        (fleet((other("1g.10gb", 1),)), "mps:20",
+         "mps:20 fits on no a100-80gb: a/0 has pod team-x/trainer on it"),
+    ],
+)  # fmt: skip
+def test_profiles_that_fit_nowhere(now: Deployment, profile: str, says: str) -> None:
+    found = unplaceable(now, wanted_for({kind("chat", profile): 1}, {A100: 1}))
+    assert found.reasons[0].startswith(says)
 
 
 def test_groups_that_others_leave_no_room_for() -> None:
@@ -345,14 +324,11 @@ def test_groups_that_others_leave_no_room_for() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_a_fleet_that_cannot_be_is_refused() -> None:
+def test_what_cannot_be_meant_is_refused() -> None:
     now = fleet((other("3g.40gb", 0), other("4g.40gb", 0)))
-    with pytest.raises(InvalidProblem, match="cannot be as it is written: a/0 has 3g.40gb@0 and"):
-        place(wanted_for({kind("chat", "1g.10gb"): 1}, {A100: 1}), now)
-
-
-def test_groups_need_a_plan_and_no_wishes() -> None:
     wanted = wanted_for({kind("chat", "1g.10gb"): 1}, {A100: 1})
+    with pytest.raises(InvalidProblem, match="cannot be as it is written: a/0 has 3g.40gb@0 and"):
+        place(wanted, now)
     with pytest.raises(InvalidProblem, match="no plan whose groups"):
         place(wanted, empty(1, 1), as_grouped=True)
     with pytest.raises(InvalidProblem, match="wishes decide which instances share a GPU"):

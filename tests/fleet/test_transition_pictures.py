@@ -24,6 +24,8 @@ from tests.fleet.transition.cases import A30, leg
 from tests.fleet.transitions import NOTHING, every_kind, fleet, growth, made, work
 from tests.property.problems import share
 
+HELD = Instance("2g.12gb", 0, work("chat"))
+
 
 def said_of(found: Transition, width: int = 100, **more: object) -> str:
     return " ".join(printed(transition_page(found, **more), width).split())  # type: ignore[arg-type]
@@ -73,11 +75,10 @@ def test_what_comes_is_told_beside_the_capacity() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (made([], ["chat"], fleet(2, "a", Instance("2g.12gb", 0, work("chat"))), {"chat": 20}),
-         "nothing to do"),
+        (made([], ["chat"], fleet(2, "a", HELD), {"chat": 20}), "nothing to do"),
         (made([], [], Deployment(())), "0 -> 0 GPUs"),
-        (made([Action(What.CREATE, "a", 0, adds=(Instance("2g.12gb", 0, work("chat")),))], ["chat"],
-              fleet(1), {"chat": 0}), "0 -> 1 GPU"),
+        (made([Action(What.CREATE, "a", 0, adds=(HELD,))], ["chat"], fleet(1), {"chat": 0}),
+         "0 -> 1 GPU"),
     ],
 )  # fmt: skip
 def test_little_or_nothing_to_do_is_a_page(found: Transition, words: str) -> None:
@@ -86,12 +87,12 @@ def test_little_or_nothing_to_do_is_a_page(found: Transition, words: str) -> Non
 
 
 def test_two_hundred_gpus_that_are_alike_are_a_few_rows() -> None:
-    held, other = (Instance("2g.12gb", 0, work(name)) for name in ("chat", "code"))
+    other = Instance("2g.12gb", 0, work("code"))
     actions = [
-        Action(What.RESTART, "a", at, (held,), (other,), after=(at - 4,) if at >= 4 else ())
+        Action(What.RESTART, "a", at, (HELD,), (other,), after=(at - 4,) if at >= 4 else ())
         for at in range(18)
     ]
-    found = made(actions, ["chat", "code"], fleet(200, "a", held), {"chat": 1820, "code": 0})
+    found = made(actions, ["chat", "code"], fleet(200, "a", HELD), {"chat": 1820, "code": 0})
     rows, untouched = rows_of(found, schedule(found))
     assert (len(rows), len(untouched)) == (5, 182)
     assert "4 × a/0-3" in words_of(drawing(transition_page(found)))
