@@ -1,30 +1,56 @@
-"""The words of reports: verdicts, numbers, what is scarce, abstract problems."""
+"""The words of reports: verdicts, numbers, reasons; what notebooks show; tables of pandas."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import BlockPrices, Branch
+from cms import (
+    BlockPrices,
+    Branch,
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    SizeBoundedConfigurations,
+    Solution,
+    Status,
+    shortage,
+    solve,
+)
 from cms.certificate.quantity import MachinesOfType
-from cms.fleet.hardware import gpu
+from cms.errors import InvalidOption
+from cms.fleet import Deployment, Plan, gpu, place
+from cms.fleet.deployment import Placed
 from cms.fleet.report.catalogue import gpu_page
+from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import scarcest_line, worth_line, worths
-from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.problem.problem import Problem
+from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
+from cms.fleet.report.web import MOST_SHOWN
+from cms.fleet.serving import Service, as_problem
+from cms.plugin.algorithm import SolverBound
 from cms.schedule.schedule import MachineGroup, Schedule
-from cms.solving.solution import Incumbent, Proof, Status, StopReason
-from cms.solving.solve import solve
+from cms.solving.solution import Incumbent, StopReason
 from cms.solving.words import circumstances, log_line, verdict
+from cms.values.views import Tabular, Viewed
 from cms.values.words import at_least, decimal, fraction, percent
-from tests.fleet.plans import A100, printed, solution
+from tests.fleet.deployments import published
+from tests.fleet.plans import A100, NASTY, many_services, point, printed, solution
+from tests.fleet.scenarios import fleet
+from tests.references.mixes import time_shared_toy
+from tests.scripted import told
 
 ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
 
@@ -175,3 +201,187 @@ def test_a_gpu_is_shown_with_the_starts_of_its_configurations() -> None:
     text = printed(gpu_page(gpu(A100)))
     assert "1g.10gb@0,1,2,3 3g.40gb@4" in re.sub(r" +", " ", text)
     assert "12 maximal configurations" in text
+
+
+REMEDY = "1 more few machine would do (proved fewest), or 66.6 % of every demand (proved most)"
+
+
+def short() -> Problem:
+    """Three blocks are wanted of two machines; another type has a limit that harms nobody."""
+    return Problem(
+        configurations=[Configuration({"a": 1}, "few"), Configuration({"b": 1}, "other")],
+        jobs=[Job("x", 3, {"a": 1}), Job("y", 1, {"b": 1})],
+        machine_types=[MachineType("few", limit=2), MachineType("other", limit=1)],
+    )
+
+
+def test_the_proof_says_which_limits_are_to_blame() -> None:
+    problem = short()
+    solution: Solution = told(problem, [BlockPrices({"a": 1}, {"few": 1})])
+    assert solution.proof is Proof.CHECKED
+    (reason,) = solution_reasons(problem, solution)
+    assert reason == (
+        "the machines do not suffice: there are only 2 x few (more other alone would not help)"
+    )
+
+
+def test_a_solvers_word_blames_all_limits() -> None:
+    solution: Solution = told(short(), [SolverBound(None, "oracle")], trusted=True)
+    (reason,) = solution_reasons(short(), solution)
+    assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
+
+
+def test_what_would_do_follows_the_reason() -> None:
+    problem = short()
+    solution = solve(problem)
+    found = shortage(problem, solution=solution)
+    reasons = solution_reasons(problem, solution, found)
+    assert reasons[1:] == (REMEDY,)
+    text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
+    assert f"- {reasons[0]} - {REMEDY} infeasible, proof checked" in text
+    free = problem.replace(machine_types=[MachineType("few"), MachineType("other")])
+    assert solution_reasons(free, solve(free)) == ()
+
+
+def test_a_plan_speaks_of_gpus_and_rates_and_of_what_nothing_can_run() -> None:
+    lost = [Service(f"s{i}", "m", 1, 1) for i in range(21)]
+    for more in ([], lost):
+        services = [Service("slow", "m", 100, 300), *more]
+        points = [point("m", "7g.80gb", 10)]
+        serving = as_problem(services, points, limits={A100: 3}, rule="parvagpu")
+        plan = Plan(serving, solve(serving.problem))
+        found = shortage(serving.problem, solution=plan.solution)
+        *others, remedy = plan_reasons(plan, found)
+        said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
+        assert remedy == f"for everything else, {said}" if more else said
+        assert len(others) == (MOST_REASONS + 1 if more else 1)
+        assert f"- {remedy}" in " ".join(printed(plan_page(plan, "a", shortage=found)).split())
+    assert others[0].startswith("s0: no profile meets 1 ms")
+    assert others[-1] == "... and 1 more service"
+
+
+def test_jobs_that_no_machine_serves_are_the_reason() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
+    )
+    solution = solve(problem)
+    reasons = solution_reasons(problem, solution, shortage(problem, solution=solution))
+    assert len(reasons) == MOST_REASONS + 2
+    assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
+    assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")
+
+
+MANY = MOST_SHOWN + 7
+
+
+def s5() -> Plan:
+    plan = published("S5").plan
+    assert plan is not None
+    return plan
+
+
+def placed() -> Deployment:
+    found = place(published("S5"), fleet(n=14))
+    assert isinstance(found, Placed)
+    return found.deployment
+
+
+def nasty() -> Problem:
+    return Problem(
+        configurations=Configuration({NASTY: 2}), jobs=[Job(NASTY, Fraction(10, 3), {NASTY: 1})]
+    )
+
+
+SHOWN: dict[str, Callable[[], Viewed]] = {
+    "plan": lambda: many_services(MANY),
+    "deployment": placed,
+    "gpu": lambda: gpu("h100-80gb"),
+    "problem": nasty,
+    "time-shared problem": lambda: time_shared_toy(Random(3)),
+    "no job": lambda: Problem(configurations=Configuration({NASTY: 2})),
+    "solution": lambda: solve(nasty()),
+    "time-shared solution": lambda: solve(time_shared_toy(Random(3))),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_each_shows_its_page_and_names_as_text(name: str) -> None:
+    shown = SHOWN[name]()
+    html, svg = shown._repr_html_(), shown._repr_svg_()
+    assert html is not None
+    assert svg is not None
+    ElementTree.fromstring(svg)
+    assert not re.search(r"(src|href)=|<script", html)
+    assert isinstance(shown, Deployment) or len(repr(shown)) < 200
+    assert (name == "plan") == (f"... and {MANY - MOST_SHOWN} more rows" in html)
+    assert name not in ("problem", "solution") or "&lt;b&gt;" in html
+
+
+def test_a_million_jobs_are_a_few_lines() -> None:
+    n = 10**6
+    problem = Problem.from_arrays(
+        configurations=Configuration({"a": 2}),
+        demands=np.ones(n, dtype=np.int64),
+        supply=np.ones((n, 1), dtype=np.int64),
+        blocks=["a"],
+    )
+    html = problem._repr_html_()
+    assert html is not None
+    assert len(html) < 20_000
+    assert f"the first of {n:,}" in html
+    assert len(repr(problem)) < 200
+
+
+def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
+    assert nasty()._repr_html_() is None
+    assert nasty()._repr_svg_() is None
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_tables_are_what_the_objects_say() -> None:
+    plan, deployment = s5(), placed()
+    services = plan.to_pandas()
+    assert list(services["service"]) == [each.service.name for each in plan.services]
+    assert list(services["provided_rps"]) == [float(each.provided_rps) for each in plan.services]
+    instances = plan.to_pandas("instances")
+    assert instances["count"].sum() == sum(each.instances for each in plan.services)
+    solution: Solution = plan.solution
+    used = (plan.to_pandas("gpus"), "gpus"), (solution.to_pandas("schedule"), "machines")
+    for frame, column in used:
+        assert frame.groupby("group")[column].first().sum() == solution.machine_count
+    history = solution.to_pandas()
+    assert list(history["lower_bound"]) == [float(line.lower_bound) for line in solution.history]
+    assert len(deployment.to_pandas()) == sum(1 for _ in deployment.instances())
+    assert len(deployment.to_pandas("gpus")) == sum(1 for _ in deployment.gpus())
+
+
+@pytest.mark.parametrize("table", [None, "instances", "gpus"])
+def test_arrow_has_the_same_table(table: str | None) -> None:
+    plan = many_services(5)
+    frame = plan.to_pandas(table)
+    assert plan.to_arrow(table).to_pylist() == [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def test_an_unknown_table_and_a_missing_library_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan: Tabular = many_services(2)
+    with pytest.raises(InvalidOption, match="no table 'gpu'; nearest: 'gpus'"):
+        plan.to_pandas("gpu")
+    for module, method in (("pandas", plan.to_pandas), ("pyarrow", plan.to_arrow)):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
+            method()
+
+
+def test_numbers_beyond_floats_are_infinite() -> None:
+    demand = 10**400
+    problem = Problem(
+        configurations=Configuration({"b": 10**399}), jobs=[Job("x", demand, {"b": 1})]
+    )
+    assert solve(problem).to_pandas()["cost"].iloc[-1] == 10
