@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -73,29 +72,6 @@ def test_the_largest_loads_are_the_known_ones_to_three_digits(
     for b, load in zip(BATCHES, loads, strict=False):
         below, above = (late_share(b * (load + off), b, Fraction(ratio)) for off in (-6e-4, 6e-4))
         assert below < 0.01 < above
-
-
-def replayed(b: int, ratio: float, load: float, requests: int, seed: int) -> tuple[float, float]:
-    """The late share of a plain replay of one process, and its standard error by batch means."""
-    rng = np.random.default_rng(seed)
-    arrivals = np.cumsum(rng.exponential(1 / (load * b), requests)).tolist()
-    late, at, free = np.zeros(requests), 0, 0.0
-    while at < requests:
-        start = max(free, arrivals[at])
-        end = min(at + b, bisect_right(arrivals, start, at))
-        free = start + 1
-        late[at:end] = [free - arrival > ratio for arrival in arrivals[at:end]]
-        at = end
-    means = late[: requests // 20 * 20].reshape(20, -1).mean(axis=1)
-    return float(late.mean()), float(means.std(ddof=1) / math.sqrt(20))
-
-
-@pytest.mark.parametrize(
-    ("b", "ratio", "load"), [(1, 2, 0.3), (8, 2, 0.507), (8, 2.22, 0.63), (4, 3, 0.69)]
-)
-def test_the_chain_says_what_a_replay_of_requests_shows(b: int, ratio: float, load: float) -> None:
-    found, error = replayed(b, ratio, load, 200_000, seed=b)
-    assert abs(late_share(load * b, b, ratio) - found) < 4 * error
 
 
 @pytest.mark.parametrize(("name", "processes"), [("certified", 1), ("simulated", 6)])

@@ -139,16 +139,6 @@ def test_every_shipped_device_is_read_as_a_users_and_survives_yaml(
     assert read_gpu(tmp_path / "device.yaml") == read_gpu(path) == device
 
 
-def test_a_table_on_another_scale_is_taken_as_it_is(tmp_path: Path) -> None:
-    """A four-slice card whose tool counts eight memory slices."""
-    device = json.loads(MINE)
-    for profile, starts, memory in zip(
-        device["profiles"], ([0, 1, 4, 5], [0, 4], [0]), (1, 2, 8), strict=True
-    ):
-        profile["starts"], profile["memory"] = starts, memory
-    assert read_gpu(write(tmp_path, device, memory_slices=8)).layout_counts() == (25, 5, 9, 4, 4)
-
-
 PROFILE: dict[str, Any] = DEVICE["profiles"][1]
 
 
@@ -263,11 +253,7 @@ def test_a_wrong_table_in_circulation_is_caught_unless_a_driver_does_print_it(
     ("name", "text", "words"),
     [
         ("a.txt", MINE, "the name ends with '.txt', expected a device file: .json, .yaml or .yml"),
-        ("a", MINE, "the name has no ending"),
         ("a.json", "", "the file is empty, expected a device"),
-        ("a.json", "[1, 2", "the document ends too early"),
-        ("a.json", MINE.replace('"version": 3', '"version": 3, "version": 4'), ":3:"),
-        ("a.json", MINE.replace(": 3,", ": NaN,", 1), ":3:14: NaN is no number"),
         ("a.json", "[]", "the document is an array, expected an object"),
         ("a.yaml", "# nothing\n", "the file holds only comments"),
         ("a.yaml", "- 1\n", ":1:1: the document is an array, expected an object"),
@@ -334,16 +320,6 @@ def test_anything_in_any_place_is_taken_or_refused_as_a_file_error(
     path.write_text(json.dumps(changed(at, value)))
     with contextlib.suppress(FileError):
         read_gpu(path)
-
-
-@given(text=st.text(LETTERS, max_size=60))
-def test_any_text_is_refused_as_a_file_error(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    for ending in ("json", "yaml"):
-        path = tmp_path_factory.getbasetemp() / f"text.{ending}"
-        path.write_bytes(text.encode("utf-8"))
-        refusal(path)
 
 
 # -- limits: layouts are counted before any is listed ----------------------------------------------

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -28,17 +27,17 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.observation.age import StaleObservation, age_of, format_age, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
-from cms.fleet.deployment.transition import Action, Durations, Transition, What, schedule
+from cms.fleet.deployment.transition import Action, Transition, What, schedule
 from cms.fleet.deployment.transition import transition as planned
 from cms.fleet.report.bars import fold, gpu_bar, names
 from cms.fleet.report.deployments import deployment_page, difference_page
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
-from cms.fleet.report.transitions import clock, in_lanes, rows_of, ticks, transition_page
+from cms.fleet.report.transitions import in_lanes, rows_of, transition_page
 from tests.fleet.deployments import SERVICES, cards, deployments, point, promises
 from tests.fleet.plans import printed, words_of
-from tests.fleet.transition.cases import A30, leg
-from tests.fleet.transitions import NOTHING, every_kind, fleet, growth, made, work
+from tests.fleet.transition.cases import A30
+from tests.fleet.transitions import NOTHING, every_kind, fleet, made, work
 from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
@@ -48,9 +47,6 @@ PLACES = {service.name: place for place, service in enumerate(SERVICES)}
 def one(*instances: Instance, **more: object) -> Deployment:
     card = FleetGpu("a", 0, A100, instances=instances, **more)  # type: ignore[arg-type]
     return Deployment((FleetNode("a", (card,)),), SERVICES)
-
-
-# --- bars -----------------------------------------------------------------------------------------
 
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
@@ -91,19 +87,6 @@ def test_pods_of_a_namespace_are_folded_and_named_together() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_no_layout_is_drawn_as_what_it_is() -> None:
-    blind = FleetGpu("a", 0, A100, instances=(Instance("1g.10gb"),) * 2, seen=Seen.UNKNOWN)
-    (cell,) = gpu_bar(blind, PLACES).boxes
-    assert (cell.profile, cell.owner, cell.sign) == ("2 x 1g.10gb", "starts not known", "?")
-    off = FleetGpu("a", 0, A100, Mode.WHOLE)
-    (cell,) = gpu_bar(off, PLACES).boxes
-    assert (cell.profile, cell.width) == ("", 8)
-    twice = replace(off, instances=(Instance("whole", owner="pod x/a"),) * 2)
-    assert gpu_bar(twice, PLACES).boxes[0].profile == "2 x whole"
-    said = printed(difference_page(difference(one(), one(mode=Mode.WHOLE)), one(), "x"))
-    assert "a/0 MIG on -> MIG off" in said
-
-
 @pytest.mark.parametrize(
     ("places", "said"),
     [
@@ -118,9 +101,6 @@ def test_what_is_no_layout_is_drawn_as_what_it_is() -> None:
 )
 def test_names_are_short(places: list[tuple[str, int]], said: str | None) -> None:
     assert names(places) == said or said is None
-
-
-# --- the terminal ---------------------------------------------------------------------------------
 
 
 @share(4)
@@ -149,9 +129,6 @@ def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() ->
     assert line.plain == "│ 1^│///│###│///////////////////│"
 
 
-# --- what is free ---------------------------------------------------------------------------------
-
-
 def test_empty_gpus_lose_nothing_to_fragmentation_and_unknown_ones_are_not_judged() -> None:
     for card in (each for each in gpus() if each.profiles):
         held = tuple(FleetGpu("a", index, card) for index in range(3))
@@ -177,8 +154,6 @@ def test_the_largest_that_fits_can_be_put_there(card: FleetGpu) -> None:
     sizes = {p: (card.gpu.profile(p).memory, card.gpu.profile(p).compute) for p in fits}
     assert sizes[room.largest] == max(sizes.values())
 
-
-# --- ages -----------------------------------------------------------------------------------------
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
@@ -295,23 +270,6 @@ def test_more_rows_and_services_than_can_be_read_are_counted() -> None:
     assert "... and 10 more actions on 10 GPUs" in words_of(drawing(transition_page(found)))
 
 
-def test_durations_are_said_to_be_assumed() -> None:
-    assert "Durations are assumed, not measured: create 1 min 20 s" in said_of(growth())
-    own = Durations(start_s=Fraction(20))
-    assert "Durations are as given: create 25 s" in said_of(growth(), durations=own)
-
-
-@given(st.integers(0, 10**7), st.integers(1, 12))
-def test_ticks_are_few_and_cover_the_axis(end: int, most: int) -> None:
-    found = ticks(Fraction(end), most)
-    assert found[0] == 0
-    assert len(found) <= most + 1
-    assert found[-1] <= end
-    step = found[1] if len(found) > 1 else end + 1
-    assert found[-1] + step > end
-    assert all(clock(tick) for tick in found)
-
-
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=12))
 def test_lanes_hold_everything_once_without_overlap(spans: list[tuple[int, int]]) -> None:
     edges = sorted((begin, begin + wide) for begin, wide in spans)
@@ -320,10 +278,3 @@ def test_lanes_hold_everything_once_without_overlap(spans: list[tuple[int, int]]
     for lane in lanes:
         assert all(edges[one][1] <= edges[other][0] for one, other in pairwise(lane))
     assert len(lanes) == max((sum(b <= t < e for b, e in edges) for t in range(40)), default=0)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("step", range(4))
-def test_the_published_chain_is_drawn(step: int) -> None:
-    for found in leg(step):
-        ElementTree.fromstring(drawing(transition_page(found)))

@@ -53,9 +53,6 @@ def at(text: str) -> Layout:
     return tuple(Placement(name, int(start)) for name, start in pairs)
 
 
-# -- published tables ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("key", SEVEN_SLICES)
 @pytest.mark.parametrize(
     ("more", "counts"),
@@ -107,9 +104,6 @@ def test_a_device_takes_all_that_fits_by_compute_and_memory_slices(device: Gpu) 
     layouts = every_layout(device, names)
     assert {frozenset(Counter(name for name, _ in one).items()) for one in layouts} == within
     assert len(within) == {7: 38, 4: 10}[device.compute_slices]
-
-
-# -- against all subsets of all places -------------------------------------------------------------
 
 
 @given(small_cards())
@@ -260,51 +254,28 @@ def test_larger_instances_are_placed_before_smaller_ones_whatever_the_order() ->
     assert a100.place({}) == a100.place({"7g.80gb": 0}) == ()
 
 
-# -- words and errors ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("key", "around", "counts", "words"),
+    ("key", "around", "wanted", "words"),
     [
-        (
-            "a100-40gb",
-            "",
-            {"1g.10gb": 4, "1g.5gb": 3},
-            "4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8",
-        ),
-        (
-            "a100-80gb",
-            "3g.40gb@4 1g.10gb@3",
-            {"4g.40gb": 1},
-            "4g.40gb takes 4 compute slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4; "
-            "4g.40gb takes 4 memory slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4",
-        ),
-        (
-            "h200-141gb",
-            "1g.18gb@1 1g.18gb@5",
-            {"3g.71gb": 1},
-            "the slices would suffice, but no starts work for 3g.71gb beside 1g.18gb@1, 1g.18gb@5: "
-            "3g.71gb takes 4 of the 8 memory slices of h200-141gb and starts at 0 or 4",
-        ),
-        (
-            "a30-24gb",
-            "1g.6gb+me@0",
-            {"2g.12gb+me": 1},
-            "2g.12gb+me: at most one instance with media engines (+me) on one a30-24gb, "
-            "which has 1g.6gb+me@0",
-        ),
-        (
-            "b300",
-            "1g.34gb+me@2",
-            {"1g.34gb+me": 1},
-            "1g.34gb+me: at most 1 on one b300, which has 1",
-        ),
+        ("a100-40gb", "", {"1g.10gb": 4, "1g.5gb": 3},
+         "4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8"),
+        ("a100-80gb", "3g.40gb@4 1g.10gb@3", {"4g.40gb": 1},
+         "4g.40gb takes 4 compute slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4; "
+         "4g.40gb takes 4 memory slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4"),
+        ("h200-141gb", "1g.18gb@1 1g.18gb@5", {"3g.71gb": 1},
+         "the slices would suffice, but no starts work for 3g.71gb beside 1g.18gb@1, 1g.18gb@5: "
+         "3g.71gb takes 4 of the 8 memory slices of h200-141gb and starts at 0 or 4"),
+        ("a30-24gb", "1g.6gb+me@0", {"2g.12gb+me": 1},
+         "2g.12gb+me: at most one instance with media engines (+me) on one a30-24gb, "
+         "which has 1g.6gb+me@0"),
+        ("b300", "1g.34gb+me@2", {"1g.34gb+me": 1},
+         "1g.34gb+me: at most 1 on one b300, which has 1"),
     ],
-)
+)  # fmt: skip
 def test_the_reason_names_the_rule_and_what_is_there(
-    key: str, around: str, counts: dict[str, int], words: str
+    key: str, around: str, wanted: dict[str, int], words: str
 ) -> None:
-    assert gpu(key).why_not(counts, around=at(around)) == words
+    assert gpu(key).why_not(wanted, around=at(around)) == words
 
 
 def test_names_of_other_drivers_are_understood_and_answered_in_ours() -> None:

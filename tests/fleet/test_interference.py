@@ -44,9 +44,6 @@ HEAD = ",".join(INTERFERENCE_COLUMNS) + "\n"
 ROW = f"bert,{A100},mps:60,8,vgg,4,1.25\n"
 
 
-# -- the two images against the exact optimum ----------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", few(4, range(400)))
 def test_the_inner_image_keeps_the_true_limits_and_the_outer_one_bounds(seed: int) -> None:
     rng = random.Random(seed)
@@ -101,8 +98,6 @@ def test_with_a_class_a_kind_both_images_bracket_less_than_with_one_class(seed: 
                 assert lower is not None
                 assert best.length <= lower.length <= point.length <= worst.length
 
-
-# -- a small one by hand -------------------------------------------------------------------------
 
 POINTS = [share("bert", 60, 8, 10), share("vgg", 40, 4, 20), share("vgg", 40, 8, 30)]
 FACTORS = {
@@ -228,9 +223,6 @@ def test_mig_instances_do_not_slow_one_another() -> None:
     assert posed.problem == posed.outer == posed.solo.problem
 
 
-# -- what is refused -----------------------------------------------------------------------------
-
-
 def test_a_pair_that_may_come_about_must_have_been_measured() -> None:
     few_pairs = Interference(dict([*FACTORS.items()][1:]))
     with pytest.raises(
@@ -285,9 +277,6 @@ def test_pairs_that_cannot_be_are_refused() -> None:
         both.on(gpu(A100))
 
 
-# -- other sources of factors --------------------------------------------------------------------
-
-
 def test_published_pairs_become_slowdowns_against_the_batch_alone(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     row = "bert,8,60,vgg,4,throughput,640,latency,0.0125,1\n"
@@ -337,8 +326,6 @@ def test_utilisations_are_read_and_stand_once(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"used\.csv:3: a second row for bert on"):
         read_utilisations(path)
 
-
-# -- the published pairs, where they are at hand -------------------------------------------------
 
 PAIRS = "CMS_GPULET_PAIRS"
 

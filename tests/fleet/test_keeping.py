@@ -88,9 +88,6 @@ def shown(found: Placed) -> list[str]:
     ]
 
 
-# --- bounds ---------------------------------------------------------------------------------------
-
-
 def _final(wanted: Wanted, more: dict[str, int]) -> Demand:
     demand = demand_of(wanted, Wishes())
     allowed = {key: n + more.get(key, 0) for key, n in wanted.gpus.items()}
@@ -166,8 +163,6 @@ def test_what_does_not_run_yet_does_not_loosen_the_bound() -> None:
     found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
 
-
-# --- what stays where -----------------------------------------------------------------------------
 
 CHAT_AND_CODE = (works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0))
 LEAVING = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
@@ -337,8 +332,6 @@ def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
     found = merge(told, known).deployment
     assert [each.work for _, each in found.instances()] == [CHAT, fast]
 
-
-# --- what may be another's ------------------------------------------------------------------------
 
 THEIRS_0 = Instance("1g.10gb", 0, owner="pod team-x/a")
 #: Which of the two is theirs, nobody knows.

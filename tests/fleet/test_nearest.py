@@ -184,9 +184,6 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     assert most_kept_by_plans(spots, plans, prices) >= found.kept
 
 
-# --- the published scenarios ----------------------------------------------------------------------
-
-
 def scenario(name: str, drift: int = 0) -> Plan:
     """A published scenario; rates drift by so many per cent at most."""
     known = load_instance(name)
@@ -213,9 +210,6 @@ def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> No
         kept.append(found.kept)
         now = found.deployment
     assert kept >= [1, 6]
-
-
-# --- single cases ---------------------------------------------------------------------------------
 
 
 def test_todays_point_goes_on_where_the_new_limit_admits_it() -> None:

@@ -20,11 +20,8 @@ from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts
 from cms.fleet.deployment.observation.merge import ObservationResult, merge
 from cms.fleet.deployment.observation.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from cms.fleet.serving import RULES
-from tests.fleet.bridging import observed as observed_of
-from tests.fleet.bridging import stand_ins
-from tests.fleet.deployments import SERVICES, deployments, layouts, point
+from tests.fleet.deployments import SERVICES, layouts, point
 from tests.fleet.smi import card, lgi, log
-from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
 LIST = """\
@@ -51,9 +48,6 @@ def held(*texts: str) -> list[Instance]:
     return [*observed(*texts).node("a").gpus[0].instances]
 
 
-# --- what is there --------------------------------------------------------------------------------
-
-
 def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
     seen = observed(LOG, LIST, LGI)
     first, second = seen.node("a").gpus
@@ -67,21 +61,6 @@ def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
     assert seen == observed(LGI + LIST + LOG) == observed(LOG + narrow + LIST)
     assert all(is_nvidia_smi(Source("x", text)) for text in (LIST, LOG, LGI, narrow))
     assert not is_nvidia_smi(Source("x", "service,model,rate_rps\n"))
-
-
-@share(8)
-@given(deployments(most_nodes=2, most_gpus=2))
-def test_what_stand_ins_print_is_what_stands_on_them(
-    tmp_path_factory: pytest.TempPathFactory, deployment: Deployment
-) -> None:
-    meant = Deployment(tuple(each for each in deployment.nodes if each.gpus), SERVICES)
-    nodes = stand_ins(tmp_path_factory.mktemp("nodes"), meant)
-    there = {each.name: each for each in observed_of(nodes).gpus()}
-    for one in meant.gpus():
-        found = there[one.name]
-        assert (found.gpu, found.mode is Mode.MIG) == (one.gpu, one.mode is Mode.MIG)
-        assert found.layout == (one.layout if one.mode is Mode.MIG else ())
-        assert all(i.state is State.RUNNING and i.uuid for i in found.instances)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +133,6 @@ def test_every_layout_is_read_back(layout: Iterable[tuple[str, int]]) -> None:
     ]
     assert observed(log(card()), lgi(*rows)).node("a").gpus[0].layout == tuple(layout)
 
-
-# --- what cannot be: the file, its line, and what stands there ------------------------------------
 
 ON = log(card())
 MEDIA = "0 1g.10gb+me 1 0:1"
@@ -239,8 +216,6 @@ def test_a_damaged_log_is_refused_or_read_and_never_a_crash(at: int, letter: str
     with suppress(FileError):
         observed(text, LGI)
 
-
-# --- what instances do ----------------------------------------------------------------------------
 
 CHAT = point("chat", A100.key, "3g.40gb")
 OURS = PodFacts("prod/chat-1", "pods.json:4", ("3g.40gb",), "chat", point_label(CHAT))

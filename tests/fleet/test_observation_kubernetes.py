@@ -378,8 +378,6 @@ def test_claims_without_pods_of_several_pods_and_behind_old_names() -> None:
     assert "devices[1]: taint gpu.nvidia.com/xid=79 (NoSchedule)" in said[0]
 
 
-# --- what is refused, with its line ---------------------------------------------------------------
-
 NO_UUID = {**LOW, "attributes": {**LOW["attributes"], "uuid": {"string": "no"}}}
 BAD: dict[str, tuple[list[Any], str]] = {
     "twice": ([TWO, TWO], "items[1]"),

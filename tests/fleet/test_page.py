@@ -173,9 +173,6 @@ def page(request: pytest.FixtureRequest) -> Page:
     return page_of(request.param)
 
 
-# --- one view, three media ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
 def test_a_terminal_of_any_width_holds_the_page_in_some_hundred_lines(
     page: Page, width: int
@@ -277,9 +274,6 @@ def test_any_deployment_has_a_page(deployment: Deployment) -> None:
     ElementTree.fromstring(drawing(page))
 
 
-# --- plans ----------------------------------------------------------------------------------------
-
-
 def test_the_head_of_a_plan_says_gpus_cost_bound_proof_and_saving() -> None:
     def facts_of(plan: Plan) -> dict[str, Fact]:
         return {fact.name: fact for fact in plan_page(plan, "x").facts}
@@ -325,9 +319,6 @@ def test_rates_beyond_all_measure_have_a_page(rate: Fraction) -> None:
     assert printed(page).startswith("x\n")
 
 
-# --- more rates -----------------------------------------------------------------------------------
-
-
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=4))
 def test_a_point_of_the_curve_is_the_plan_of_services_with_such_rates(rates: list[int]) -> None:
     plan = served(*rates)
@@ -363,9 +354,6 @@ def test_the_curve_ends_with_its_time_and_refuses_what_thousandths_cannot_say() 
     assert [each.rate for each in rate_curve(served(500), time_limit=0)] == [1]
     for wrong in ("1/3", 0):
         assert "with at most three decimals" in refusal(ValueError, rate_curve, served(1), [wrong])
-
-
-# --- curves ---------------------------------------------------------------------------------------
 
 
 @some(4)

@@ -36,9 +36,6 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-# -- profiles ----------------------------------------------------------------------------------
-
-
 def test_profiles_become_points_of_the_whole_instance_in_milliseconds(tmp_path: Path) -> None:
     path = write(tmp_path / "bert.csv", HEADER + "1,1,1,74.408,0.013\r\n7,256,3,281.25,2.731\r\n")
     first, last = read_parvagpu_profiles(path)
@@ -80,9 +77,6 @@ def test_a_wrong_profile_file_is_refused_with_its_line(
     assert caught.value.line == line
 
 
-# -- demand ------------------------------------------------------------------------------------
-
-
 def test_services_are_the_columns_that_both_files_fill(tmp_path: Path) -> None:
     rates = write(tmp_path / "rates.csv", "19,353,N/A\r\n46,728,633\r\n")
     limits = write(tmp_path / "limits.csv", "6434,183,N/A\n4294,126,150.5")  # no newline at the end
@@ -112,9 +106,6 @@ def test_wrong_demand_files_are_refused_with_the_file_and_line(
     with pytest.raises(FileError, match=what) as caught:
         read_parvagpu_slo(rate_path, limit_path, models=("a", "b"))
     assert (Path(caught.value.path).name, caught.value.line) == (file, line)
-
-
-# -- the artifact itself -----------------------------------------------------------------------
 
 
 @pytest.mark.skipif(

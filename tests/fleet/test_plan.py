@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from cms import solve
 from cms.errors import FileError, InvalidSchedule
-from cms.files import parse_json, problem_from_json, solution_from_json
-from cms.files.source import Source
+from cms.files import problem_from_json, solution_from_json
 from cms.fleet import (
     OperatingPoint,
     Plan,
@@ -30,7 +29,6 @@ from cms.fleet import (
     read_plan,
     write_plan,
 )
-from cms.fleet.report.bars import plan_bars
 from cms.fleet.serving.starts import layout_of, placed_instances
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
@@ -112,9 +110,6 @@ def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -
 def test_a_plan_takes_only_a_solution_of_its_own_problem(plan: Plan) -> None:
     with pytest.raises(InvalidSchedule, match="the solution is of another problem"):
         Plan(published.S1.as_problem(), plan.solution)
-
-
-# -- the document ------------------------------------------------------------------------------
 
 
 def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
@@ -291,18 +286,6 @@ def test_a_plan_whose_schedule_is_not_valid_is_refused(plan: Plan) -> None:
         plan_from_json(document)
 
 
-def test_errors_in_a_plan_file_have_their_line_and_column(plan: Plan, tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    write_plan(plan, path)
-    text = path.read_text().replace('"provided_rps": 331', '"provided_rps": 332')
-    path.write_text(text)
-    with pytest.raises(FileError) as caught:
-        read_plan(path)
-    line = text[: text.index('"provided_rps": 332')].count("\n") + 1
-    assert caught.value.line == line
-    assert parse_json(Source("plan.json", text))["format"] == "cms-plan"
-
-
 def test_what_a_person_prints_is_a_few_lines() -> None:
     serving = published.S6.as_problem()
     plan = Plan(serving, solve(serving.problem))
@@ -327,9 +310,6 @@ def test_a_printed_plan_says_what_is_needed_how_sure_that_is_and_what_services_g
     assert str(lost).endswith("\nnot servable: chat")
 
 
-# -- where the instances of its GPUs start -----------------------------------------------------
-
-
 def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> None:
     plan = mixed_plan()
     small, halves = (placed_instances(gpu(A100), group) for group in plan.groups)
@@ -337,17 +317,6 @@ def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> 
     assert served == [["chat"]] * 4 + [[NASTY]] + [[]] * 2
     assert [str(place) for place, _ in halves] == ["2g.20gb@0", "2g.20gb@2", "3g.40gb@4"]
     assert [[one.service for one in own.serves] for _, own in halves] == [[NASTY], [], ["chat"]]
-
-
-def test_a_picture_shows_the_instances_where_they_start() -> None:
-    plan = mixed_plan()
-    placed = {
-        tuple((place.profile, place.start) for place, _ in placed_instances(gpu(A100), group))
-        for group in plan.groups
-    }
-    bars = [bar for part in plan_bars(plan) for bar in part.bars]
-    drawn = {tuple((box.profile, box.start) for box in bar.boxes if box.profile) for bar in bars}
-    assert drawn == placed
 
 
 @given(st.data())

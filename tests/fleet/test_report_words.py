@@ -33,7 +33,6 @@ from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidOption
 from cms.fleet import Deployment, Plan, gpu, place
 from cms.fleet.deployment import Placed
-from cms.fleet.report.catalogue import gpu_page
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import scarcest_line, worth_line, worths
@@ -189,20 +188,6 @@ def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> 
     assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
 
 
-def test_a_huge_fleet_is_reported_by_its_groups() -> None:
-    problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 2 * 10**12, {"b": 1})])
-    text = printed(solved_page(problem, solve(problem), "huge [x]"))
-    assert "1,000,000,000,000 machines, proved >= 1,000,000,000,000" in text
-    assert len(text.splitlines()) < 20
-    assert text.startswith("huge [x]\n1 job, 1 block, 1 configuration\n")
-
-
-def test_a_gpu_is_shown_with_the_starts_of_its_configurations() -> None:
-    text = printed(gpu_page(gpu(A100)))
-    assert "1g.10gb@0,1,2,3 3g.40gb@4" in re.sub(r" +", " ", text)
-    assert "12 maximal configurations" in text
-
-
 REMEDY = "1 more few machine would do (proved fewest), or 66.6 % of every demand (proved most)"
 
 
@@ -337,9 +322,6 @@ def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
     assert nasty()._repr_html_() is None
     assert nasty()._repr_svg_() is None
-
-
-# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_tables_are_what_the_objects_say() -> None:

@@ -290,9 +290,6 @@ def test_a_late_share_without_a_limit_is_refused() -> None:
         Service("free", "bert", 1, late_share="0.1")
 
 
-# --- devices --------------------------------------------------------------------------------------
-
-
 def test_the_device_of_all_points_is_planned_with() -> None:
     assert [gpu.key for gpu in as_problem([FREE], MEASURED).gpus] == ["a30-24gb"]
     spelt = OperatingPoint("bert", "A100-SXM4-80GB", "7g.80gb", 1, 8, 300, "26.7")

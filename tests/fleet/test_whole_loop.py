@@ -121,9 +121,6 @@ def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool
     assert len(switched) == (2 if is_told else 1)
 
 
-# --- the scenarios, and what can go wrong ---------------------------------------------------------
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:

@@ -99,9 +99,6 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     assert (more, -extra, kept) == best
 
 
-# --- each wish, by hand ---------------------------------------------------------------------------
-
-
 def test_more_replicas_than_planned() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
     found = placed(wanted, empty(1, 2), Wishes(min_replicas={"chat": 3}))
@@ -164,9 +161,6 @@ def test_a_wish_that_cannot_be_is_named() -> None:
         "unplaceable, on a solver's word: max_per_gpu of chat: 1 is wished, and without it there "
         "is a placement"
     )
-
-
-# --- reading them ---------------------------------------------------------------------------------
 
 
 def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
