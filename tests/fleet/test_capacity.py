@@ -123,7 +123,7 @@ def test_more_room_never_lowers_the_rate(
 # -- the rule ----------------------------------------------------------------------------------
 
 
-def test_the_table_is_entered_with_the_limit_in_batch_times() -> None:
+def test_the_table_is_entered_with_the_limit_in_batch_times_and_warned_about() -> None:
     rule, b8 = RULES["capacity"], point()
     assert rule.supply(chat(50), b8) == 320 * Fraction(506, 1000) // CENT * CENT
     assert rule.supply(chat("49.999"), b8) == 0
@@ -136,6 +136,12 @@ def test_the_table_is_entered_with_the_limit_in_batch_times() -> None:
     assert "a late share of 0.0001 is below 0.001" in rule.refusal(
         chat(50, late_share="0.0001"), b8
     )
+    slow = point(latency=30)
+    assert (point().batch_ms, point(latency="26.2").batch_ms, slow.batch_ms) == (25, 25, 30)
+    serving = as_problem([chat(limit=60)], [slow])
+    assert serving.supply("chat", "1g.10gb") == Fraction("134.933")
+    assert "a batch takes longer than processes x batch / throughput" in serving.warnings[0]
+    assert not as_problem([chat()], [slow], rule="half").warnings
 
 
 def test_what_is_certified_is_a_queue_a_process() -> None:
@@ -150,15 +156,6 @@ def test_what_is_certified_is_a_queue_a_process() -> None:
         as_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
     with pytest.raises(InvalidOption, match="rate margin"):
         as_problem([chat()], [two], rate_margin=-1)
-
-
-def test_a_clearly_longer_latency_counts_and_is_warned_about() -> None:
-    slow = point(latency=30)
-    assert (point().batch_ms, point(latency="26.2").batch_ms, slow.batch_ms) == (25, 25, 30)
-    serving = as_problem([chat(limit=60)], [slow])
-    assert serving.supply("chat", "1g.10gb") == Fraction("134.933")
-    assert "a batch takes longer than processes x batch / throughput" in serving.warnings[0]
-    assert not as_problem([chat()], [slow], rule="half").warnings
 
 
 def test_a_load_curve_goes_before_the_table() -> None:
@@ -362,7 +359,7 @@ def test_a_scenario_keeps_its_own_rule_and_gives_its_curves_to_those_that_ask() 
 # -- what is simulated -------------------------------------------------------------------------
 
 
-def test_a_simulated_curve_and_the_proved_table_agree_on_one_process() -> None:
+def test_simulated_curves_are_near_the_proved_table_and_allow_more_of_short_batches() -> None:
     wanted = point()
     curve = load_curves([wanted], requests=3000, seed=3)[KEY]
     assert (curve.evidence, curve.late_share) == ("simulated", CENT)
@@ -372,9 +369,6 @@ def test_a_simulated_curve_and_the_proved_table_agree_on_one_process() -> None:
         proved = RULES["capacity"].supply(chat(limit), wanted)
         # few requests make the interval wide, so that a curve says less
         assert Fraction(6, 10) * proved < curve.sustained(Fraction(limit)) < Fraction(11, 10) * 320
-
-
-def test_a_curve_of_batches_that_need_less_time_allows_more() -> None:
     short, full = point(1, 400, latency="2.5"), point()
     padded, measured = (
         load_curves([full], points, requests=2000)[KEY] for points in ([full], [short, full])

@@ -52,7 +52,7 @@ def test_compute_is_not_linear_in_slices_from_hopper_on() -> None:
     assert sms("b300") == sms("gb300") == sms("h100-96gb") == [None] * 6
 
 
-def test_every_card_with_mig_is_there_and_every_number_has_a_source() -> None:
+def test_every_card_with_mig_is_there_with_sources_names_and_modes() -> None:
     assert {each.key for each in gpus()} == {key for key, one in MODELS.items() if one.profiles}
     for device in gpus():
         assert all(entry.source and entry.fields for entry in device.sources)
@@ -61,11 +61,10 @@ def test_every_card_with_mig_is_there_and_every_number_has_a_source() -> None:
         known = [f for f in optional if any(getattr(p, f) is not None for p in device.profiles)]
         for field in ("name", "compute", "memory", "starts", "max", *known):
             assert any(field in entry.fields for entry in device.sources), (device.key, field)
-
-
-def test_mig_mode_needs_a_reset_on_ampere_alone() -> None:
     for device in gpus():
         assert device.mode_change_needs_reset == (device.architecture == "ampere")
+    names = [name.lower() for d in gpus() for name in (d.key, *d.aliases, *d.pci_device_ids)]
+    assert len(names) == len(set(names))
 
 
 # -- finding a device ------------------------------------------------------------------------------
@@ -83,11 +82,6 @@ def test_a_device_is_found_by_key_product_name_or_pci_id() -> None:
     assert {key: {gpu(name).key for name in names} for key, names in known.items()} == {
         key: {key} for key in known
     }
-
-
-def test_no_two_devices_answer_to_one_name() -> None:
-    names = [name.lower() for d in gpus() for name in (d.key, *d.aliases, *d.pci_device_ids)]
-    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(

@@ -134,19 +134,13 @@ def test_what_cannot_be_is_named(deployment: Deployment, kind: str) -> None:
     assert kind in [violation.kind for violation in check_deployment(deployment)]
 
 
-def test_what_is_on_a_fixed_gpu_may_be_anything() -> None:
+def test_gpus_may_be_fixed_and_are_counted_at_their_own_points() -> None:
     held = Instance("1g.20gb", 0, owner="another")
     found = check_deployment(fleet(held, mode=Mode.FIXED, driver="470.82"))
     assert {violation.kind for violation in found} == {"capacity"}
-
-
-def test_two_gpus_with_one_number() -> None:
     twice = FleetGpu("a", 0, A100)
-    (found,) = check_deployment(Deployment((FleetNode("a", (twice, twice)),)))
-    assert str(found) == "a has 2 GPUs 0, needs one of a number"
-
-
-def test_capacity_counts_running_instances_at_their_own_points() -> None:
+    (fault,) = check_deployment(Deployment((FleetNode("a", (twice, twice)),)))
+    assert str(fault) == "a has 2 GPUs 0, needs one of a number"
     slow, fast = point("chat", A100.key, "1g.10gb"), point("chat", A100.key, "3g.40gb")
     deployment = fleet(
         Instance("1g.10gb", 0, slow),

@@ -371,7 +371,7 @@ def test_so_is_one_in_a_plan_and_one_of_too_many_profiles() -> None:
     build(DevicePart, wide(2, MOST_PROFILES), whole=True)
 
 
-def test_a_device_made_by_hand_lists_no_more_either() -> None:
+def test_devices_made_by_hand_list_no_more_and_the_shipped_are_far_from_the_limit() -> None:
     one = build(DevicePart, wide(3, 26), whole=True)
     names = [profile.name for profile in one.profiles]
     assert len(one.layouts(names)) == one.sets_without_overlap(names) == 27**3 - 1
@@ -382,9 +382,6 @@ def test_a_device_made_by_hand_lists_no_more_either() -> None:
             ask(names)
     few = replace(many, memory_slices=14, compute_slices=14)
     assert [dict(c.blocks) for c in few.configurations_of(names[:1])] == [{names[0]: 14}]
-
-
-def test_the_shipped_devices_are_far_from_the_limit() -> None:
     for each in gpus():
         everything = [profile.name for profile in each.profiles]
         sets = each.sets_without_overlap(everything)

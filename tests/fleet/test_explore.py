@@ -58,7 +58,7 @@ def test_more_gpus_to_choose_from_are_never_worse() -> None:
     assert ASKED.turned() == ASKED
 
 
-def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
+def test_tables_are_read_as_the_plan_reads_them_or_refused(tmp_path: Path) -> None:
     services, points = tmp_path / "mine.csv", tmp_path / "points.csv"
     services.write_text(services_template())
     points.write_text(points_template(gpu("a100-80gb")))
@@ -68,6 +68,12 @@ def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
     expected = as_problem(asked.services, asked.operating_points).problem
     assert solved(asked).answer.cost == solve(expected).cost
     assert asked_of(given | {"gpu": "a100-80gb"}).gpus == asked.gpus
+    for wrong, words in (
+        ({"services": "services.csv"}, "without the other"),
+        ({"published": "three-thirds"}, "has no services"),
+    ):
+        with pytest.raises(InvalidOption, match=words):
+            asked_of(wrong)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +90,6 @@ def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
 def test_what_cannot_be_turned_is_refused(turn: dict[str, object], words: str) -> None:
     with pytest.raises(CmsError, match=words):
         solved(ASKED.turned(**turn))  # type: ignore[arg-type]
-
-
-def test_what_cannot_be_asked_is_refused() -> None:
-    for asked, words in (
-        ({"services": "services.csv"}, "without the other"),
-        ({"published": "three-thirds"}, "has no services"),
-    ):
-        with pytest.raises(InvalidOption, match=words):
-            asked_of(asked)
 
 
 def test_the_notebook_runs_from_top_to_bottom() -> None:

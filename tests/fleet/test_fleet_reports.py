@@ -163,7 +163,7 @@ def seen_at(**moments: str) -> Deployment:
     return Deployment(tuple(FleetNode(name, observed=each) for name, each in seen))
 
 
-def test_the_oldest_node_is_refused_with_the_command() -> None:
+def test_ages_are_judged_and_said_in_words() -> None:
     fleet = seen_at(a="2026-11-23T11:50:00Z", b="2026-11-23T10:00:00Z", c="2026-11-23T11:00:00Z")
     with pytest.raises(StaleObservation, match="node 'b' was observed 2 h ago") as fault:
         refuse_stale(fleet, NOW)
@@ -175,9 +175,6 @@ def test_the_oldest_node_is_refused_with_the_command() -> None:
             refuse_stale(seen_at(a=moment), NOW)
     assert refuse_stale(Deployment((FleetNode("a"),)), NOW) == ("a",)
     assert age_of(seen_at(a="2026-11-23T13:00:00+02:00").nodes[0], NOW) == timedelta(hours=1)
-
-
-def test_ages_in_words() -> None:
     said = {0: "0 s", 61: "1 min 1 s", 3600: "1 h", 90061: "1 day 1 h", 172800: "2 days"}
     assert {seconds: format_age(timedelta(seconds=seconds)) for seconds in said} == said
 
@@ -208,7 +205,7 @@ def test_rows_hold_every_action_once_and_every_gpu(data: st.DataObject) -> None:
     assert all(str(action).split()[0] in said for action in found.actions)
 
 
-def test_kinds_are_told_apart_by_letters_and_hatching() -> None:
+def test_kinds_and_rates_are_told_apart() -> None:
     picture = drawing(transition_page(every_kind()))
     words = words_of(picture)
     assert {"+t", "-t", "~", "*"} <= set(words.split())
@@ -218,9 +215,6 @@ def test_kinds_are_told_apart_by_letters_and_hatching() -> None:
     assert "1 GPU untouched (1 empty): a/3" in said
     assert ", temporary" in said
     assert "+ create; - delete; ~ restart; * rewrite; t temporary" in said
-
-
-def test_what_comes_is_told_beside_the_capacity() -> None:
     found = every_kind()
     rates = {"chat": ((Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000)))}
     said = said_of(found, 120, rates=rates)

@@ -71,14 +71,11 @@ def test_a_seven_slice_card_has_the_published_counts(
     assert device.layout_counts([p.name for p in device.profiles if p.family in families]) == counts
 
 
-def test_a_four_slice_card_has_the_published_counts() -> None:
+def test_published_counts_and_layouts() -> None:
     a30 = gpu("a30-24gb")
     assert a30.layout_counts([profile.name for profile in a30.profiles]) == (75, 17, 19, 8, 8)
     for key in ("a30-24gb", "rtx-pro-6000-96gb"):
         assert gpu(key).layout_counts() == (25, 5, 9, 4, 4)
-
-
-def test_the_maximal_layouts_and_multisets_are_the_published_ones() -> None:
     a100 = gpu("a100-80gb")
     found = {" ".join(f"{p.profile[0]}@{p.start}" for p in each) for each in a100.maximal_layouts()}
     assert found == set(THE_19.split("\n")) - {""}
@@ -278,15 +275,12 @@ def test_the_reason_names_the_rule_and_what_is_there(
     assert gpu(key).why_not(wanted, around=at(around)) == words
 
 
-def test_names_of_other_drivers_are_understood_and_answered_in_ours() -> None:
+def test_names_of_other_drivers_and_profiles_beyond_those_asked_for() -> None:
     gb200 = gpu("gb200-186gb")
     assert gb200.place({"3g.95gb": 1}) == at("3g.93gb@0")
     assert gb200.is_layout(at("3g.95gb@4"))
     assert gb200.room(at("3g.95gb@4"), "4g.95gb") == (0,)
     assert gb200.maximal_layouts_around(at("4g.95gb@0 3g.95gb@4")) == (at("4g.93gb@0 3g.93gb@4"),)
-
-
-def test_profiles_beyond_those_that_may_be_added_stay() -> None:
     a30 = gpu("a30-24gb")
     found = a30.maximal_layouts_around(at("1g.6gb+me@0"), ["2g.12gb"])
     assert found == (at("1g.6gb+me@0 2g.12gb@2"),)

@@ -152,7 +152,7 @@ def test_batches_that_keep_no_limit_count_where_kinds_are_ordered() -> None:
     assert classes_of([side], 1) == {("m", 8): 1, ("m", 4): 1}
 
 
-def test_the_exact_check_finds_a_limit_that_only_a_neighbour_breaks() -> None:
+def test_the_exact_check_finds_what_a_neighbour_breaks_and_refuses_what_it_cannot_judge() -> None:
     posed = serving()
     chat, four, eight = Mix({"chat": 8}), Mix({"see": 4}), Mix({"see": 8})
     here, there = "mps:60 (1 beside 3)", "mps:40 (3 beside 1)"
@@ -165,9 +165,6 @@ def test_the_exact_check_finds_a_limit_that_only_a_neighbour_breaks() -> None:
     shape = Configuration({"mps:60 (1 beside 2)": 1, low: 1}, A100)
     planted = Schedule([MachineGroup(shape, {(low, eight): 1}, 1)])
     assert "point" in {fault.kind for fault in check(posed.problem, planted)}
-
-
-def test_the_exact_check_refuses_what_it_cannot_judge() -> None:
     here = "mps:60 (1 beside 3)"
     for content, message in (
         (Mix({"chat": 4}), r"takes 4 of 'chat' at a time, which was not measured there"),
@@ -215,15 +212,12 @@ def test_a_plan_that_only_the_worst_neighbours_forbid_is_not_called_infeasible()
     assert "which does not say that there is none" in between_classes(plan)
 
 
-def test_mig_instances_do_not_slow_one_another() -> None:
+def test_mig_does_not_slow_and_pairs_that_may_come_about_are_measured() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 1, 8, 800, 10)]
     posed = as_problem(
         SERVICES[:1], points, sharing="time", interference=Interference({}), classes=1
     )
     assert posed.problem == posed.outer == posed.solo.problem
-
-
-def test_a_pair_that_may_come_about_must_have_been_measured() -> None:
     few_pairs = Interference(dict([*FACTORS.items()][1:]))
     with pytest.raises(
         InvalidProblem, match=r"pairs .*, 1 in all; the first: bert on .*, batch 8, beside v"

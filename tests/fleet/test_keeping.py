@@ -140,13 +140,8 @@ def test_as_much_is_kept_as_by_cp_sat(
     assert services is None or least == most
 
 
-def test_negative_prices_are_refused() -> None:
-    with pytest.raises(InvalidCertificate, match="price of 0 is -1; expected no negative"):
-        Prices({0: Fraction(-1)}, {}, {})
-
-
 def test_the_bound_is_what_makes_a_proof() -> None:
-    """Both layouts keep one of two: prices say so, without any search."""
+    # Both layouts keep one of two: prices say so, without any search.
     held = (works("chat", "3g.40gb", 0), works("chat", "1g.10gb", 4))
     both = asked("chat 3g.40gb, chat 3g.40gb, chat 1g.10gb", 1)
     assert not isinstance(place(both, fleet(held)), Placed)
@@ -156,12 +151,11 @@ def test_the_bound_is_what_makes_a_proof() -> None:
     assert str(found).splitlines()[1] == (
         "1 of 2 running instances stay (the most possible, checked)"
     )
-
-
-def test_what_does_not_run_yet_does_not_loosen_the_bound() -> None:
     now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
     found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
+    with pytest.raises(InvalidCertificate, match="price of 0 is -1; expected no negative"):
+        Prices({0: Fraction(-1)}, {}, {})
 
 
 CHAT_AND_CODE = (works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0))
@@ -354,7 +348,7 @@ def put(now: Deployment, **counts: str) -> Placed | Unplaceable:
     return place(wanted_for(kinds, {CARD.key: 1}), now)
 
 
-def test_a_plan_leaves_it_cut_and_uses_it() -> None:
+def test_what_is_not_ours_stays_cut_and_what_runs_goes_before_what_is_hollow() -> None:
     found = put(NOW, code="1g.10gb")
     assert isinstance(found, Placed)
     assert [*map(str, found.deployment.gpus())] == [
@@ -364,10 +358,7 @@ def test_a_plan_leaves_it_cut_and_uses_it() -> None:
     nothing = put(NOW)
     assert isinstance(nothing, Placed)
     assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
-
-
-def test_new_work_goes_to_what_runs_before_what_is_hollow() -> None:
-    """Both stay, since either may be another's; the hollow one starts lower."""
+    # Both stay, since either may be another's; the hollow one starts lower.
     hollow = Instance("1g.10gb", 1, state=State.HOLLOW)
     found = put(on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2))), code="1g.10gb")
     assert isinstance(found, Placed)

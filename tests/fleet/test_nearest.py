@@ -278,7 +278,7 @@ def test_one_gpu_more_keeps_more() -> None:
         nearest(now, plan, extra_gpus=-1)
 
 
-def test_too_few_gpus_are_refused_by_the_certificate() -> None:
+def test_a_plan_that_cannot_be_is_refused() -> None:
     found = nearest(fleet([]), plan_of({"a": 60, "b": 60}))
     assert isinstance(found, Unplaceable)
     assert found.proof is Proof.CHECKED
@@ -288,9 +288,11 @@ def test_too_few_gpus_are_refused_by_the_certificate() -> None:
     assert isinstance(held, Unplaceable)
     assert held.proof is Proof.SOLVER
     assert "no plan has a place beside what stays" in str(held)
-
-
-def test_time_and_cancel_end_it() -> None:
+    other = FleetGpu("n", 0, gpu("a100-80gb"))
+    found = nearest(Deployment((FleetNode("n", (other,)),)), plan_of({"a": 10}))
+    assert isinstance(found, Unplaceable)
+    with pytest.raises(InvalidProblem, match="no schedule"):
+        nearest(fleet([]), plan_of({"a": 10}, limit=1))
     now, plan = fleet([running("a", "2g.12gb", 0, 8)], []), plan_of({"a": 20})
     cancel = threading.Event()
     cancel.set()
@@ -312,14 +314,6 @@ def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
     parts = found_near(first.deployment, plan)
     assert parts.blind_kept is not None
     assert parts.blind_kept < parts.kept <= whole.kept <= parts.most_kept
-
-
-def test_another_type_of_gpu_and_a_plan_without_a_schedule() -> None:
-    other = FleetGpu("n", 0, gpu("a100-80gb"))
-    found = nearest(Deployment((FleetNode("n", (other,)),)), plan_of({"a": 10}))
-    assert isinstance(found, Unplaceable)
-    with pytest.raises(InvalidProblem, match="no schedule"):
-        nearest(fleet([]), plan_of({"a": 10}, limit=1))
 
 
 def test_what_is_wanted_is_reached_by_a_transition_and_not_taken_for_the_plans_groups() -> None:

@@ -94,23 +94,17 @@ def test_of_equal_instances_device_numbers_say_which_has_which_uuid() -> None:
     assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
 
 
-def test_nothing_on_a_gpu_and_mig_off() -> None:
+def test_lists_without_instances_tell_modes_and_numbers() -> None:
     assert held(log(card()), "No GPU instances found: Not Found\n") == []
     listed = LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", "")
     cards = observed(listed, "No MIG-enabled devices found.\n").gpus()
     assert {each.mode for each in cards} == {Mode.WHOLE}
-
-
-def test_gpus_of_the_xml_have_the_numbers_of_their_order_or_of_their_uuids() -> None:
     lost = log(card("GPU-1", "Disabled"), attached=2)
     with pytest.raises(FileError, match=r"^file0.txt:5: "):
         observed(lost)
     found = observed(lost, "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n").gpus()
     assert [each.index for each in found] == [1]
-
-
-def test_the_xml_is_not_taken_for_younger_than_it_can_be() -> None:
-    """Its clock has no zone: nowhere was it that time later than twelve hours after Greenwich."""
+    # Its clock has no zone: nowhere was it that time later than twelve hours after Greenwich.
     time = "<timestamp>Mon Nov 23 10:15:00 2026</timestamp>"
     assert told(log(card(), head=time)).at == "2026-11-23T22:15:00Z"
     with pytest.raises(FileError, match=r"^file0.txt:3: .*yesterday"):

@@ -234,7 +234,7 @@ def test_any_text_is_read_back_from_html_as_it_is_printed(name: str) -> None:
     assert [tag for tag, _ in read.tags].count("td") == 1
 
 
-def test_numbers_are_sorted_as_numbers_and_what_has_none_is_nan() -> None:
+def test_numbers_are_sorted_and_long_tables_say_what_they_leave_out() -> None:
     read = Read(html(page_of("plan")))
     assert all(each["aria-sort"] == "none" for each in read.with_tag("th"))
     assert f"cms check {shlex.quote(f'a {NASTY}.json')}" in read.text["code"]
@@ -245,9 +245,6 @@ def test_numbers_are_sorted_as_numbers_and_what_has_none_is_nan() -> None:
     assert [Cell("Aa", order).key for order in orders] == [
         "1.7e+308", "-1.7e+308", "0.5", "b", "aa",
     ]  # fmt: skip
-
-
-def test_long_tables_say_what_they_leave_out() -> None:
     rows = [[Cell(str(n), n)] for n in range(10_003)]
     grid = table("g", ">n", rows)
     page = Page("t", "", [], [Section("s", "s", [grid])])

@@ -36,24 +36,19 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_profiles_become_points_of_the_whole_instance_in_milliseconds(tmp_path: Path) -> None:
+def test_files_and_folders_become_points_of_what_ran(tmp_path: Path) -> None:
     path = write(tmp_path / "bert.csv", HEADER + "1,1,1,74.408,0.013\r\n7,256,3,281.25,2.731\r\n")
     first, last = read_parvagpu_profiles(path)
     assert first == OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 1, 1, "74.408", 13)
     assert (last.profile, last.processes, last.batch) == ("7g.80gb", 3, 256)
     assert (last.throughput_rps, last.latency_ms) == (Fraction("843.75"), Fraction(2731))
-
-
-def test_points_that_did_not_run_are_left_out(tmp_path: Path) -> None:
     rows = "1,1,5,0,0\r\n1,2,5,-1,-1\r\n2,1,1,-1,0.1\r\n3,1,1,10,0\r\n4,1,1,10,0.1\r\n"
     path = write(tmp_path / "vgg16.csv", HEADER + rows)
     (point,) = read_parvagpu_profiles(path, device=gpu("h200-141gb"))
     assert (point.device, point.profile) == ("h200-141gb", "4g.71gb")
-
-
-def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     with pytest.raises(FileError, match="no file"):
-        read_parvagpu_profiles(tmp_path)
+        read_parvagpu_profiles(tmp_path / "empty")
     for model in ("vgg16", "bert"):
         write(tmp_path / f"{model}.csv", HEADER + "1,1,1,10,0.1")
     assert [point.model for point in read_parvagpu_profiles(tmp_path)] == ["bert", "vgg16"]

@@ -132,7 +132,7 @@ def less_known(data: st.DataObject, now: Deployment) -> Deployment:
 def test_a_placement_is_as_good_as_any(
     known: Callable[[st.DataObject, Deployment], Deployment] | None, data: st.DataObject
 ) -> None:
-    """Also where of some instances nobody knows which does what, and what may be another's stays."""
+    """Also where of some instances nobody knows which does what: what may be another's stays."""
     agrees_with_all_there_is(data, (A30,), known)
 
 

@@ -72,7 +72,7 @@ def plan() -> Plan:
     return Plan(serving, replace(solved, schedule=schedule, cost=Fraction(2)))
 
 
-def test_a_service_sees_what_it_wanted_and_what_it_gets(plan: Plan) -> None:
+def test_a_service_and_a_gpu_see_what_they_get(plan: Plan) -> None:
     chat, images = plan.services
     assert (chat.wanted_rps, chat.provided_rps) == (Fraction("300.5"), Fraction(331))
     assert chat.headroom_rps == Fraction("30.5")
@@ -84,20 +84,14 @@ def test_a_service_sees_what_it_wanted_and_what_it_gets(plan: Plan) -> None:
     ]
     assert (images.provided_rps, images.headroom, images.instances) == (1, 0, 3)
     assert plan.service("images") is images
-
-
-def test_a_gpu_shows_its_instances_and_what_idles(plan: Plan) -> None:
     _, second = plan.groups
     assert (second.gpu, second.count) == (A100, 1)
     assert {
         (each.profile, each.count, *(one.service for one in each.serves))
         for each in second.instances
     } == {("3g.40gb", 1, "chat"), ("1g.10gb", 3, "images"), ("1g.10gb", 1)}
-    chat = second.instances[0].serves[0]
-    assert (chat.rate_rps, chat.slack_ms) == (Fraction("100.5"), 100 - chat.point.latency_ms)
-
-
-def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -> None:
+    one = second.instances[0].serves[0]
+    assert (one.rate_rps, one.slack_ms) == (Fraction("100.5"), 100 - one.point.latency_ms)
     shape = Configuration({"4g.40gb": 1, "3g.40gb": 1}, A100)
     groups = [*plan.solution.schedule.groups, MachineGroup(shape, {("4g.40gb", "images"): 1}, 2)]
     wasteful = Plan(
@@ -107,9 +101,14 @@ def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -
     assert wasteful.service("images") == plan.service("images")
 
 
-def test_a_plan_takes_only_a_solution_of_its_own_problem(plan: Plan) -> None:
+def test_a_plan_takes_only_a_valid_solution_of_its_own_problem(plan: Plan) -> None:
     with pytest.raises(InvalidSchedule, match="the solution is of another problem"):
         Plan(published.S1.as_problem(), plan.solution)
+    document = copy.deepcopy(plan_to_json(plan))
+    group = document["solution"]["schedule"]["groups"][1]
+    group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
+    with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
+        plan_from_json(document)
 
 
 def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
-def test_a_plan_says_what_a_simulator_needs(plan: Plan) -> None:
+def test_a_plan_keeps_to_its_schema_says_all_and_ignores_own_keys(plan: Plan) -> None:
     document = plan_to_json(plan)
     by_pair = {(p["service"], p["block"]): p for p in document["operating_points"]}
     for group in document["groups"]:
@@ -131,17 +130,11 @@ def test_a_plan_says_what_a_simulator_needs(plan: Plan) -> None:
                 point = by_pair[served["service"], each["block"]]
                 assert point["processes"] == served["processes"] >= 1
                 assert point["supply_rps"] == served["rate_rps"]
-
-
-def test_a_plan_keeps_to_its_schema(plan: Plan) -> None:
     document = json.loads(json.dumps(plan_to_json(plan)))
     require_valid("plan", document)
     for key in document:
         rest = {k: v for k, v in document.items() if k != key}
         assert not validator("plan").is_valid(rest), key
-
-
-def test_keys_of_ones_own_are_ignored_and_parts_can_be_taken_out(plan: Plan) -> None:
     document = json.loads(json.dumps(plan_to_json(plan)))
     assert problem_from_json(document["problem"]) == plan.serving.problem
     assert solution_from_json(document["solution"]) == plan.solution
@@ -259,7 +252,7 @@ def test_a_plan_without_a_schedule_gives_nothing_and_does_not_hide_why() -> None
         plan_from_json(document | {"unservable": {}})
 
 
-def test_blocks_of_several_gpus_must_name_their_gpu() -> None:
+def test_a_plan_of_several_gpus_or_under_mps_is_held_to_its_device() -> None:
     points = [OperatingPoint("bert", key, "3g.40gb", 1, 1, 100, 10) for key in (A100, H100)]
     serving = as_problem([Service("chat", "bert", 10, 60)], points, [A100, H100])
     made = Plan(serving, solve(serving.problem))
@@ -267,22 +260,11 @@ def test_blocks_of_several_gpus_must_name_their_gpu() -> None:
     text = json.dumps(plan_to_json(made)).replace('"h100-80gb:', '"x:')
     with pytest.raises(FileError, match="problem.blocks.1. is .x:3g.40gb"):
         plan_from_json(json.loads(text))
-
-
-def test_a_plan_with_more_clients_under_mps_than_there_can_be_is_refused() -> None:
     made = of_one_point("mps:40")
     document = json.loads(json.dumps(plan_to_json(made)))
     assert plan_from_json(document) == made
     document["problem"]["configurations"][0]["capacity"] = 200
     with pytest.raises(FileError, match="expected what the device a100-80gb allows with mps:40"):
-        plan_from_json(document)
-
-
-def test_a_plan_whose_schedule_is_not_valid_is_refused(plan: Plan) -> None:
-    document = copy.deepcopy(plan_to_json(plan))
-    group = document["solution"]["schedule"]["groups"][1]
-    group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
-    with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
         plan_from_json(document)
 
 

@@ -144,17 +144,6 @@ def test_a_cost_and_a_bound_that_are_equal_do_not_differ_in_print(
     assert line == f"2.0s {logged} auto"
 
 
-def test_the_best_machine_of_a_size_bounded_set_is_the_fullest() -> None:
-    shares = Problem(
-        configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
-        jobs=[Job("j", 3, {"a": 1, "b": 1})],
-        machine_types=[MachineType("m"), MachineType("n", cost=2)],
-    )
-    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
-    assert found is not None
-    assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
-
-
 def halves(**machine: Any) -> Problem:
     return Problem(
         configurations=[Configuration({"half": 2}, "m"), Configuration({"whole": 1}, "m")],
@@ -163,7 +152,7 @@ def halves(**machine: Any) -> Problem:
     )
 
 
-def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
+def test_prices_are_told_as_shares_of_a_machine() -> None:
     priced = solution(certificate=BlockPrices({"half": "3/4", "whole": "3/2"}))
     found = worths(priced, halves(cost="1.5"))
     assert found is not None
@@ -171,9 +160,6 @@ def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
     assert fraction(Fraction(123456, 999983)) == "0.1235"  # which nobody could read
     assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
     assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
-
-
-def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> None:
     tree = Branch(
         MachinesOfType("m"), 1,
         below=BlockPrices({"half": 1, "whole": 1}, multipliers=[2]),
@@ -186,6 +172,14 @@ def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> 
     assert scarcest_line(found, {"half": (1, 7)}) == ""
     assert worths(solution(), halves()) is None
     assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
+    shares = Problem(
+        configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
+        jobs=[Job("j", 3, {"a": 1, "b": 1})],
+        machine_types=[MachineType("m"), MachineType("n", cost=2)],
+    )
+    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
+    assert found is not None
+    assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
 
 
 REMEDY = "1 more few machine would do (proved fewest), or 66.6 % of every demand (proved most)"
@@ -200,7 +194,7 @@ def short() -> Problem:
     )
 
 
-def test_the_proof_says_which_limits_are_to_blame() -> None:
+def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> None:
     problem = short()
     solution: Solution = told(problem, [BlockPrices({"a": 1}, {"few": 1})])
     assert solution.proof is Proof.CHECKED
@@ -208,16 +202,9 @@ def test_the_proof_says_which_limits_are_to_blame() -> None:
     assert reason == (
         "the machines do not suffice: there are only 2 x few (more other alone would not help)"
     )
-
-
-def test_a_solvers_word_blames_all_limits() -> None:
-    solution: Solution = told(short(), [SolverBound(None, "oracle")], trusted=True)
-    (reason,) = solution_reasons(short(), solution)
+    solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
+    (reason,) = solution_reasons(problem, solution)
     assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
-
-
-def test_what_would_do_follows_the_reason() -> None:
-    problem = short()
     solution = solve(problem)
     found = shortage(problem, solution=solution)
     reasons = solution_reasons(problem, solution, found)

@@ -92,19 +92,22 @@ def test_a_share_of_the_limit_lies_between_0_and_1() -> None:
 # -- the point behind a supply -----------------------------------------------------------------
 
 
-def test_equal_throughput_goes_to_the_lower_latency_then_to_fewer_processes() -> None:
+def test_a_choice_of_points_prefers_low_latency_and_heeds_limits() -> None:
     several = point(latency=12, processes=3, batch=2)
     one = point(latency=12, processes=1, batch=4)
     late = point(latency=13, processes=1, batch=8)
     for order in ([several, one, late], [late, one, several]):
         assert as_problem([service()], order).points["chat", "3g.40gb"] == (one,)
-
-
-def test_points_with_more_processes_than_allowed_are_left_out() -> None:
     points = [point(throughput=100, processes=3), point(throughput=200, processes=4)]
     serving = as_problem([service()], points, max_processes=3, rule="parvagpu")
     assert supply(serving) == {"3g.40gb": 100}
     assert serving.max_processes == 3
+    other = point("7g.79gb", device="NVIDIA A100-SXM4-80GB")
+    assert supply(as_problem([service()], [other], rule="parvagpu")) == {"7g.80gb": 100}
+    serving = as_problem([service(rate=0, limit=1)], [point()])
+    assert not serving.unservable
+    for none in (serving, as_problem([], [point()])):
+        assert solve(none.problem).machine_count == 0
 
 
 def test_only_profiles_that_a_service_may_use_serve_it_and_shape_the_configurations() -> None:
@@ -116,18 +119,6 @@ def test_only_profiles_that_a_service_may_use_serve_it_and_shape_the_configurati
     assert {str(shape) for shape in as_problem([service()], points).problem.configurations} == {
         "2 x 3g.40gb", "4 x 1g.10gb + 3g.40gb", "7 x 1g.10gb",
     }  # fmt: skip
-
-
-def test_a_device_and_a_profile_may_go_by_another_name_of_theirs() -> None:
-    other = point("7g.79gb", device="NVIDIA A100-SXM4-80GB")
-    assert supply(as_problem([service()], [other], rule="parvagpu")) == {"7g.80gb": 100}
-
-
-def test_no_rate_and_no_service_need_no_gpu() -> None:
-    serving = as_problem([service(rate=0, limit=1)], [point()])
-    assert not serving.unservable
-    for none in (serving, as_problem([], [point()])):
-        assert solve(none.problem).machine_count == 0
 
 
 # -- fleets ------------------------------------------------------------------------------------
@@ -142,9 +133,6 @@ def test_several_gpu_types_qualify_their_blocks() -> None:
     assert serving.problem.machine_types == (MachineType(A100), MachineType(H100, "2.5", limit=4))
     assert serving.instance_of(f"{H100}:3g.40gb") == (H100, "3g.40gb")
     assert serving.gpu_of(H100) is gpu(H100)
-
-
-def test_a_qualified_profile_is_allowed_on_that_gpu_and_others_are_left_aside() -> None:
     points = [point(), point(device=H100), point("2g.12gb", device=A30)]
     chosen = service(allowed=[f"{H100}:3g.40gb"])
     assert set(supply(as_problem([chosen], points, [A100, H100]))) == {f"{H100}:3g.40gb"}

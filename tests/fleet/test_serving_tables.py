@@ -49,16 +49,13 @@ def write(folder: Path, *lines: str, end: str = "\n") -> Path:
     return path
 
 
-def test_services_are_read_exactly_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_tables_are_read_exactly_with_lists_and_other_columns(tmp_path: Path) -> None:
     path = write(tmp_path, SERVICES, "chat,bert,19,418.5", "search,bert,1/3,1e2", "free,bert,1,")
     chat, search, free = read_services(path)
     assert chat == Service("chat", "bert", 19, "418.5")
     assert (search.rate_rps, search.latency_limit_ms) == (Fraction(1, 3), Fraction(100))
     assert free == Service("free", "bert", 1)
     assert read_services(write(tmp_path, SERVICES[:22], "free,bert,1")) == (free,)
-
-
-def test_allowed_profiles_have_blanks_or_semicolons_between_them(tmp_path: Path) -> None:
     rows = ("a,m,1,1,1g.10gb+me 3g.40gb", "b,m,1,1,3g.40gb; mps:40;", "c,m,1,1,", "d,m,1,1,-")
     services = read_services(write(tmp_path, SERVICES + ",allowed_profiles", *rows))
     assert [service.allowed_profiles for service in services] == [
@@ -67,13 +64,15 @@ def test_allowed_profiles_have_blanks_or_semicolons_between_them(tmp_path: Path)
         None,
         None,
     ]
-
-
-def test_other_columns_are_kept_as_they_were_written(tmp_path: Path) -> None:
     (service,) = read_services(write(tmp_path, SERVICES + ",team", "chat,bert,1,1,search"))
     assert dict(service.extra) == {"team": "search"}
     (point,) = read_operating_points(write(tmp_path, POINTS + ",source", GOOD_POINT + ",run 7"))
     assert dict(point.extra) == {"source": "run 7"}
+    for end in ("\n", "\r\n"):
+        path = write(tmp_path, POINTS, "bert,A100-SXM4-80GB,1g.10gb,2,4,104.84,19", "", end=end)
+        assert read_operating_points(path) == (
+            OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 2, 4, "104.84", 19),
+        )
 
 
 ASKING = (
@@ -120,14 +119,6 @@ def test_a_known_column_is_known_however_its_words_are_joined(tmp_path: Path) ->
             read_operating_points(write(tmp_path, f"{POINTS},{wrong}", GOOD_POINT + ",9"))
     measured = write(tmp_path, POINTS + ",p99_ms", GOOD_POINT + ",9")  # more than is asked for
     assert len(read_operating_points(measured)) == 1
-
-
-def test_operating_points_are_read_whatever_the_line_ends(tmp_path: Path) -> None:
-    for end in ("\n", "\r\n"):
-        path = write(tmp_path, POINTS, "bert,A100-SXM4-80GB,1g.10gb,2,4,104.84,19", "", end=end)
-        assert read_operating_points(path) == (
-            OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 2, 4, "104.84", 19),
-        )
 
 
 @pytest.mark.parametrize(
@@ -270,36 +261,24 @@ def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> No
     document["services"][0]["limit_ms"] = 5
     with pytest.raises(FileError, match='null just where the verdict is "no limit"'):
         simulation_from_json(document)
-
-
-def test_a_replay_of_services_without_limits_alone_promises_nothing() -> None:
     found = simulate(plan_of(FREE), requests=500, events=[Failure(1, gpu=0)], on_failure="lose")
     assert not found.promised
     assert found.sentence.startswith("0 of 0 limits kept")
     assert drawing(simulation_page(found, "t")).startswith("<svg")
+    over = simulate(plan_of(FREE), requests=3000, rate=3).service("free")
+    assert (over.verdict, over.overloaded) == ("no limit", True)
+    assert "work off 200 requests/s at most" in over.cause or "work off 300" in over.cause
 
 
-def test_what_is_overloaded_is_said_to_be() -> None:
-    found = simulate(plan_of(FREE), requests=3000, rate=3).service("free")
-    assert (found.verdict, found.overloaded) == ("no limit", True)
-    assert "work off 200 requests/s at most" in found.cause or "work off 300" in found.cause
-
-
-def test_a_late_share_without_a_limit_is_refused() -> None:
+def test_devices_are_told_by_the_points_and_late_shares_need_limits() -> None:
     with pytest.raises(InvalidProblem, match="has a late share and no latency limit"):
         Service("free", "bert", 1, late_share="0.1")
-
-
-def test_the_device_of_all_points_is_planned_with() -> None:
     assert [gpu.key for gpu in as_problem([FREE], MEASURED).gpus] == ["a30-24gb"]
     spelt = OperatingPoint("bert", "A100-SXM4-80GB", "7g.80gb", 1, 8, 300, "26.7")
     assert [gpu.key for gpu in as_problem([FREE], [A100, spelt]).gpus] == ["a100-80gb"]
     assert [gpu.key for gpu in as_problem([FREE], [A100, *MEASURED], "a30-24gb").gpus] == [
         "a30-24gb"
     ]
-
-
-def test_where_there_are_several_devices_the_error_names_them() -> None:
     with pytest.raises(InvalidOption, match=r"on 2 GPUs: a100-80gb, a30-24gb; say which .*--gpu"):
         as_problem([FREE], iter([A100, *MEASURED]))
     unknown = OperatingPoint("bert", "b999", "3g.40gb", 1, 8, 300, "26.7", origin="p.csv:2")

@@ -59,29 +59,23 @@ def test_services_become_jobs_in_seconds_and_every_batch_a_point() -> None:
     ]
 
 
-def test_a_gpu_is_whole_or_a_pair_of_shares_unless_any_split_is_asked_for() -> None:
+def test_shapes_are_whole_gpus_and_pairs_unless_any_split_is_asked_for() -> None:
     assert [str(shape) for shape in serving().problem.configurations] == [
         "mps:100", "mps:40 + mps:60",
     ]  # fmt: skip
     (every,) = serving(splits="any").problem.configurations
     assert isinstance(every, SizeBoundedConfigurations)
     assert dict(every.sizes) == {"mps:40": 40, "mps:60": 60, "mps:100": 100}
-
-
-def test_a_share_without_its_other_half_stays_alone_and_a_half_comes_twice() -> None:
     points = [share("bert", percent, 1, 5) for percent in (30, 50, 80)]
     shapes = as_problem(SERVICES[:1], points, A100, sharing="time").problem.configurations
     assert [str(shape) for shape in shapes] == ["mps:80", "2 x mps:50", "mps:30"]
 
 
-def test_mig_instances_are_shared_too_and_all_their_processes_take_a_batch() -> None:
+def test_mig_instances_are_shared_too_and_the_quicker_setting_counts() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 3, 4, 1200, 10)]
     posed = as_problem(SERVICES[:1], points, sharing="time")
     ((point,),) = posed.problem.jobs[0].points.values()
     assert (point.amount, point.length) == (12, Fraction(1, 100))
-
-
-def test_of_two_settings_that_take_as_much_the_quicker_one_counts() -> None:
     points = [
         OperatingPoint("bert", A100, "3g.40gb", 4, 2, 800, 10),
         OperatingPoint("bert", A100, "3g.40gb", 2, 4, 1000, 8),
@@ -100,11 +94,14 @@ def test_a_batch_takes_what_its_throughput_says_or_its_latency_if_that_is_longer
     assert slot_ms(point) == lengths(point) == Fraction(length)
 
 
-def test_latencies_that_differ_by_more_than_1_percent_are_warned_of() -> None:
+def test_odd_latencies_and_wishes_are_warned_of() -> None:
     odd = OperatingPoint("bert", A100, "mps:60", 1, 8, 800, 12)
     (warning,) = as_problem(SERVICES[:1], [odd], sharing="time").warnings
     assert warning.startswith("1 of 1 operating points: the latency and processes x batch")
     assert not serving().warnings
+    own = Service("chat", "bert", 5, 100, late_share="0.01")
+    (warning,) = as_problem([own], POINTS, sharing="time").warnings
+    assert warning.startswith("late_share and queue have no effect where blocks are shared")
 
 
 def test_head_room_raises_rates_and_lengths_and_the_margin_comes_before_it() -> None:
@@ -113,15 +110,6 @@ def test_head_room_raises_rates_and_lengths_and_the_margin_comes_before_it() -> 
     posed = serving(headroom="gpulet", rate_margin=1)
     assert [job.demand for job in posed.problem.jobs] == [660, 500 + 54]
     assert posed.planned_rps(SERVICES[0]) == 660
-
-
-def test_a_service_that_no_batch_fits_is_named_with_the_limit_it_needs() -> None:
-    late = Service("late", "vgg", 10, 15)
-    posed = as_problem([*SERVICES, late], POINTS, sharing="time")
-    assert dict(posed.unservable) == {
-        "late": "late: no batch fits into 15 ms even alone, under the rule 'round_robin'; best: "
-        "mps:100, 1 process, batch 8: 10 ms a batch, which needs a limit of 20 ms"
-    }
 
 
 def test_a_mix_is_read_as_what_each_service_gets() -> None:
@@ -165,6 +153,10 @@ def test_the_published_rates_become_the_published_ones() -> None:
     assert more(Fraction(0)) == 0
     assert more(Fraction(550)) == poisson_quantile(Fraction(550), _99) + 1
     assert more(Fraction(5501, 10)) == Fraction(5501, 10) * Fraction(11, 10)
+    # e^-r = 0.99 to 50 digits: just below it the quantile is 0, just above it 1
+    digits = 10050335853501441183548857558547706085515007674629
+    edge = Fraction(digits, 10**51)
+    assert [poisson_quantile(edge + Fraction(d, 10**45), _99) for d in (-1, 1)] == [0, 1]
 
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=550, max_denominator=1000))
@@ -172,13 +164,6 @@ def test_the_quantile_is_what_scipy_says_or_as_near_as_floats_tell(rate: Fractio
     found = poisson_quantile(rate, _99)
     assert pdtr(found, float(rate)) >= 0.99 - 1e-12
     assert found == 0 or pdtr(found - 1, float(rate)) <= 0.99 + 1e-12
-
-
-def test_a_rate_that_floats_cannot_tell_from_the_threshold_is_told() -> None:
-    # e^-r = 0.99 to 50 digits: just below it the quantile is 0, just above it 1
-    digits = 10050335853501441183548857558547706085515007674629
-    edge = Fraction(digits, 10**51)
-    assert [poisson_quantile(edge + Fraction(d, 10**45), _99) for d in (-1, 1)] == [0, 1]
 
 
 def test_overheads_are_read_from_a_table(tmp_path: Path) -> None:
@@ -225,28 +210,25 @@ def test_options_that_cannot_be_meant_are_refused(arguments: dict[str, Any], mes
         as_problem(SERVICES, POINTS, **arguments)
 
 
-def test_an_overhead_is_asked_for_every_batch_and_must_be_a_number() -> None:
+def test_services_and_overheads_that_cannot_be_shared_are_refused() -> None:
     with pytest.raises(InvalidOption, match=r"no overhead of a batch of 8, .* overheads of 4: add"):
         serving(headroom=Headroom("gpulet", {4: 1}))
     with pytest.raises(InvalidOption, match="a batch in the overheads"):
         Headroom("gpulet", {0: 1})
     with pytest.raises(InvalidOption, match="the overhead of a batch of 4"):
         Headroom("gpulet", {4: -1})
-
-
-def test_services_that_cannot_be_shared_are_refused() -> None:
     with pytest.raises(InvalidProblem, match=r"'free' has no latency limit.*without sharing"):
         as_problem([Service("free", "bert", 5)], POINTS, sharing="time")
     with pytest.raises(InvalidProblem, match="two services are called 'chat'"):
         as_problem([SERVICES[0], SERVICES[0]], POINTS, sharing="time")
     with pytest.raises(InvalidProblem, match=r"runs the model 'brt'.*nearest: 'bert'"):
         as_problem([Service("a", "brt", 5, 100)], POINTS, sharing="time")
-
-
-def test_wishes_about_random_arrivals_are_warned_of() -> None:
-    own = Service("chat", "bert", 5, 100, late_share="0.01")
-    (warning,) = as_problem([own], POINTS, sharing="time").warnings
-    assert warning.startswith("late_share and queue have no effect where blocks are shared")
+    late = Service("late", "vgg", 10, 15)
+    posed = as_problem([*SERVICES, late], POINTS, sharing="time")
+    assert dict(posed.unservable) == {
+        "late": "late: no batch fits into 15 ms even alone, under the rule 'round_robin'; best: "
+        "mps:100, 1 process, batch 8: 10 ms a batch, which needs a limit of 20 ms"
+    }
 
 
 TERMS: list[dict[str, Any]] = [
@@ -391,7 +373,7 @@ def test_each_amount_of_the_problem_has_one_point() -> None:
 # -- reports and pictures ------------------------------------------------------------------------
 
 
-def test_a_report_splits_a_share_by_the_slots_of_its_frame() -> None:
+def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_frame() -> None:
     text = printed(plan_page(plan(), "two"))
     lines = text.splitlines()
     assert "2 services on a100-80gb, blocks shared in time, round_robin: a frame and its" in text
@@ -407,15 +389,9 @@ def test_a_report_splits_a_share_by_the_slots_of_its_frame() -> None:
     assert "Tightest frame: 22 ms on mps:60, 26 ms to spare within the 60 ms of chat" in text
     assert "Kept under the rule round_robin: every limit" in text
     assert max(map(len, lines)) <= 100
-
-
-def test_a_report_with_head_room_has_stated_and_planned_rates() -> None:
     text = printed(plan_page(plan(headroom="gpulet"), "two"))
     assert re.search(r"wanted/s +planned/s +served/s", text)
     assert re.search(r"1 +chat .* 300 +342 ", text)
-
-
-def test_a_picture_draws_each_slot_in_its_services_colour() -> None:
     picture = drawing(plan_page(plan(), "two <b>"))
     words = words_of(picture)
     for said in ("mps:60 frame 22 ms", "1 chat b=8", "2 see b=4", "ightest frame: 22 ms", "<b>"):

@@ -99,7 +99,7 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     assert (more, -extra, kept) == best
 
 
-def test_more_replicas_than_planned() -> None:
+def test_replicas_and_survivors_cost_what_is_said() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
     found = placed(wanted, empty(1, 2), Wishes(min_replicas={"chat": 3}))
     assert len(where(found, "chat")) == 3
@@ -107,6 +107,12 @@ def test_more_replicas_than_planned() -> None:
     assert found.wish_costs == {"min_replicas of chat: 3": 1}
     assert "1 x a30-24gb more than promised (the fewest on a solver's word)" in str(found)
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
+    wanted = wanted_for({kind("chat"): 2}, {A30: 1})
+    wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
+    found = placed(wanted, empty(3, 1), Wishes(survive="node:80%"))
+    # 12 items/s each: two on either of two nodes
+    assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
+    assert str(found).endswith("survive: node:80%: costs 1 GPU")
 
 
 def test_spread_over_nodes_and_zones() -> None:
@@ -135,29 +141,17 @@ def test_services_kept_apart_even_where_they_run_together() -> None:
     assert (found.kept, found.more_gpus) == (1, {A30: 1})
 
 
-def test_at_most_so_many_on_a_gpu_shared_out_evenly() -> None:
+def test_wishes_bound_what_shares_a_gpu() -> None:
     counts = {kind("chat"): 6, kind("code"): 3, kind("sum"): 3}
     found = placed(wanted_for(counts, {A30: 3}), empty(1, 5), Wishes(max_per_gpu={"chat": 2}))
     assert {n: where(found, "chat").count(n) for n in where(found, "chat")} == dict.fromkeys(
         ("node-0/0", "node-0/1", "node-0/2"), 2
     )
     assert found.wish_costs == {"max_per_gpu of chat: 2": 0}
-
-
-def test_what_is_left_when_a_node_goes() -> None:
-    wanted = wanted_for({kind("chat"): 2}, {A30: 1})
-    wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
-    found = placed(wanted, empty(3, 1), Wishes(survive="node:80%"))
-    # 12 items/s each: two on either of two nodes
-    assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    assert str(found).endswith("survive: node:80%: costs 1 GPU")
-
-
-def test_a_wish_that_cannot_be_is_named() -> None:
     wish = Wishes(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
-    found = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
-    assert isinstance(found, Unplaceable)
-    assert str(found) == (
+    none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
+    assert isinstance(none, Unplaceable)
+    assert str(none) == (
         "unplaceable, on a solver's word: max_per_gpu of chat: 1 is wished, and without it there "
         "is a placement"
     )
