@@ -53,9 +53,6 @@ def chat(limit: Any = 60, **more: Any) -> Service:
 KEY = ("bert", A100, "1g.10gb", 1, 8)
 
 
-# -- the chain and its table -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("ratio", "loads"),
     [
@@ -88,12 +85,23 @@ def test_the_file_of_a_table_is_what_it_says(name: str, processes: int) -> None:
         assert (np.diff(figures, axis=axis) >= 0).all()
 
 
-def test_one_queue_for_several_processes_allows_more_than_one_each() -> None:
+def test_queues_of_an_instance_allow_more_and_what_is_certified_is_a_queue_a_process() -> None:
     for c, b, load in ((2, 1, "0.36"), (4, 8, "0.8"), (5, 1, "0.66"), (7, 1, "0.66")):
         several = sustainable_load(c, b, Fraction(2), CENT, queue="instance")
         # the table's c processes of an instance's
         shown = Fraction(load) * (5 if c == 7 else c) / c
         assert several == max(shown, sustainable_load(c, b, Fraction(2), CENT))
+    rule, two = RULES["capacity_certified"], point(processes=2, rate=640)
+    assert rule.supply(chat(), two) == 2 * rule.supply(chat(), point())
+    assert rule.supply(chat(queue="instance"), two) == 0
+    assert "proved for a queue a process" in rule.refusal(chat(queue="instance"), two)
+    assert rule.promise is not None
+    assert rule.promise.queue == "process"
+    curves = {KEY: LoadCurve([1], [1])}
+    with pytest.raises(InvalidOption, match="takes only what is proved"):
+        as_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
+    with pytest.raises(InvalidOption, match="rate margin"):
+        as_problem([chat()], [two], rate_margin=-1)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +128,6 @@ def test_more_room_never_lowers_the_rate(
     assert sustainable_load(processes, batch, ratio, share * 2) >= load
 
 
-# -- the rule ----------------------------------------------------------------------------------
-
-
 def test_the_table_is_entered_with_the_limit_in_batch_times_and_warned_about() -> None:
     rule, b8 = RULES["capacity"], point()
     assert rule.supply(chat(50), b8) == 320 * Fraction(506, 1000) // CENT * CENT
@@ -142,20 +147,6 @@ def test_the_table_is_entered_with_the_limit_in_batch_times_and_warned_about() -
     assert serving.supply("chat", "1g.10gb") == Fraction("134.933")
     assert "a batch takes longer than processes x batch / throughput" in serving.warnings[0]
     assert not as_problem([chat()], [slow], rule="half").warnings
-
-
-def test_what_is_certified_is_a_queue_a_process() -> None:
-    rule, two = RULES["capacity_certified"], point(processes=2, rate=640)
-    assert rule.supply(chat(), two) == 2 * rule.supply(chat(), point())
-    assert rule.supply(chat(queue="instance"), two) == 0
-    assert "proved for a queue a process" in rule.refusal(chat(queue="instance"), two)
-    assert rule.promise is not None
-    assert rule.promise.queue == "process"
-    curves = {KEY: LoadCurve([1], [1])}
-    with pytest.raises(InvalidOption, match="takes only what is proved"):
-        as_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
-    with pytest.raises(InvalidOption, match="rate margin"):
-        as_problem([chat()], [two], rate_margin=-1)
 
 
 def test_a_load_curve_goes_before_the_table() -> None:
@@ -224,9 +215,6 @@ def test_curves_and_wishes_are_read_from_tables(tmp_path: Path) -> None:
     services.write_text(f"{head}a,bert,1,50,2,process\n", "utf-8")
     with pytest.raises(FileError, match="late share of service 'a' is 2"):
         read_services(services)
-
-
-# -- what a plan says --------------------------------------------------------------------------
 
 
 def planned(rule: str | CapacityRule = "capacity", **more: Any) -> Plan:
@@ -314,9 +302,6 @@ def test_times_in_integers_are_the_exact_ones_rounded_up(
     assert times.rounded_up(unit) == exactly
 
 
-# -- the published scenarios -------------------------------------------------------------------
-
-
 COUNTS = {
     "parvagpu": (2, 3, 5, 7, 12, 15),
     "capacity_certified": (2, 3, 5, 7, 14, 16),
@@ -354,9 +339,6 @@ def test_a_scenario_keeps_its_own_rule_and_gives_its_curves_to_those_that_ask() 
     assert published.S1.curves_for("half") is published.S1.curves_for("capacity_certified") is None
     curves = published.S1.curves_for("capacity")
     assert set(curves or ()) == {key_of(point) for point in published.S1.operating_points}
-
-
-# -- what is simulated -------------------------------------------------------------------------
 
 
 def test_simulated_curves_are_near_the_proved_table_and_allow_more_of_short_batches() -> None:

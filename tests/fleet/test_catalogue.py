@@ -19,8 +19,6 @@ from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, chec
 from cms.fleet.hardware import Gpu, gpu, gpus, mps_shares
 from tests.fleet.stand_ins.placement import MODELS, layouts, trouble
 
-# -- what the files say ----------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("card", gpus(), ids=lambda card: card.key)
 def test_both_have_the_same_table_of_every_card(card: Gpu) -> None:
@@ -67,9 +65,6 @@ def test_every_card_with_mig_is_there_with_sources_names_and_modes() -> None:
     assert len(names) == len(set(names))
 
 
-# -- finding a device ------------------------------------------------------------------------------
-
-
 def test_a_device_is_found_by_key_product_name_or_pci_id() -> None:
     known = {
         "a100-80gb": (" A100-80GB ", "NVIDIA-A100-SXM4-80GB", "nvidia a100 80gb pcie"),
@@ -112,18 +107,12 @@ def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
         a100.layouts("3g.40gb")
 
 
-# -- what the rest of the package takes from here --------------------------------------------------
-
-
-def test_block_names_can_be_qualified_for_several_cards() -> None:
+def test_blocks_are_qualified_and_mps_shares_bounded_by_size_and_clients() -> None:
     found = gpu("h100-80gb").configurations_of(["7g.80gb", "3g.40gb"], prefix="h100-80gb:")
     assert [dict(configuration.blocks) for configuration in found] == [
         {"h100-80gb:7g.80gb": 1},
         {"h100-80gb:3g.40gb": 2},
     ]
-
-
-def test_mps_shares_are_bounded_by_size_and_clients() -> None:
     shares = mps_shares(["12.5", 25, 50], machine="a100-mps", prefix="a100-mps:", max_clients=4)
     assert dict(shares.sizes) == {
         "a100-mps:mps:12.5": Fraction(25, 2),
@@ -164,8 +153,6 @@ def test_importing_the_fleet_loads_nothing_and_a_shipped_device_no_yaml() -> Non
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
-
-# -- what can be on a GPU: asked of the package and of the stand-ins, which know nothing of it ----
 
 LARGEST = gpu("a100-40gb")
 THEIRS = {profile.name: profile for profile in MODELS[LARGEST.key].profiles}

@@ -52,9 +52,6 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 @given(deployments())
 def test_a_deployment_is_read_back_equal(deployment: Deployment) -> None:
     document = json.loads(lay_out(deployment_to_json(deployment)))
@@ -99,9 +96,6 @@ def test_an_edited_file_is_refused(edit: Callable[[Any], object], says: str) -> 
     edit(document)
     with pytest.raises(FileError, match=says):
         deployment_from_json(document)
-
-
-# --- what is wrong --------------------------------------------------------------------------------
 
 
 @given(deployments())
@@ -159,9 +153,6 @@ def test_work_needs_its_service_and_a_point_has_one_name() -> None:
     document["points"].append({**document["points"][0], "name": "copy"})
     with pytest.raises(FileError, match=r"points\[1\] .*: there are two names of one point"):
         deployment_from_json(document)
-
-
-# --- what has to happen for one to become another -------------------------------------------------
 
 
 def held(deployment: Deployment) -> int:
@@ -248,9 +239,6 @@ def test_what_cannot_be_compared(now: Deployment, then: Deployment, says: str) -
     cards = {("a", 0): replace(now.node("a").gpus[0], seen=Seen.UNKNOWN)}
     with pytest.raises(InvalidProblem, match=says):
         difference(now.with_gpus(cards), then)
-
-
-# --- tables of nodes ------------------------------------------------------------------------------
 
 
 def test_a_node_of_two_gpu_types(tmp_path: Path) -> None:

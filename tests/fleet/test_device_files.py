@@ -28,61 +28,7 @@ from tests.fleet.plans import GONE, set_at
 from tests.references.layouts import small_cards
 from tests.texts import LETTERS
 
-# Four slices, three profiles.
-DEVICE: dict[str, Any] = {
-    "schema": 1,
-    "version": 3,
-    "key": "mine",
-    "architecture": "blackwell",
-    "compute_slices": 4,
-    "memory_slices": 4,
-    "mode_change_needs_reset": None,
-    "profiles": [
-        {
-            "id": number,
-            "name": name,
-            "family": f"{slices}g",
-            "compute": slices,
-            "memory": slices,
-            "starts": starts,
-            "max": len(starts),
-            "sms": sms,
-            "memory_mib": mib,
-            "attributes": [],
-        }
-        for number, name, slices, starts, sms, mib in (
-            (7, "1g.6gb", 1, [0, 1, 2, 3], None, 5952),
-            (5, "2g.12gb", 2, [0, 2], 28, None),
-            (0, "4g.24gb", 4, [0], 56, None),
-        )
-    ],
-    "sources": [
-        {
-            "fields": ["starts"],
-            "evidence": "capture",
-            "source": "my own card",
-            "driver": "580.95",
-            "date": "2026-11-01",
-        }
-    ],
-}
-
-
-def as_json(device: dict[str, Any]) -> str:
-    """A field a line from line 2 on, and a profile a line: the 2g of `DEVICE` is on line 11."""
-    parts = []
-    for key, value in device.items():
-        if key == "profiles" and isinstance(value, list):
-            entries = ",\n".join("    " + json.dumps(entry) for entry in value)
-            parts.append(f'  "profiles": [\n{entries}\n  ]')
-        else:
-            parts.append(f"  {json.dumps(key)}: {json.dumps(value)}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-MINE = as_json(DEVICE)
-
-# The same in the shape of hardware documentation: flow mappings in a block sequence, bare dates.
+# Four slices, three profiles, in the shape of hardware documentation: flow mappings, bare dates.
 MINE_YAML = """\
 # my card
 schema: 1
@@ -102,6 +48,23 @@ profiles:
 sources:
 - {fields: [starts], evidence: capture, source: my own card, driver: "580.95", date: 2026-11-01}
 """
+DEVICE: dict[str, Any] = YAML(typ="safe").load(MINE_YAML)
+DEVICE["sources"][0]["date"] = "2026-11-01"
+
+
+def as_json(device: dict[str, Any]) -> str:
+    """A field a line from line 2 on, and a profile a line: the 2g of `DEVICE` is on line 11."""
+    parts = []
+    for key, value in device.items():
+        if key == "profiles" and isinstance(value, list):
+            entries = ",\n".join("    " + json.dumps(entry) for entry in value)
+            parts.append(f'  "profiles": [\n{entries}\n  ]')
+        else:
+            parts.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+MINE = as_json(DEVICE)
 
 
 def write(folder: Path, device: dict[str, Any], **changes: Any) -> Path:
@@ -320,9 +283,6 @@ def test_anything_in_any_place_is_taken_or_refused_as_a_file_error(
     path.write_text(json.dumps(changed(at, value)))
     with contextlib.suppress(FileError):
         read_gpu(path)
-
-
-# -- limits: layouts are counted before any is listed ----------------------------------------------
 
 
 def wide(slices: int, profiles: int, **changes: Any) -> dict[str, Any]:

@@ -47,7 +47,9 @@ def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     assert plan.answer.schedule == tidy(problem, solve(problem)).schedule
 
 
-def test_more_gpus_to_choose_from_are_never_worse() -> None:
+def test_more_gpus_are_never_worse_and_tables_are_read_as_for_a_plan(
+    tmp_path: Path,
+) -> None:
     one = solved(ASKED.turned(every=8))
     both = solved(ASKED.turned(every=8, gpus=ASKED.measured))
     assert ASKED.measured == ("a100-80gb", "h100-80gb")
@@ -56,9 +58,6 @@ def test_more_gpus_to_choose_from_are_never_worse() -> None:
     assert both.answer.cost < one.answer.cost
     assert solved(ASKED.turned(every=0)).answer.cost == 0
     assert ASKED.turned() == ASKED
-
-
-def test_tables_are_read_as_the_plan_reads_them_or_refused(tmp_path: Path) -> None:
     services, points = tmp_path / "mine.csv", tmp_path / "points.csv"
     services.write_text(services_template())
     points.write_text(points_template(gpu("a100-80gb")))

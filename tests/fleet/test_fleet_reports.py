@@ -238,7 +238,7 @@ def test_little_or_nothing_to_do_is_a_page(found: Transition, words: str) -> Non
     assert words in words_of(drawing(transition_page(found, durations=NOTHING)))
 
 
-def test_two_hundred_gpus_that_are_alike_are_a_few_rows() -> None:
+def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
     other = Instance("2g.12gb", 0, work("code"))
     actions = [
         Action(What.RESTART, "a", at, (HELD,), (other,), after=(at - 4,) if at >= 4 else ())
@@ -249,9 +249,6 @@ def test_two_hundred_gpus_that_are_alike_are_a_few_rows() -> None:
     assert (len(rows), len(untouched)) == (5, 182)
     assert "4 × a/0-3" in words_of(drawing(transition_page(found)))
     assert "182 GPUs untouched (182 in use): a/18-199" in said_of(found)
-
-
-def test_more_rows_and_services_than_can_be_read_are_counted() -> None:
     names = [f"s{number:03}" for number in range(170)]
     actions = [
         Action(What.CREATE, "a", at, adds=(Instance("2g.12gb", 0, work(name)),))

@@ -176,7 +176,7 @@ def test_the_exact_check_finds_what_a_neighbour_breaks_and_refuses_what_it_canno
             neighbour_faults(serving(), schedule)
 
 
-def test_what_was_found_is_proved_by_the_outer_problem_alone() -> None:
+def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> None:
     posed = serving(classes=1)
     inner, outer = solve(posed.problem), solve(posed.outer)
     assert (inner.cost, inner.lower_bound, outer.cost, outer.lower_bound) == (2, 2, 1, 1)
@@ -201,9 +201,6 @@ def test_what_was_found_is_proved_by_the_outer_problem_alone() -> None:
             Plan(posed, inner, wrong)
     with pytest.raises(InvalidSchedule, match="of a plan without interference"):
         Plan(posed.solo, solve(posed.solo.problem), outer)
-
-
-def test_a_plan_that_only_the_worst_neighbours_forbid_is_not_called_infeasible() -> None:
     posed = serving(classes=1, limits={A100: 1})
     inner, outer = solve(posed.problem), solve(posed.outer)
     assert (inner.status, outer.cost) == ("infeasible", 1)

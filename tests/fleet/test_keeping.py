@@ -225,14 +225,11 @@ def test_what_stays_and_what_goes_where(
         assert Mode.MPS in {card.mode for card in found.deployment.gpus()}
 
 
-def test_an_old_driver_does_not_get_new_profiles() -> None:
+def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
     old = FleetNode("a", (FleetGpu("a", 0, gpu(A100)),), driver="470.82")
     new = FleetNode("b", (FleetGpu("b", 0, gpu(A100)),), driver="550.54")
     found = placed(asked("chat 1g.20gb, code 1g.10gb", 1), Deployment((old, new)))
     assert shown(found) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
-
-
-def test_tools_that_cut_whole_gpus_keep_only_what_lies_on_gpus_that_stay_as_cut() -> None:
     now = fleet(CHAT_AND_CODE, ())
     for wanted, gpus, kept, then in (
         ("chat 3g.40gb, sum 4g.40gb", 1, 0, None),

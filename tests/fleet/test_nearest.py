@@ -212,7 +212,7 @@ def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> No
     assert kept >= [1, 6]
 
 
-def test_todays_point_goes_on_where_the_new_limit_admits_it() -> None:
+def test_todays_point_goes_on_until_limits_or_figures_change() -> None:
     now = fleet([running("a", "2g.12gb", 0, 8)], [])
     found = found_near(now, plan_of({"a": 20}))
     assert (found.kept, found.blind_kept, found.starts, found.stops) == (1, 0, 0, 0)
@@ -225,9 +225,6 @@ def test_todays_point_goes_on_where_the_new_limit_admits_it() -> None:
     )
     more = found_near(now, plan_of({"a": 22}))  # 21 are not enough, and are never taken for it
     assert more.deployment.capacity("a") >= 22
-
-
-def test_a_tighter_limit_and_new_figures_end_todays_point() -> None:
     now = fleet([running("a", "2g.12gb", 0, 8)], [])
     found = found_near(now, plan_of({"a": 20}, limit=150))
     assert (found.kept, found.most_kept, found.stops) == (0, 0, 1)
@@ -237,7 +234,7 @@ def test_a_tighter_limit_and_new_figures_end_todays_point() -> None:
     assert found_near(now, plan_of({"a": 20})).deployment.capacity("a") < 50
 
 
-def test_nothing_runs_or_everything_is_foreign() -> None:
+def test_nothing_runs_or_everything_is_foreign_or_a_service_goes() -> None:
     plan = plan_of({"a": 20})
     found = found_near(fleet([], []), plan)
     assert (found.kept, found.running, found.most_kept) == (0, 0, 0)
@@ -245,6 +242,10 @@ def test_nothing_runs_or_everything_is_foreign() -> None:
     taken = [Instance(p, s, owner="pod x/y") for p, s in (("2g.12gb", 0), ("1g.6gb", 2))]
     beside = found_near(fleet(taken, taken), plan)
     assert [card.pinned for card in beside.deployment.gpus()] == [tuple(taken), tuple(taken)]
+    now = fleet([running("a", "2g.12gb", 0), running("b", "2g.12gb", 2)], [])
+    gone = found_near(now, plan_of({"a": 20}))
+    assert (gone.kept, gone.stops, gone.most_kept) == (1, 1, 1)
+    assert [each.name for each in gone.deployment.services] == ["a"]
 
 
 def test_a_plan_that_has_no_place_may_have_one_with_other_instances() -> None:
@@ -256,13 +257,6 @@ def test_a_plan_that_has_no_place_may_have_one_with_other_instances() -> None:
     found = found_near(fleet(taken, taken), plan)
     assert sum(found.placed.gpus.values()) == 2
     assert (found.blind_kept, found.more_gpus) == (None, {A30.key: 1})
-
-
-def test_a_service_goes() -> None:
-    now = fleet([running("a", "2g.12gb", 0), running("b", "2g.12gb", 2)], [])
-    gone = found_near(now, plan_of({"a": 20}))
-    assert (gone.kept, gone.stops, gone.most_kept) == (1, 1, 1)
-    assert [each.name for each in gone.deployment.services] == ["a"]
 
 
 def test_one_gpu_more_keeps_more() -> None:

@@ -88,10 +88,15 @@ def test_an_instance_is_whole_split_or_without_a_compute_instance(
 LIST_OF_TWO = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
 
 
-def test_of_equal_instances_device_numbers_say_which_has_which_uuid() -> None:
+def test_uuids_and_starts_are_told_where_there_is_one_way() -> None:
     on = log(card(devices=[(2, 42), (1, 42)]), OFF)
     assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
     assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
+    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
+        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
+        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
+        (found,) = merge([facts], device=A100).deployment.gpus()
+        assert (found.seen, [each.start for each in found.instances]) == (seen, [start])
 
 
 def test_lists_without_instances_tell_modes_and_numbers() -> None:
@@ -109,14 +114,6 @@ def test_lists_without_instances_tell_modes_and_numbers() -> None:
     assert told(log(card(), head=time)).at == "2026-11-23T22:15:00Z"
     with pytest.raises(FileError, match=r"^file0.txt:3: .*yesterday"):
         told(log(card(), head="<timestamp>yesterday</timestamp>"))
-
-
-def test_counts_have_starts_where_one_layout_has_them() -> None:
-    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
-        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
-        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
-        (found,) = merge([facts], device=A100).deployment.gpus()
-        assert (found.seen, [each.start for each in found.instances]) == (seen, [start])
 
 
 @given(st.sampled_from(layouts("a100-80gb")[1:]))
@@ -184,15 +181,12 @@ def test_what_cannot_be_is_refused(texts: tuple[str, ...], where: str, has: str)
     assert has in f"{fault.value}"
 
 
-def test_a_listing_that_was_cut_off_is_no_empty_gpu() -> None:
+def test_a_listing_that_was_cut_off_or_contradicts_another_is_refused() -> None:
     whole = LGI.rstrip().splitlines()
     for kept in range(2, len(whole)):
         if whole[kept - 1].startswith("|"):
             with pytest.raises(FileError, match=rf"^file1.txt:{kept}: the table ends"):
                 observed(LOG, "\n".join(whole[:kept]) + "\n")
-
-
-def test_two_sources_that_contradict_each_other_are_both_named() -> None:
     with pytest.raises(FileError, match="NODE=FILE"):
         merge([read_nvidia_smi(Source("lgi.txt", LGI))])
     other = told(ON, LGI.replace("4:4", "0:4"))

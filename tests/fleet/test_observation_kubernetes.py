@@ -68,13 +68,17 @@ def test_a_node_says_what_it_is_and_can_give() -> None:
     assert (facts.labels["zone"], facts.pods) == ("east", None)
 
 
-def test_a_node_of_whose_gpus_nothing_is_told_is_not_passed_over() -> None:
+def test_a_node_is_not_passed_over_and_its_driver_is_the_same_without_zeros() -> None:
     broken = node("b", {"nvidia.com/gpu.present": "true"})
     del broken["metadata"]["labels"]["nvidia.com/gpu.product"]
     with pytest.raises(FileError, match="node 'b'"):
         seen(TWO, broken, pod(), ELSEWHERE)
     broken["metadata"]["labels"]["nvidia.com/gpu.present"] = "false"
     assert len(seen(TWO, broken, pod(), ELSEWHERE).deployment.nodes) == 1
+    smi = replace(HALVES, driver=Statement("535.104.05", "smi.txt:2"))
+    labels = {**MIXED, "nvidia.com/cuda.driver-version.full": "535.104.5"}
+    found = seen(node("a", labels, **{"mig-3g.40gb": 2}), pod(), ELSEWHERE, gpus=smi)
+    assert found.deployment.nodes[0].driver == "535.104.05"
 
 
 def test_under_the_strategy_single_a_gpu_is_an_instance() -> None:
@@ -120,13 +124,6 @@ def test_cards_that_no_device_file_describes_are_fixed_whatever_is_counted_on_th
         both = node("c", {"nvidia.com/gpu.product": label}, gpu="2")
         merged = merge([*told(both, ELSEWHERE), NodeFacts("q", Statement("c", ""), gpus=listed)])
         assert [card.mode for card in merged.deployment.gpus()] == [Mode.WHOLE, Mode.FIXED]
-
-
-def test_a_driver_is_the_same_with_and_without_zeros() -> None:
-    smi = replace(HALVES, driver=Statement("535.104.05", "smi.txt:2"))
-    labels = {**MIXED, "nvidia.com/cuda.driver-version.full": "535.104.5"}
-    found = seen(node("a", labels, **{"mig-3g.40gb": 2}), pod(), ELSEWHERE, gpus=smi)
-    assert found.deployment.nodes[0].driver == "535.104.05"
 
 
 @pytest.mark.parametrize(

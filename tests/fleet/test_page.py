@@ -327,7 +327,7 @@ def test_a_point_of_the_curve_is_the_plan_of_services_with_such_rates(rates: lis
 
 
 def test_what_cannot_be_served_and_what_is_not_known_are_told_apart() -> None:
-    """With two GPUs at most: what is beyond them was proved with bounds of 0 and 1."""
+    # With two GPUs at most: what is beyond them was proved with bounds of 0 and 1.
     plan = served(500, limits={"a100-80gb": 2})
     curve = rate_curve(plan, ["0.5", 1, "1.5", 2, 5, 6], time_limit=None)
     assert [each.bound for each in curve] == sorted(each.bound for each in curve)
@@ -345,9 +345,6 @@ def test_what_cannot_be_served_and_what_is_not_known_are_told_apart() -> None:
     assert (cells.count("not known"), cells.count("cannot be served")) == (2, 0)
     _, said = read([curve[1], replace(curve[2], bound=Fraction(1, 2))])
     assert "1 point proved optimal; 1 open (hollow, with the lower bound below)" in said
-
-
-def test_the_curve_ends_with_its_time_and_refuses_what_thousandths_cannot_say() -> None:
     assert [each.rate for each in rate_curve(served(500), time_limit=0)] == [1]
     for wrong in ("1/3", 0):
         assert "with at most three decimals" in refusal(ValueError, rate_curve, served(1), [wrong])

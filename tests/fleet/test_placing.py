@@ -229,12 +229,19 @@ def test_three_thousand_gpus_are_one_kind_of_gpu() -> None:
     assert len(found.nodes) == -(-found.gpus[A100] // 8)
 
 
-def test_others_instances_may_ask_for_more_gpus() -> None:
+def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() -> None:
     wanted = wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1})
     found = placed(wanted, fleet((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
     assert found.more_gpus == {A100: 1}
     assert found.more_gpus_proof is Proof.CHECKED
     assert "1 x a100-80gb more than promised (the fewest, checked)" in str(found)
+    wanted = published("S6")
+    cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
+    none = place(wanted, fleet(*cards), as_grouped=True)
+    assert isinstance(none, Unplaceable)
+    assert "are needed to hold" in none.reasons[0]
+    assert "a/0: " in none.reasons[0]
+    assert isinstance(place(wanted, fleet(*cards)), Placed)
 
 
 def unplaceable(now: Deployment, wanted: Wanted) -> Unplaceable:
@@ -284,16 +291,6 @@ def test_profiles_that_fit_nowhere(now: Deployment, profile: str, says: str) -> 
     assert found.reasons[0].startswith(says)
 
 
-def test_groups_that_others_leave_no_room_for() -> None:
-    wanted = published("S6")
-    cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
-    found = place(wanted, fleet(*cards), as_grouped=True)
-    assert isinstance(found, Unplaceable)
-    assert "are needed to hold" in found.reasons[0]
-    assert "a/0: " in found.reasons[0]
-    assert isinstance(place(wanted, fleet(*cards)), Placed)
-
-
 def test_what_cannot_be_meant_is_refused() -> None:
     now = fleet((other("3g.40gb", 0), other("4g.40gb", 0)))
     wanted = wanted_for({kind("chat", "1g.10gb"): 1}, {A100: 1})
@@ -326,17 +323,14 @@ def test_time_may_be_up_midway(solved: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.kept <= found.most_kept
 
 
-def test_time_may_be_up() -> None:
+def test_time_may_be_up_and_a_search_without_end_ended() -> None:
     wanted = wanted_for({kind("chat", "1g.10gb"): 1}, {A100: 1})
     cancel = threading.Event()
     cancel.set()
     for over in ({"time_limit": 0.0}, {"cancel": cancel}):
         with pytest.raises(CmsError, match="no placement was found in time"):
             place(wanted, empty(1, 1), **over)
-
-
-def test_a_search_without_end_can_be_ended() -> None:
-    """A market split of 50 articles, which takes a solver hours."""
+    # A market split of 50 articles, which takes a solver hours.
     numbers = random.Random(1)
     program = Program()
     articles = [program.variable(1) for _ in range(50)]

@@ -215,7 +215,7 @@ def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> Non
     assert solution_reasons(free, solve(free)) == ()
 
 
-def test_a_plan_speaks_of_gpus_and_rates_and_of_what_nothing_can_run() -> None:
+def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
     lost = [Service(f"s{i}", "m", 1, 1) for i in range(21)]
     for more in ([], lost):
         services = [Service("slow", "m", 100, 300), *more]
@@ -230,9 +230,6 @@ def test_a_plan_speaks_of_gpus_and_rates_and_of_what_nothing_can_run() -> None:
         assert f"- {remedy}" in " ".join(printed(plan_page(plan, "a", shortage=found)).split())
     assert others[0].startswith("s0: no profile meets 1 ms")
     assert others[-1] == "... and 1 more service"
-
-
-def test_jobs_that_no_machine_serves_are_the_reason() -> None:
     problem = Problem(
         configurations=Configuration({"b": 1}),
         jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
@@ -305,10 +302,17 @@ def test_a_million_jobs_are_a_few_lines() -> None:
     assert len(repr(problem)) < 200
 
 
-def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repr_is_left_where_nobody_draws_and_floats_may_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
     assert nasty()._repr_html_() is None
     assert nasty()._repr_svg_() is None
+    demand = 10**400
+    problem = Problem(
+        configurations=Configuration({"b": 10**399}), jobs=[Job("x", demand, {"b": 1})]
+    )
+    assert solve(problem).to_pandas()["cost"].iloc[-1] == 10
 
 
 def test_tables_are_what_the_objects_say() -> None:
@@ -346,11 +350,3 @@ def test_an_unknown_table_and_a_missing_library_are_named(monkeypatch: pytest.Mo
         monkeypatch.setitem(__import__("sys").modules, module, None)
         with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
             method()
-
-
-def test_numbers_beyond_floats_are_infinite() -> None:
-    demand = 10**400
-    problem = Problem(
-        configurations=Configuration({"b": 10**399}), jobs=[Job("x", demand, {"b": 1})]
-    )
-    assert solve(problem).to_pandas()["cost"].iloc[-1] == 10

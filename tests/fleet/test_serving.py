@@ -33,34 +33,20 @@ LATENCY_RULES = {name: rule for name, rule in RULES.items() if isinstance(rule, 
 
 
 def point(
-    profile: str = "3g.40gb",
-    throughput: int | str = 100,
-    latency: int | str = 10,
-    *,
-    model: str = "bert",
-    device: str = A100,
-    processes: int = 1,
-    batch: int = 1,
+    profile: str = "3g.40gb", throughput: Any = 100, latency: Any = 10, **more: Any
 ) -> OperatingPoint:
-    return OperatingPoint(model, device, profile, processes, batch, throughput, latency)
+    own: dict[str, Any] = {"model": "bert", "device": A100, "processes": 1, "batch": 1} | more
+    return OperatingPoint(profile=profile, throughput_rps=throughput, latency_ms=latency, **own)
 
 
 def service(
-    name: str = "chat",
-    rate: int | str = 1000,
-    limit: int | str = 100,
-    *,
-    model: str = "bert",
-    allowed: list[str] | None = None,
+    name: str = "chat", rate: Any = 1000, limit: Any = 100, model: str = "bert", allowed: Any = None
 ) -> Service:
     return Service(name, model, rate, limit, allowed)
 
 
 def supply(serving: ServingProblem, name: str = "chat") -> Mapping[str, Fraction]:
     return {b: f for b in serving.problem.blocks if (f := serving.supply(name, b))}
-
-
-# -- the queueing rule -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -89,10 +75,15 @@ def test_a_share_of_the_limit_lies_between_0_and_1() -> None:
             LatencyRule("odd", odd, strict=True)
 
 
-# -- the point behind a supply -----------------------------------------------------------------
-
-
-def test_a_choice_of_points_prefers_low_latency_and_heeds_limits() -> None:
+def test_what_serves_a_service_and_shapes_configurations() -> None:
+    points = [point("1g.10gb", 30), point("3g.40gb", 100), point("4g.40gb", 9, model="vgg16")]
+    small = service("small", allowed=["1g.10gb", "7g.79gb"])
+    serving = as_problem([service(), small], [*points, point("7g.80gb", 300)])
+    assert set(supply(serving)) == {"1g.10gb", "3g.40gb", "7g.80gb"}
+    assert set(supply(serving, "small")) == {"1g.10gb", "7g.80gb"}
+    assert {str(shape) for shape in as_problem([service()], points).problem.configurations} == {
+        "2 x 3g.40gb", "4 x 1g.10gb + 3g.40gb", "7 x 1g.10gb",
+    }  # fmt: skip
     several = point(latency=12, processes=3, batch=2)
     one = point(latency=12, processes=1, batch=4)
     late = point(latency=13, processes=1, batch=8)
@@ -108,20 +99,6 @@ def test_a_choice_of_points_prefers_low_latency_and_heeds_limits() -> None:
     assert not serving.unservable
     for none in (serving, as_problem([], [point()])):
         assert solve(none.problem).machine_count == 0
-
-
-def test_only_profiles_that_a_service_may_use_serve_it_and_shape_the_configurations() -> None:
-    points = [point("1g.10gb", 30), point("3g.40gb", 100), point("4g.40gb", 9, model="vgg16")]
-    small = service("small", allowed=["1g.10gb", "7g.79gb"])
-    serving = as_problem([service(), small], [*points, point("7g.80gb", 300)])
-    assert set(supply(serving)) == {"1g.10gb", "3g.40gb", "7g.80gb"}
-    assert set(supply(serving, "small")) == {"1g.10gb", "7g.80gb"}
-    assert {str(shape) for shape in as_problem([service()], points).problem.configurations} == {
-        "2 x 3g.40gb", "4 x 1g.10gb + 3g.40gb", "7 x 1g.10gb",
-    }  # fmt: skip
-
-
-# -- fleets ------------------------------------------------------------------------------------
 
 
 def test_several_gpu_types_qualify_their_blocks() -> None:
@@ -154,9 +131,6 @@ def test_shares_under_mps_stand_beside_mig_on_the_same_gpu() -> None:
     assert solve(serving.problem).machine_count == 4  # five shares of 20 give 300 on a GPU
     off = as_problem([service()], points, mps=False, rule="parvagpu")
     assert supply(off) == {"3g.40gb": 100}
-
-
-# -- data that cannot be right -----------------------------------------------------------------
 
 
 def two_gpus() -> dict[str, Any]:
@@ -251,9 +225,6 @@ def test_a_wrong_operating_point_is_refused(change: dict[str, Any], message: str
         point(**change)
 
 
-# -- properties --------------------------------------------------------------------------------
-
-
 NUMBERS = st.fractions(min_value="1/10", max_value=200, max_denominator=20)
 SETTINGS = st.lists(
     st.tuples(
@@ -307,9 +278,6 @@ def test_a_serving_problem_survives_pickling() -> None:
     copy = pickle.loads(pickle.dumps(serving))
     assert copy == serving
     assert isinstance(copy.gpus[0], Gpu)
-
-
-# -- what is odd is warned about, and what cannot be served is explained ---------------------------
 
 
 def test_a_service_that_no_point_serves_is_explained_and_makes_the_problem_infeasible() -> None:

@@ -46,9 +46,6 @@ def lengths(point: OperatingPoint, **terms: Any) -> Fraction:
     return 1000 * only.length
 
 
-# -- what reaches the problem --------------------------------------------------------------------
-
-
 def test_services_become_jobs_in_seconds_and_every_batch_a_point() -> None:
     problem = serving().problem
     assert [job.name for job in problem.jobs] == ["chat", "see"]
@@ -104,12 +101,19 @@ def test_odd_latencies_and_wishes_are_warned_of() -> None:
     assert warning.startswith("late_share and queue have no effect where blocks are shared")
 
 
-def test_head_room_raises_rates_and_lengths_and_the_margin_comes_before_it() -> None:
+def test_head_room_raises_rates_and_lengths_and_is_written() -> None:
     assert lengths(share("bert", 60, 8, 10), headroom="gpulet") == 11
     assert lengths(share("bert", 60, 8, 10), headroom=Headroom("gpulet", {8: 2})) == 13
     posed = serving(headroom="gpulet", rate_margin=1)
     assert [job.demand for job in posed.problem.jobs] == [660, 500 + 54]
     assert posed.planned_rps(SERVICES[0]) == 660
+    document = plan_to_json(plan(headroom=Headroom("gpulet", {4: "0.5", 8: 1})))
+    # the schedule is too small for the higher rates, which is another matter
+    require_valid("plan", document)
+    assert document["sharing"]["headroom"] == {
+        "name": "gpulet", "overheads_ms": {"4": "0.5", "8": 1},
+    }  # fmt: skip
+    assert document["services"][0]["planned_rps"] == 342
 
 
 def test_a_mix_is_read_as_what_each_service_gets() -> None:
@@ -127,9 +131,6 @@ def test_the_plan_made_by_hand_is_valid_under_both_rules() -> None:
         assert check(made.serving.problem, made.solution.schedule) == ()
 
 
-# -- one service a block is the plain plan of the rule half ----------------------------------------
-
-
 @pytest.mark.parametrize("name", few(2, OPTIMA[0]))
 @pytest.mark.parametrize("tighter", few(1, [1, 0]))
 def test_one_service_an_instance_takes_as_many_gpus_as_plain(name: str, tighter: int) -> None:
@@ -140,8 +141,6 @@ def test_one_service_an_instance_takes_as_many_gpus_as_plain(name: str, tighter:
         assert isinstance(found.certificate, BlockPrices)
     assert plain.certificate == mixed.certificate
 
-
-# -- head-room: the quantile of a Poisson count, exactly, and tables of overheads ------------------
 
 _99 = Fraction(99, 100)
 
@@ -177,8 +176,6 @@ def test_overheads_are_read_from_a_table(tmp_path: Path) -> None:
     with pytest.raises(FileError, match='batch is "0", expected a whole number >= 1'):
         read_overheads(path)
 
-
-# -- what is refused -----------------------------------------------------------------------------
 
 SHARED = {"sharing": "time"}
 
@@ -238,10 +235,7 @@ TERMS: list[dict[str, Any]] = [
 ]
 
 
-# -- what a plan says ----------------------------------------------------------------------------
-
-
-def test_a_plan_says_what_each_service_gets_of_which_frames() -> None:
+def test_a_plan_says_what_each_service_gets_and_is_no_deployment_yet() -> None:
     made = plan()
     chat, see = made.services
     assert [(use.block, use.count, use.frame_ms, use.length_ms) for use in chat.uses] == [
@@ -255,15 +249,9 @@ def test_a_plan_says_what_each_service_gets_of_which_frames() -> None:
     assert str(made).splitlines()[2] == (
         "chat: 23000/33 items/s by 1 x mps:40, 1 x mps:60, wanted 300"
     )
-
-
-def test_a_plan_of_mixes_is_no_deployment_yet() -> None:
     words = r"placing takes plans .* share instances in time; .*reorganise brings"
     with pytest.raises(UnsupportedProblem, match=words):
         wanted_of(plan())
-
-
-# -- files ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("terms", TERMS)
@@ -274,16 +262,6 @@ def test_a_plan_is_read_back_as_it_was_and_keeps_its_schema(
     write_plan(made, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == made
     require_valid("plan", plan_to_json(made))
-
-
-def test_head_room_with_its_overheads_is_written() -> None:
-    document = plan_to_json(plan(headroom=Headroom("gpulet", {4: "0.5", 8: 1})))
-    # the schedule is too small for the higher rates, which is another matter
-    require_valid("plan", document)
-    assert document["sharing"]["headroom"] == {
-        "name": "gpulet", "overheads_ms": {"4": "0.5", "8": 1},
-    }  # fmt: skip
-    assert document["services"][0]["planned_rps"] == 342
 
 
 def test_the_document_says_frames_lengths_and_planned_rates() -> None:
@@ -368,9 +346,6 @@ def test_each_amount_of_the_problem_has_one_point() -> None:
     ):
         with pytest.raises(FileError, match=message):
             plan_from_json(document | {"operating_points": wrong})
-
-
-# -- reports and pictures ------------------------------------------------------------------------
 
 
 def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_frame() -> None:

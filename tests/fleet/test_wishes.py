@@ -157,7 +157,7 @@ def test_wishes_bound_what_shares_a_gpu() -> None:
     )
 
 
-def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
+def test_wishes_are_read_from_columns_unless_others_are_given_and_add_up() -> None:
     extra = {"min_replicas": "2", "spread": "node"}
     chat = Service("chat", "chat", 0, 1000, extra=extra)
     wanted = replace(wanted_for({kind("chat"): 1}, {A30: 1}), services=(chat,))
@@ -165,6 +165,13 @@ def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
     assert isinstance(found, Placed)
     assert sorted(where(found, "chat")) == ["node-0/0", "node-1/0"]
     assert len(where(placed(wanted, empty(2, 1), Wishes()), "chat")) == 1
+    whole = Wishes({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
+    again = Wishes()
+    for name, wish in whole.words().items():
+        assert name not in whole.without(wish).words()
+        again |= wish
+    assert again == whole
+    assert (bool(whole), bool(Wishes())) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -193,13 +200,3 @@ def test_wishes_that_cannot_be_meant() -> None:
     wanted, wish = wanted_for({kind("chat"): 1}, {A30: 1}), Wishes(min_replicas={"chta": 1})
     with pytest.raises(InvalidOption, match="service 'chta', which is not there; nearest: 'chat'"):
         place(wanted, empty(1, 1), wishes=wish)
-
-
-def test_single_wishes_make_up_the_whole() -> None:
-    whole = Wishes({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
-    again = Wishes()
-    for name, wish in whole.words().items():
-        assert name not in whole.without(wish).words()
-        again |= wish
-    assert again == whole
-    assert (bool(whole), bool(Wishes())) == (True, False)
