@@ -128,7 +128,7 @@ def test_more_room_never_lowers_the_rate(
     assert sustainable_load(processes, batch, ratio, share * 2) >= load
 
 
-def test_the_table_is_entered_with_the_limit_in_batch_times_and_warned_about() -> None:
+def test_the_table_or_a_load_curve_is_entered_with_the_limit() -> None:
     rule, b8 = RULES["capacity"], point()
     assert rule.supply(chat(50), b8) == 320 * Fraction(506, 1000) // CENT * CENT
     assert rule.supply(chat("49.999"), b8) == 0
@@ -147,9 +147,6 @@ def test_the_table_is_entered_with_the_limit_in_batch_times_and_warned_about() -
     assert serving.supply("chat", "1g.10gb") == Fraction("134.933")
     assert "a batch takes longer than processes x batch / throughput" in serving.warnings[0]
     assert not as_problem([chat()], [slow], rule="half").warnings
-
-
-def test_a_load_curve_goes_before_the_table() -> None:
     curve = LoadCurve([100, 200, 310], ["30.5", 45, 90])
     serving = as_problem([chat()], [point()], load_curves={KEY: curve})
     assert serving.supply("chat", "1g.10gb") == 200  # nothing is known of a third of the way on

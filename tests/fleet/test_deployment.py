@@ -69,7 +69,7 @@ def test_the_order_of_parts_does_not_matter(deployment: Deployment, random: obje
     assert replace(deployment, nodes=nodes) == deployment
 
 
-def test_a_plan_travels_with_its_certificate_and_counts_are_held_against_it() -> None:
+def test_what_travels_with_a_deployment_and_what_it_needs() -> None:
     wanted = published("S1")
     plan = wanted.plan
     assert plan is not None
@@ -77,6 +77,13 @@ def test_a_plan_travels_with_its_certificate_and_counts_are_held_against_it() ->
     assert deployment_from_json(deployment_to_json(deployment)).plan == plan
     found = [fault for fault in check_deployment(deployment, wanted) if fault.kind == "count"]
     assert len(found) == len(wanted.counts)
+    one = fleet(Instance("1g.10gb", 0, point("chat", A100.key, "1g.10gb")))
+    with pytest.raises(InvalidProblem, match="there is no service 'chat'"):
+        replace(one, services=())
+    document = deployment_to_json(one)
+    document["points"].append({**document["points"][0], "name": "copy"})
+    with pytest.raises(FileError, match=r"points\[1\] .*: there are two names of one point"):
+        deployment_from_json(document)
 
 
 @pytest.mark.parametrize(
@@ -143,16 +150,6 @@ def test_gpus_may_be_fixed_and_are_counted_at_their_own_points() -> None:
     )
     assert deployment.capacity("chat") == slow.supply_rps + fast.supply_rps
     assert deployment.kinds()[Kind(A100.key, "1g.10gb", slow)] == 2
-
-
-def test_work_needs_its_service_and_a_point_has_one_name() -> None:
-    one = fleet(Instance("1g.10gb", 0, point("chat", A100.key, "1g.10gb")))
-    with pytest.raises(InvalidProblem, match="there is no service 'chat'"):
-        replace(one, services=())
-    document = deployment_to_json(one)
-    document["points"].append({**document["points"][0], "name": "copy"})
-    with pytest.raises(FileError, match=r"points\[1\] .*: there are two names of one point"):
-        deployment_from_json(document)
 
 
 def held(deployment: Deployment) -> int:

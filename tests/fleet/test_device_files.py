@@ -177,9 +177,7 @@ def test_a_wrong_device_file_is_refused_with_its_place_and_in_yaml_with_the_same
     assert fault.column is not None
 
 
-def test_two_profiles_of_a_name_or_family_are_refused_where_the_second_stands(
-    tmp_path: Path,
-) -> None:
+def test_two_profiles_of_a_name_and_missing_files_are_refused(tmp_path: Path) -> None:
     device = json.loads(MINE)
     profiles = device["profiles"]
     profiles.append(profiles[1] | {"id": None})
@@ -192,6 +190,8 @@ def test_two_profiles_of_a_name_or_family_are_refused_where_the_second_stands(
     mine = read_gpu(write(tmp_path, device))
     assert mine.base_profiles == ("1g.6gb", "2g.12gb", "4g.24gb")
     assert mine.place({"2g.24gb": 1, "2g.12gb": 1}) is None
+    (tmp_path / "mine.json").write_text(MINE)
+    assert re.search("nearest: .mine.json.", str(refusal(tmp_path / "mien.json")))
 
 
 def test_a_wrong_table_in_circulation_is_caught_unless_a_driver_does_print_it(
@@ -241,11 +241,6 @@ def test_a_file_that_is_no_device_file_is_refused(
     path = tmp_path / name
     path.write_text(text)
     assert words in str(refusal(path))
-
-
-def test_a_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
-    (tmp_path / "mine.json").write_text(MINE)
-    assert re.search("nearest: .mine.json.", str(refusal(tmp_path / "mien.json")))
 
 
 # Only the package's own error may leave the reader, whatever stands in a file.

@@ -228,12 +228,20 @@ def test_place_beside_a_layout_agrees_with_backtracking(
     }
 
 
-def test_larger_instances_are_placed_before_smaller_ones_whatever_the_order() -> None:
+def test_names_order_and_profiles_of_what_is_asked_for_do_not_matter() -> None:
     a100 = gpu("a100-80gb")
     expected = at("4g.40gb@0 2g.20gb@4 1g.10gb@6")
     for names in itertools.permutations(("1g.10gb", "2g.20gb", "4g.40gb")):
         assert a100.place(dict.fromkeys(names, 1)) == expected
     assert a100.place({}) == a100.place({"7g.80gb": 0}) == ()
+    gb200 = gpu("gb200-186gb")
+    assert gb200.place({"3g.95gb": 1}) == at("3g.93gb@0")
+    assert gb200.is_layout(at("3g.95gb@4"))
+    assert gb200.room(at("3g.95gb@4"), "4g.95gb") == (0,)
+    assert gb200.maximal_layouts_around(at("4g.95gb@0 3g.95gb@4")) == (at("4g.93gb@0 3g.93gb@4"),)
+    a30 = gpu("a30-24gb")
+    found = a30.maximal_layouts_around(at("1g.6gb+me@0"), ["2g.12gb"])
+    assert found == (at("1g.6gb+me@0 2g.12gb@2"),)
 
 
 @pytest.mark.parametrize(
@@ -258,17 +266,6 @@ def test_the_reason_names_the_rule_and_what_is_there(
     key: str, around: str, wanted: dict[str, int], words: str
 ) -> None:
     assert gpu(key).why_not(wanted, around=at(around)) == words
-
-
-def test_names_of_other_drivers_and_profiles_beyond_those_asked_for() -> None:
-    gb200 = gpu("gb200-186gb")
-    assert gb200.place({"3g.95gb": 1}) == at("3g.93gb@0")
-    assert gb200.is_layout(at("3g.95gb@4"))
-    assert gb200.room(at("3g.95gb@4"), "4g.95gb") == (0,)
-    assert gb200.maximal_layouts_around(at("4g.95gb@0 3g.95gb@4")) == (at("4g.93gb@0 3g.93gb@4"),)
-    a30 = gpu("a30-24gb")
-    found = a30.maximal_layouts_around(at("1g.6gb+me@0"), ["2g.12gb"])
-    assert found == (at("1g.6gb+me@0 2g.12gb@2"),)
 
 
 @pytest.mark.parametrize(

@@ -248,8 +248,8 @@ def test_nothing_runs_or_everything_is_foreign_or_a_service_goes() -> None:
     assert [each.name for each in gone.deployment.services] == ["a"]
 
 
-def test_a_plan_that_has_no_place_may_have_one_with_other_instances() -> None:
-    """Two of 1g.6gb fit beside what is another's, where the plan's 4g.24gb does not."""
+def test_other_instances_or_one_gpu_more_keep_more() -> None:
+    # Two of 1g.6gb fit beside what is another's, where the plan's 4g.24gb does not.
     taken = [Instance("1g.6gb", 0, owner="pod x/y")]
     plan = plan_of({"a": 45})
     assert {kind.profile for kind in wanted_of(plan).counts} == {"4g.24gb"}
@@ -257,9 +257,6 @@ def test_a_plan_that_has_no_place_may_have_one_with_other_instances() -> None:
     found = found_near(fleet(taken, taken), plan)
     assert sum(found.placed.gpus.values()) == 2
     assert (found.blind_kept, found.more_gpus) == (None, {A30.key: 1})
-
-
-def test_one_gpu_more_keeps_more() -> None:
     now = fleet([running("a", "4g.24gb", 0, 8)], [running("b", "4g.24gb", 0, 8)])
     plan = plan_of({"a": 20, "b": 20})
     assert wanted_of(plan).gpus == {A30.key: 1}

@@ -81,13 +81,22 @@ def test_a_node_is_not_passed_over_and_its_driver_is_the_same_without_zeros() ->
     assert found.deployment.nodes[0].driver == "535.104.05"
 
 
-def test_under_the_strategy_single_a_gpu_is_an_instance() -> None:
+def test_a_gpu_may_be_one_instance_and_media_engines_the_profile_without_them() -> None:
     product = f"{PRODUCT}-MIG-3g.40gb"
     labels = {"nvidia.com/gpu.product": product, "nvidia.com/mig.strategy": "single"}
     (facts,) = told(node("a", labels, gpu="2"), pod(resource="gpu", metadata=OURS), ELSEWHERE)
     assert (facts.product, facts.allocatable) == (Statement(PRODUCT, ""), {"3g.40gb": 2})
     found = merge([HALVES, facts], known())
     assert Counter(i.work for _, i in found.deployment.instances()) == {CHAT: 1, None: 1}
+    # As the device plug-in does, unless it has a resource for them.
+    places = [*(("1g.10gb", at) for at in range(5)), ("1g.10gb+me", 5), ("1g.20gb", 6)]
+    listing = replace(HALVES, gpus=(cut(*places),))
+    for counts, most in (({"mig-1g.10gb": 6}, 6), ({"mig-1g.10gb": 5, "mig-1g.10gb.me": 1}, 5)):
+        pods = [pod(f"p-{at}", "mig-1g.10gb") for at in range(most)]
+        found = seen(node("a", **counts, **{"mig-1g.20gb": 1}), *pods, ELSEWHERE, gpus=listing)
+        taken = [i.profile for _, i in found.deployment.instances() if i.owner]
+        assert Counter(taken)["1g.10gb+me"] == most - 5
+        assert not any("given away" in said for said in found.warnings)
 
 
 def test_shared_gpus_are_kept_off_and_shared_parts_fixed() -> None:
@@ -142,18 +151,6 @@ def test_less_to_give_away_than_there_is_is_said_with_the_count(
     said = [each for each in found.warnings if "given away" in each]
     assert len(said) == (says is not None)
     assert f"a: {says} x 3g.40gb cannot be given away" in "".join(said) or says is None
-
-
-def test_media_engines_are_counted_as_the_profile_without_them() -> None:
-    """As the device plug-in does, unless it has a resource for them."""
-    places = [*(("1g.10gb", at) for at in range(5)), ("1g.10gb+me", 5), ("1g.20gb", 6)]
-    listing = replace(HALVES, gpus=(cut(*places),))
-    for counts, most in (({"mig-1g.10gb": 6}, 6), ({"mig-1g.10gb": 5, "mig-1g.10gb.me": 1}, 5)):
-        pods = [pod(f"p-{at}", "mig-1g.10gb") for at in range(most)]
-        found = seen(node("a", **counts, **{"mig-1g.20gb": 1}), *pods, ELSEWHERE, gpus=listing)
-        taken = [i.profile for _, i in found.deployment.instances() if i.owner]
-        assert Counter(taken)["1g.10gb+me"] == most - 5
-        assert not any("given away" in said for said in found.warnings)
 
 
 def test_what_may_mislead_is_said() -> None:

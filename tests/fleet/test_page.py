@@ -271,7 +271,7 @@ def test_any_deployment_has_a_page(deployment: Deployment) -> None:
     ElementTree.fromstring(drawing(page))
 
 
-def test_the_head_of_a_plan_says_gpus_cost_bound_proof_and_saving() -> None:
+def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
     def facts_of(plan: Plan) -> dict[str, Fact]:
         return {fact.name: fact for fact in plan_page(plan, "x").facts}
 
@@ -286,6 +286,13 @@ def test_the_head_of_a_plan_says_gpus_cost_bound_proof_and_saving() -> None:
     assert (dear["GPUs"].value, dear["Cost"].value) == ("2", "3")
     for name in ("Cost", "Lower bound", "Saving"):  # costs are never called GPUs
         assert not re.search(r"[0-9] (whole )?GPU", dear[name].note), dear[name]
+    page = page_of("large plan")
+    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
+    assert sum(bar.count for bar in bars) == 400 * 401 // 2
+    text = printed(page)
+    assert "... and 360 more layouts on" in text
+    assert "... and 360 more services (all with --json)" in text
+    assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=4))
@@ -294,16 +301,6 @@ def test_whole_gpus_are_those_of_a_plan_with_whole_gpus_alone(rates: list[int]) 
     whole = as_problem(plan.serving.services, [point("bert", "7g.80gb", 800)], rule="plain")
     found = whole_gpus(plan)
     assert (found.gpus, found.unknown) == (solve(whole.problem).machine_count, ())
-
-
-def test_a_plan_of_any_size_is_drawn_whole_and_printed_in_part() -> None:
-    page = page_of("large plan")
-    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
-    assert sum(bar.count for bar in bars) == 400 * 401 // 2
-    text = printed(page)
-    assert "... and 360 more layouts on" in text
-    assert "... and 360 more services (all with --json)" in text
-    assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
 
 
 @pytest.mark.parametrize("rate", [10**40, 10**400, Fraction(1, 10**30), 0])

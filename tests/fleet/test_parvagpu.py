@@ -72,7 +72,9 @@ def test_a_wrong_profile_file_is_refused_with_its_line(
     assert caught.value.line == line
 
 
-def test_services_are_the_columns_that_both_files_fill(tmp_path: Path) -> None:
+def test_demands_are_columns_of_both_files_and_shares_rows(
+    tmp_path: Path,
+) -> None:
     rates = write(tmp_path / "rates.csv", "19,353,N/A\r\n46,728,633\r\n")
     limits = write(tmp_path / "limits.csv", "6434,183,N/A\n4294,126,150.5")  # no newline at the end
     models = ("bert", "densenet121", "densenet169")
@@ -80,6 +82,12 @@ def test_services_are_the_columns_that_both_files_fill(tmp_path: Path) -> None:
     assert [service.name for service in first] == ["bert", "densenet121"]
     assert [service.name for service in second] == list(models)
     assert (second[2].rate_rps, second[2].latency_limit_ms) == (Fraction(633), Fraction("150.5"))
+    rows = ROW + "vgg16,16,100,throughput,1200.5,latency,0.0133,1\n"
+    no_measurement = "vgg16,16,40,throughput,0,latency,0,0\n"
+    one, other = read_gpulet_table(table(tmp_path, rows + no_measurement), device="a100-80gb")
+    assert (one.profile, one.processes, one.batch) == ("mps:40", 1, 8)
+    assert (one.throughput_rps, one.latency_ms) == (400, 20)
+    assert (other.profile, other.latency_ms) == ("mps:100", Fraction(133, 10))
 
 
 @pytest.mark.parametrize(
@@ -132,15 +140,6 @@ def table(folder: Path, text: str) -> Path:
     path = folder / "table.csv"
     path.write_text(text)
     return path
-
-
-def test_rows_become_points_of_one_process_on_a_share(tmp_path: Path) -> None:
-    rows = ROW + "vgg16,16,100,throughput,1200.5,latency,0.0133,1\n"
-    no_measurement = "vgg16,16,40,throughput,0,latency,0,0\n"
-    first, second = read_gpulet_table(table(tmp_path, rows + no_measurement), device="a100-80gb")
-    assert (first.profile, first.processes, first.batch) == ("mps:40", 1, 8)
-    assert (first.throughput_rps, first.latency_ms) == (400, 20)
-    assert (second.profile, second.latency_ms) == ("mps:100", Fraction(133, 10))
 
 
 @pytest.mark.parametrize(

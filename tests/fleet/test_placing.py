@@ -166,7 +166,7 @@ def test_names_of_nodes_decide_among_equals_alone(data: st.DataObject) -> None:
         assert place(wanted, now) == found  # the same again, to the last start
 
 
-def test_a_plan_fills_node_after_node_and_again_changes_nothing() -> None:
+def test_a_plan_fills_node_after_node_whatever_else_its_device_knows() -> None:
     wanted = published("S6")
     found = placed(wanted, empty(4, 8))
     assert found.gpus == wanted.gpus == {A100: 16}
@@ -178,9 +178,6 @@ def test_a_plan_fills_node_after_node_and_again_changes_nothing() -> None:
         again = placed(wanted, found.deployment, as_grouped=as_grouped)
         assert again.deployment == found.deployment
         assert again.kept == again.running == sum(wanted.counts.values())
-
-
-def test_a_device_file_may_know_more_products_but_not_other_starts() -> None:
     wanted, now = published("S1"), empty(1, 2)
     (node,) = now.nodes
     older = replace(gpu(A100), aliases=(), pci_device_ids=(), version=1)
@@ -190,6 +187,13 @@ def test_a_device_file_may_know_more_products_but_not_other_starts() -> None:
     cards = {place: replace(card, gpu=odd) for place, card in cards.items()}
     with pytest.raises(InvalidProblem, match="cut by other rules than the fleet's"):
         place(wanted, now.with_gpus(cards))
+    # A fleet where nothing runs is as large as its plan has groups.
+    wanted = published("S6")
+    counts = {kind: 150 * n for kind, n in wanted.counts.items()}
+    many = replace(wanted, counts=counts, gpus={A100: 2400}, plan=None)
+    found = placed(many, empty(375, 8))
+    assert found.gpus[A100] <= 2400  # larger plans of the same kinds waste less
+    assert len(found.nodes) == -(-found.gpus[A100] // 8)
 
 
 @pytest.mark.parametrize("profile", ["mps:20", WHOLE])
@@ -217,16 +221,6 @@ def test_regrouped_keeps_at_least_what_the_plans_groups_keep() -> None:
     assert found.kept >= grouped.kept
     assert (found.proof, grouped.proof) == (Proof.CHECKED, Proof.CHECKED)
     assert contents(grouped.deployment) == contents(placed(wanted, empty(4, 8)).deployment)
-
-
-def test_three_thousand_gpus_are_one_kind_of_gpu() -> None:
-    """A fleet where nothing runs is as large as its plan has groups."""
-    wanted = published("S6")
-    counts = {kind: 150 * n for kind, n in wanted.counts.items()}
-    many = replace(wanted, counts=counts, gpus={A100: 2400}, plan=None)
-    found = placed(many, empty(375, 8))
-    assert found.gpus[A100] <= 2400  # larger plans of the same kinds waste less
-    assert len(found.nodes) == -(-found.gpus[A100] // 8)
 
 
 def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() -> None:

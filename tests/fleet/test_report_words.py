@@ -90,10 +90,15 @@ def test_a_verdict_says_what_is_proved_and_no_more(
     assert verdict(found, "GPU") == expected
 
 
-def test_the_circumstances_name_every_reason_to_stop() -> None:
+def test_a_verdict_and_circumstances_are_rounded_and_named() -> None:
     said = {circumstances(solution(stop_reason=reason)) for reason in StopReason}
     assert len(said) == len(StopReason)
     assert all(each.startswith("auto, 0.13 s, ") for each in said)
+    third, sixth = Fraction(2, 3), Fraction(1, 6)
+    found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
+    assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
+    line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
+    assert line.split()[1:3] == ["1.334", "0.6666"]
 
 
 def number(text: str) -> Fraction:
@@ -112,14 +117,6 @@ def test_a_decimal_is_near_and_a_bound_never_overstated_nor_a_cost_understated(
 def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
     low, high = number(percent(share)), number(percent(share, up=True))
     assert low <= 100 * share <= high <= low + Fraction(1, 10)
-
-
-def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
-    third, sixth = Fraction(2, 3), Fraction(1, 6)
-    found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
-    assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
-    line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
-    assert line.split()[1:3] == ["1.334", "0.6666"]
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,6 @@ def test_a_rule_admits_a_batch_up_to_its_share_of_the_limit() -> None:
             assert RULES[rule].supply(service(), at_limit) == admitted
             serving = as_problem([service()], [at_limit], rule=rule)
             assert supply(serving) == ({"3g.40gb": 77} if admitted else {})
-
-
-def test_a_share_of_the_limit_lies_between_0_and_1() -> None:
     for odd in (0, "1.1", -1, float("nan")):
         with pytest.raises(InvalidOption, match="share of rule 'odd'"):
             LatencyRule("odd", odd, strict=True)
@@ -259,7 +256,7 @@ def test_a_serving_problem_survives_pickling() -> None:
     assert isinstance(copy.gpus[0], Gpu)
 
 
-def test_a_service_that_no_point_serves_is_explained_and_makes_the_problem_infeasible() -> None:
+def test_a_service_that_no_point_serves_is_explained_with_the_limit_that_would_do() -> None:
     points = [
         point("7g.80gb", 151, 46), point("3g.40gb", 100, 60), point("7g.80gb", 9, 50, batch=2),
     ]  # fmt: skip
@@ -269,6 +266,11 @@ def test_a_service_that_no_point_serves_is_explained_and_makes_the_problem_infea
         "batch 1: 46 ms is not <= 40 ms; a limit of 46 ms would do"
     }
     assert solve(serving.problem).status is Status.INFEASIBLE
+    odd = point(throughput="1.325", latency=6037, batch=8)  # 320000/53
+    assert RULES["capacity"].refusal(service(limit=50), odd).startswith("6037.74 ms a batch")
+    for rule, limit, does in (("parvagpu", 100, False), ("half", 90, True)):
+        assert (RULES[rule].supply(service(limit=limit), point(latency=45)) > 0) is does
+        assert RULES[rule].supply(service(limit=f"{limit}.001"), point(latency=45))
 
 
 @pytest.mark.parametrize(
@@ -288,14 +290,6 @@ def test_a_refusal_says_the_smallest_limit_that_would_do(
     said = RULES[rule].refusal(service(limit=limit), point(latency=latency))
     assert said.startswith(text)
     assert len(said) < 1_000
-
-
-def test_the_limit_that_would_do_does_and_a_length_is_rounded_up() -> None:
-    odd = point(throughput="1.325", latency=6037, batch=8)  # 320000/53
-    assert RULES["capacity"].refusal(service(limit=50), odd).startswith("6037.74 ms a batch")
-    for rule, limit, does in (("parvagpu", 100, False), ("half", 90, True)):
-        assert (RULES[rule].supply(service(limit=limit), point(latency=45)) > 0) is does
-        assert RULES[rule].supply(service(limit=f"{limit}.001"), point(latency=45))
 
 
 def measured(unit: int | str, *, whole: bool = True) -> list[OperatingPoint]:

@@ -208,7 +208,7 @@ def test_no_limit_admits_as_much_as_any_limit(
         assert slow > 1 or rule.supply(FREE, point) == rate
 
 
-def test_a_load_curve_says_nothing_of_a_service_without_a_limit() -> None:
+def test_curves_and_promises_leave_out_who_has_no_limit() -> None:
     key = ("bert", "a30-24gb", "1g.6gb", 1, 8)
     plan = plan_of(FREE, KEPT, load_curves={key: LoadCurve([20, 60], [100, 200])})
     points = {(each["service"], each["block"]): each for each in
@@ -216,6 +216,11 @@ def test_a_load_curve_says_nothing_of_a_service_without_a_limit() -> None:
     free, kept = points["free", "1g.6gb"], points["kept", "1g.6gb"]
     assert (free["supply_rps"], free["evidence"], free["load_curve"]) == (100, None, None)
     assert (kept["supply_rps"], kept["evidence"]) == (60, "measured")
+    both = promised(as_problem([FREE, KEPT], MEASURED))
+    assert "Not promised: any latency of the service without a limit, other arrivals" in both
+    alone = promised(as_problem([FREE], MEASURED))
+    assert "promises nothing of latencies here: no service has a limit" in alone
+    assert "limit" not in promised(as_problem([KEPT], MEASURED)).partition("Not promised")[2]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -234,14 +239,6 @@ def test_a_plan_says_so_and_is_read_again(rule: str, tmp_path: Path) -> None:
         wanted = RULES[rule].promise is not None and KEPT in services
         assert (document["promise"] is not None) == wanted
         require_valid("plan", document)
-
-
-def test_a_promise_leaves_out_who_has_no_limit() -> None:
-    both = promised(as_problem([FREE, KEPT], MEASURED))
-    assert "Not promised: any latency of the service without a limit, other arrivals" in both
-    alone = promised(as_problem([FREE], MEASURED))
-    assert "promises nothing of latencies here: no service has a limit" in alone
-    assert "limit" not in promised(as_problem([KEPT], MEASURED)).partition("Not promised")[2]
 
 
 def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def lengths(point: OperatingPoint, **terms: Any) -> Fraction:
     return 1000 * only.length
 
 
-def test_services_become_jobs_in_seconds_and_every_batch_a_point() -> None:
+def test_batches_are_points_and_mixes_say_what_each_service_gets() -> None:
     problem = serving().problem
     assert [job.name for job in problem.jobs] == ["chat", "see"]
     assert (problem.job("chat").demand, problem.job("chat").limit) == (300, Fraction(60, 1000))
@@ -54,6 +54,15 @@ def test_services_become_jobs_in_seconds_and_every_batch_a_point() -> None:
         (4, Fraction(8, 1000)),
         (8, Fraction(12, 1000)),
     ]
+    chat, see = serving().served(Mix({"see": 4, "chat": 8}), "mps:60")
+    assert (chat.service, chat.point, chat.length_ms) == ("chat", POINTS[1], 12)
+    assert (chat.rate_rps, chat.slack_ms) == (Fraction(8000, 22), 60 - 22 - 12)
+    assert (see.service, see.rate_rps, see.slack_ms) == ("see", Fraction(4000, 22), 80 - 22 - 10)
+    late = serving(rule="collect_then_run").served(Mix({"see": 4, "chat": 8}), "mps:60")
+    assert [one.slack_ms for one in late] == [60 - 44, 80 - 44]
+    for rule in ("round_robin", "collect_then_run"):
+        made = plan(rule=rule)
+        assert check(made.serving.problem, made.solution.schedule) == ()
 
 
 def test_shapes_are_whole_gpus_and_pairs_unless_any_split_is_asked_for() -> None:
@@ -114,21 +123,6 @@ def test_head_room_raises_rates_and_lengths_and_is_written() -> None:
         "name": "gpulet", "overheads_ms": {"4": "0.5", "8": 1},
     }  # fmt: skip
     assert document["services"][0]["planned_rps"] == 342
-
-
-def test_a_mix_is_read_as_what_each_service_gets() -> None:
-    chat, see = serving().served(Mix({"see": 4, "chat": 8}), "mps:60")
-    assert (chat.service, chat.point, chat.length_ms) == ("chat", POINTS[1], 12)
-    assert (chat.rate_rps, chat.slack_ms) == (Fraction(8000, 22), 60 - 22 - 12)
-    assert (see.service, see.rate_rps, see.slack_ms) == ("see", Fraction(4000, 22), 80 - 22 - 10)
-    late = serving(rule="collect_then_run").served(Mix({"see": 4, "chat": 8}), "mps:60")
-    assert [one.slack_ms for one in late] == [60 - 44, 80 - 44]
-
-
-def test_the_plan_made_by_hand_is_valid_under_both_rules() -> None:
-    for rule in ("round_robin", "collect_then_run"):
-        made = plan(rule=rule)
-        assert check(made.serving.problem, made.solution.schedule) == ()
 
 
 @pytest.mark.parametrize("name", few(2, OPTIMA[0]))
@@ -262,27 +256,6 @@ def test_a_plan_is_read_back_as_it_was_and_keeps_its_schema(
     write_plan(made, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == made
     require_valid("plan", plan_to_json(made))
-
-
-def test_the_document_says_frames_lengths_and_planned_rates() -> None:
-    document = json.loads(json.dumps(plan_to_json(plan())))
-    assert document["rule"] is None
-    assert document["sharing"] == {
-        "kind": "time", "rule": "round_robin", "max_services": None, "splits": "pairs",
-        "headroom": None,
-    }  # fmt: skip
-    (cut, whole) = document["groups"]
-    assert cut["instances"][1] == {
-        "block": "mps:60", "profile": "mps:60", "count": 1, "frame_ms": 22,
-        "serves": [
-            {"service": "chat", "processes": 1, "batch": 8, "length_ms": 12,
-             "rate_rps": "4000/11", "slack_ms": 26},
-            {"service": "see", "processes": 1, "batch": 4, "length_ms": 10,
-             "rate_rps": "2000/11", "slack_ms": 48},
-        ],
-    }  # fmt: skip
-    assert {point["supply_rps"] for point in document["operating_points"]} == {None}
-    assert whole["instances"][0]["frame_ms"] == 10
 
 
 #: What is changed in a valid document, where, and what the error says of it.

@@ -99,7 +99,7 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     assert (more, -extra, kept) == best
 
 
-def test_replicas_and_survivors_cost_what_is_said() -> None:
+def test_wishes_cost_what_is_said() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
     found = placed(wanted, empty(1, 2), Wishes(min_replicas={"chat": 3}))
     assert len(where(found, "chat")) == 3
@@ -113,9 +113,6 @@ def test_replicas_and_survivors_cost_what_is_said() -> None:
     # 12 items/s each: two on either of two nodes
     assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert str(found).endswith("survive: node:80%: costs 1 GPU")
-
-
-def test_spread_over_nodes_and_zones() -> None:
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
     assert len({*where(placed(wanted, empty(2, 1), Wishes()), "chat")}) == 1
     nodes = placed(wanted, empty(2, 1), Wishes(spread={"chat": "node"}))
