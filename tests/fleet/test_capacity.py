@@ -331,14 +331,11 @@ def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, nu
         assert solve(fewer.problem).machine_count == COUNTS[rule][number]
 
 
-def test_a_scenario_keeps_its_own_rule_and_gives_its_curves_to_those_that_ask() -> None:
+def test_simulated_curves_are_near_the_table_and_go_to_rules_that_ask() -> None:
     assert published.S1.as_problem().rule.name == "parvagpu"
     assert published.S1.curves_for("half") is published.S1.curves_for("capacity_certified") is None
     curves = published.S1.curves_for("capacity")
     assert set(curves or ()) == {key_of(point) for point in published.S1.operating_points}
-
-
-def test_simulated_curves_are_near_the_proved_table_and_allow_more_of_short_batches() -> None:
     wanted = point()
     curve = load_curves([wanted], requests=3000, seed=3)[KEY]
     assert (curve.evidence, curve.late_share) == ("simulated", CENT)

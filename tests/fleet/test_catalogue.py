@@ -125,9 +125,8 @@ def test_blocks_are_qualified_and_mps_shares_bounded_by_size_and_clients() -> No
     assert mps_shares([1], machine="m").max_blocks == 48
 
 
-@pytest.mark.parametrize(
-    ("steps", "options", "words"),
-    [
+def test_wrong_mps_shares_are_refused() -> None:
+    cases: list[tuple[Any, Any, str]] = [
         ([], {}, "no MPS steps"),
         ([0], {}, "MPS step is 0; expected per cent"),
         ([101], {}, "MPS step is 101"),
@@ -136,11 +135,10 @@ def test_blocks_are_qualified_and_mps_shares_bounded_by_size_and_clients() -> No
         ([25], {"max_clients": 49}, "max_clients is 49; expected 1 to 48"),
         ([25], {"max_clients": 0}, "max_clients is 0"),
         ([25], {"max_clients": 2.0}, "max_clients is 2.0; expected a whole number"),
-    ],
-)
-def test_wrong_mps_shares_are_refused(steps: Any, options: Any, words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
-        mps_shares(steps, machine="a100", **options)
+    ]
+    for steps, options, words in cases:
+        with pytest.raises(InvalidOption, match=words):
+            mps_shares(steps, machine="a100", **options)
 
 
 def test_importing_the_fleet_loads_nothing_and_a_shipped_device_no_yaml() -> None:
@@ -199,9 +197,3 @@ def test_both_refuse_the_same_sets_near_a_layout(layout: Places, random: object)
     chosen = found[:: max(1, len(found) // 25)]
     assert any(not theirs(each) for each in chosen)
     assert [each for each in chosen if ours(each) != theirs(each)] == []
-
-
-@pytest.mark.long
-def test_both_refuse_the_same_sets_near_every_layout() -> None:
-    wrong = [each for layout in every() for each in near(layout) if ours(each) != theirs(each)]
-    assert wrong == []

@@ -248,27 +248,20 @@ def test_a_node_of_two_gpu_types(tmp_path: Path) -> None:
     assert (node.driver, dict(node.labels)) == ("550.1", {"rack": "r1"})
 
 
-@pytest.mark.parametrize(
-    ("rows", "says"),
-    [
+def test_bad_tables_of_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    for rows, says in (
         ("a,a100,2,,\n", "no GPU 'a100'"),
         ("a,a100-80gb,0,,\n", "count"),
         ("a,a100-80gb,10001,,\n", "10001 GPUs, expected at most 10000"),
         ("a,a100-80gb,1,new,\n", "driver is 'new'"),
         ("a,a100-80gb,1,123456789,\n", "nodes.csv:2:15: the driver is"),
         ("a,a100-80gb,1,,x\na,a100-80gb,1,,y\n", "zone 'y' here and 'x' in line 2"),
-    ],
-)
-def test_bad_tables_of_nodes(rows: str, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text(f"node,gpu,count,driver,zone\n{rows}")
-    with pytest.raises(FileError, match=says):
-        read_nodes(path)
-
-
-@pytest.mark.parametrize("column", ["gpu_index", "uuid", "zones", "gpu driver"])
-def test_a_column_of_nodes_that_is_no_label(column: str, tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text(f"node,gpu,count,{column}\na,a100-80gb,2,4\n")
-    with pytest.raises(FileError, match=f":1: the column '{column}' "):
-        read_nodes(path)
+    ):
+        path.write_text(f"node,gpu,count,driver,zone\n{rows}")
+        with pytest.raises(FileError, match=says):
+            read_nodes(path)
+    for column in ("gpu_index", "uuid", "zones", "gpu driver"):  # which are no labels
+        path.write_text(f"node,gpu,count,{column}\na,a100-80gb,2,4\n")
+        with pytest.raises(FileError, match=f":1: the column '{column}' "):
+            read_nodes(path)

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -33,7 +32,7 @@ from cms.fleet.report.bars import fold, gpu_bar, names
 from cms.fleet.report.deployments import deployment_page, difference_page
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
-from cms.fleet.report.transitions import in_lanes, rows_of, transition_page
+from cms.fleet.report.transitions import rows_of, transition_page
 from tests.fleet.deployments import SERVICES, cards, deployments, point, promises
 from tests.fleet.plans import printed, words_of
 from tests.fleet.transition.cases import A30
@@ -253,13 +252,3 @@ def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
     assert "... and 130 more actions" in said
     assert "... and 130 more services, further from their floors" in said
     assert "... and 10 more actions on 10 GPUs" in words_of(drawing(transition_page(found)))
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=12))
-def test_lanes_hold_everything_once_without_overlap(spans: list[tuple[int, int]]) -> None:
-    edges = sorted((begin, begin + wide) for begin, wide in spans)
-    lanes = in_lanes((at, begin, end) for at, (begin, end) in enumerate(edges))
-    assert sorted(at for lane in lanes for at in lane) == list(range(len(edges)))
-    for lane in lanes:
-        assert all(edges[one][1] <= edges[other][0] for one, other in pairwise(lane))
-    assert len(lanes) == max((sum(b <= t < e for b, e in edges) for t in range(40)), default=0)

@@ -209,7 +209,7 @@ def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> 
     assert "which does not say that there is none" in between_classes(plan)
 
 
-def test_mig_does_not_slow_and_pairs_that_may_come_about_are_measured() -> None:
+def test_pairs_are_measured_and_mig_does_not_slow() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 1, 8, 800, 10)]
     posed = as_problem(
         SERVICES[:1], points, sharing="time", interference=Interference({}), classes=1
@@ -220,6 +220,16 @@ def test_mig_does_not_slow_and_pairs_that_may_come_about_are_measured() -> None:
         InvalidProblem, match=r"pairs .*, 1 in all; the first: bert on .*, batch 8, beside v"
     ):
         as_problem(SERVICES, POINTS, A100, sharing="time", interference=few_pairs)
+    pair = Pair("bert", A100, "mps:60", 8, "vgg", 4)
+    for key, value, message in (
+        (pair._replace(batch=0), 1, "batch of a pair"),
+        (pair, 0, "is 0; expected a factor > 0"),
+    ):
+        with pytest.raises(CmsError, match=message):
+            Interference({key: value})
+    both = Interference({pair: 1, pair._replace(device="A100-SXM4-80GB"): 1})
+    with pytest.raises(InvalidProblem, match="twice, under two names"):
+        both.on(gpu(A100))
 
 
 @pytest.mark.parametrize(
@@ -238,34 +248,18 @@ def test_terms_that_cannot_be_meant_are_refused(terms: dict[str, Any], message: 
         as_problem(SERVICES, POINTS, A100, **given)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
+def test_wrong_rows_are_refused_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    for rows, message in (
         (ROW + ROW, r"pairs\.csv:3: a second row for bert on .*; the first is line 2"),
         (ROW.replace("mps:60", "mps:100"), r"which shares its GPU with no other"),
         (ROW.replace("mps:60", "3g.40gb"), r"expected a share under MPS"),
         (ROW.replace("1.25", "0"), r'slowdown is "0", expected a number > 0'),
         (ROW.replace(",8,", ",0,"), r'batch is "0", expected a whole number >= 1'),
-    ],
-)
-def test_wrong_rows_are_refused_with_their_place(tmp_path: Path, rows: str, message: str) -> None:
-    path = tmp_path / "pairs.csv"
-    path.write_text(HEAD + rows)
-    with pytest.raises(FileError, match=message):
-        read_interference(path)
-
-
-def test_pairs_that_cannot_be_are_refused() -> None:
-    pair = Pair("bert", A100, "mps:60", 8, "vgg", 4)
-    for key, value, message in (
-        (pair._replace(batch=0), 1, "batch of a pair"),
-        (pair, 0, "is 0; expected a factor > 0"),
     ):
-        with pytest.raises(CmsError, match=message):
-            Interference({key: value})
-    both = Interference({pair: 1, pair._replace(device="A100-SXM4-80GB"): 1})
-    with pytest.raises(InvalidProblem, match="twice, under two names"):
-        both.on(gpu(A100))
+        path.write_text(HEAD + rows)
+        with pytest.raises(FileError, match=message):
+            read_interference(path)
 
 
 def test_published_pairs_become_slowdowns_against_the_batch_alone(tmp_path: Path) -> None:

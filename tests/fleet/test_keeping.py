@@ -272,7 +272,7 @@ CODE_0, CHAT_1 = Instance("1g.10gb", 0, CODE), Instance("1g.10gb", 1, CHAT)
 IDLE_0, IDLE_1 = Instance("1g.10gb", 0), Instance("1g.10gb", 1)
 
 
-def test_what_a_plug_in_does_not_tell_is_no_difference() -> None:
+def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
     target = on(CHAT_0, CODE_1)
     seen = settle_guesses(on(*guessed(CODE_0, CHAT_1)), target)
     assert difference(seen, target).is_empty
@@ -280,6 +280,11 @@ def test_what_a_plug_in_does_not_tell_is_no_difference() -> None:
     assert len(verify(on(CODE_0, CHAT_1), target)) == 2
     (fault,) = verify(on(*guessed(IDLE_0, CHAT_1)), target)
     assert str(fault) == f"a/0 has 1g.10gb@1 idle, needs {CODE_1}"
+    starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
+    (fault,) = verify(on(starting, seen=Seen.UNKNOWN), on(CHAT_0))
+    assert fault.kind == "state"
+    unknown = Instance("1g.10gb", None, owner="unknown")
+    assert not verify(on(unknown, unknown, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
 
 
 @pytest.mark.parametrize(
@@ -296,14 +301,6 @@ def test_where_only_counts_are_known_what_they_do_is_compared(
     held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
     faults = verify(on(*held, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
     assert [*map(str, faults)] == ([] if says is None else [says])
-
-
-def test_where_only_counts_are_known_it_has_to_run_and_may_be_unknown() -> None:
-    starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
-    (fault,) = verify(on(starting, seen=Seen.UNKNOWN), on(CHAT_0))
-    assert fault.kind == "state"
-    unknown = Instance("1g.10gb", None, owner="unknown")
-    assert not verify(on(unknown, unknown, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
 
 
 def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:

@@ -88,18 +88,7 @@ def test_an_instance_is_whole_split_or_without_a_compute_instance(
 LIST_OF_TWO = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
 
 
-def test_uuids_and_starts_are_told_where_there_is_one_way() -> None:
-    on = log(card(devices=[(2, 42), (1, 42)]), OFF)
-    assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
-    assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
-    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
-        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
-        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
-        (found,) = merge([facts], device=A100).deployment.gpus()
-        assert (found.seen, [each.start for each in found.instances]) == (seen, [start])
-
-
-def test_lists_without_instances_tell_modes_and_numbers() -> None:
+def test_lists_tell_modes_numbers_uuids_and_starts() -> None:
     assert held(log(card()), "No GPU instances found: Not Found\n") == []
     listed = LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", "")
     cards = observed(listed, "No MIG-enabled devices found.\n").gpus()
@@ -114,6 +103,14 @@ def test_lists_without_instances_tell_modes_and_numbers() -> None:
     assert told(log(card(), head=time)).at == "2026-11-23T22:15:00Z"
     with pytest.raises(FileError, match=r"^file0.txt:3: .*yesterday"):
         told(log(card(), head="<timestamp>yesterday</timestamp>"))
+    on = log(card(devices=[(2, 42), (1, 42)]), OFF)
+    assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
+    assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
+    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
+        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
+        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
+        (one,) = merge([facts], device=A100).deployment.gpus()
+        assert (one.seen, [each.start for each in one.instances]) == (seen, [start])
 
 
 @given(st.sampled_from(layouts("a100-80gb")[1:]))

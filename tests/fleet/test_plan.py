@@ -97,7 +97,7 @@ def test_a_service_and_a_gpu_see_what_they_get(plan: Plan) -> None:
     assert wasteful.service("images") == plan.service("images")
 
 
-def test_a_plan_takes_only_a_valid_solution_of_its_own_problem(plan: Plan) -> None:
+def test_a_plan_takes_a_valid_solution_of_its_own_problem_or_none(plan: Plan) -> None:
     with pytest.raises(InvalidSchedule, match="the solution is of another problem"):
         Plan(published.S1.as_problem(), plan.solution)
     document = copy.deepcopy(plan_to_json(plan))
@@ -105,9 +105,18 @@ def test_a_plan_takes_only_a_valid_solution_of_its_own_problem(plan: Plan) -> No
     group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
     with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
         plan_from_json(document)
+    empty = of_one_point(limit=1)
+    assert empty.groups == ()
+    assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
+    document = plan_to_json(empty)
+    assert plan_from_json(document) == empty
+    with pytest.raises(FileError, match="unservable does not name 'chat'"):
+        plan_from_json(document | {"unservable": {}})
 
 
-def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
+def test_a_plan_comes_back_keeps_its_schema_and_ignores_own_keys(
+    plan: Plan, tmp_path: Path
+) -> None:
     path = tmp_path / "plan.json"
     write_plan(plan, path)
     back = read_plan(path)
@@ -115,9 +124,6 @@ def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
     assert back.serving.services[0].extra == {"team": "a"}
     write_plan(back, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
-
-
-def test_a_plan_keeps_to_its_schema_says_all_and_ignores_own_keys(plan: Plan) -> None:
     document = plan_to_json(plan)
     by_pair = {(p["service"], p["block"]): p for p in document["operating_points"]}
     for group in document["groups"]:
@@ -233,16 +239,6 @@ def test_a_plan_whose_parts_contradict_each_other_is_refused(
     set_at(document, path, value)
     with pytest.raises(FileError, match=message):
         plan_from_json(document)
-
-
-def test_a_plan_without_a_schedule_gives_nothing_and_does_not_hide_why() -> None:
-    empty = of_one_point(limit=1)
-    assert empty.groups == ()
-    assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
-    document = plan_to_json(empty)
-    assert plan_from_json(document) == empty
-    with pytest.raises(FileError, match="unservable does not name 'chat'"):
-        plan_from_json(document | {"unservable": {}})
 
 
 def test_a_plan_of_several_gpus_or_under_mps_is_held_to_its_device() -> None:

@@ -284,7 +284,9 @@ def test_each_shows_its_page_and_names_as_text(name: str) -> None:
     assert name not in ("problem", "solution") or "&lt;b&gt;" in html
 
 
-def test_a_million_jobs_are_a_few_lines() -> None:
+def test_reprs_are_short_and_left_where_nobody_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     n = 10**6
     problem = Problem.from_arrays(
         configurations=Configuration({"a": 2}),
@@ -297,11 +299,6 @@ def test_a_million_jobs_are_a_few_lines() -> None:
     assert len(html) < 20_000
     assert f"the first of {n:,}" in html
     assert len(repr(problem)) < 200
-
-
-def test_a_repr_is_left_where_nobody_draws_and_floats_may_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
     assert nasty()._repr_html_() is None
     assert nasty()._repr_svg_() is None
@@ -312,7 +309,9 @@ def test_a_repr_is_left_where_nobody_draws_and_floats_may_end(
     assert solve(problem).to_pandas()["cost"].iloc[-1] == 10
 
 
-def test_tables_are_what_the_objects_say() -> None:
+def test_tables_say_what_the_objects_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plan, deployment = s5(), placed()
     services = plan.to_pandas()
     assert list(services["service"]) == [each.service.name for each in plan.services]
@@ -327,6 +326,13 @@ def test_tables_are_what_the_objects_say() -> None:
     assert list(history["lower_bound"]) == [float(line.lower_bound) for line in solution.history]
     assert len(deployment.to_pandas()) == sum(1 for _ in deployment.instances())
     assert len(deployment.to_pandas("gpus")) == sum(1 for _ in deployment.gpus())
+    few: Tabular = many_services(2)
+    with pytest.raises(InvalidOption, match="no table 'gpu'; nearest: 'gpus'"):
+        few.to_pandas("gpu")
+    for module, method in (("pandas", few.to_pandas), ("pyarrow", few.to_arrow)):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
+            method()
 
 
 @pytest.mark.parametrize("table", [None, "instances", "gpus"])
@@ -337,13 +343,3 @@ def test_arrow_has_the_same_table(table: str | None) -> None:
         {key: None if value != value else value for key, value in row.items()}
         for row in frame.to_dict("records")
     ]
-
-
-def test_an_unknown_table_and_a_missing_library_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan: Tabular = many_services(2)
-    with pytest.raises(InvalidOption, match="no table 'gpu'; nearest: 'gpus'"):
-        plan.to_pandas("gpu")
-    for module, method in (("pandas", plan.to_pandas), ("pyarrow", plan.to_arrow)):
-        monkeypatch.setitem(__import__("sys").modules, module, None)
-        with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
-            method()

@@ -89,7 +89,7 @@ def test_what_serves_a_service_and_shapes_configurations() -> None:
         assert solve(none.problem).machine_count == 0
 
 
-def test_several_gpu_types_qualify_their_blocks() -> None:
+def test_gpu_types_and_shares_under_mps_stand_beside_each_other() -> None:
     points = [point("3g.40gb", 100), point("3g.40gb", 180, device=H100)]
     serving = as_problem(
         [service()], points, [A100, H100], limits={H100: 4}, costs={H100: "2.5"}, rule="parvagpu"
@@ -104,9 +104,6 @@ def test_several_gpu_types_qualify_their_blocks() -> None:
     serving = as_problem([service()], points, A100, limits={"A100-SXM4-80GB": 3})
     assert serving.problem.blocks == ("3g.40gb",)
     assert serving.problem.machine_types[0].limit == 3
-
-
-def test_shares_under_mps_stand_beside_mig_on_the_same_gpu() -> None:
     points = [point("3g.40gb", 100), point("mps:40", 110), point("mps:20", 60)]
     serving = as_problem([service()], points, rule="parvagpu")
     listed, shared = serving.problem.configurations
@@ -172,26 +169,20 @@ def test_options_that_cannot_be_right_are_refused(case: dict[str, Any], message:
         as_problem([service()], [point()], **case)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_wrong_service_or_operating_point_is_refused() -> None:
+    right = {"name": "chat", "model": "bert", "rate_rps": 1, "latency_limit_ms": 1}
+    services: list[tuple[dict[str, Any], str]] = [
         ({"rate_rps": -1}, "the rate of service 'chat' is -1; expected a number >= 0"),
         ({"latency_limit_ms": 0}, "the latency limit of service 'chat' is 0 ms"),
         ({"name": ""}, "service name is ''"),
         ({"model": "a\tb"}, "control character"),
         ({"allowed_profiles": []}, "allows no profile at all"),
         ({"allowed_profiles": "3g.40gb"}, r"expected a list of names: \['3g.40gb'\]"),
-    ],
-)
-def test_a_wrong_service_is_refused(change: dict[str, Any], message: str) -> None:
-    right = {"name": "chat", "model": "bert", "rate_rps": 1, "latency_limit_ms": 1}
-    with pytest.raises(InvalidProblem, match=message):
-        Service(**{**right, **change})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+    ]
+    for change, message in services:
+        with pytest.raises(InvalidProblem, match=message):
+            Service(**{**right, **change})
+    points: list[tuple[dict[str, Any], str]] = [
         ({"throughput": 0}, "leave points that did not run out"),
         ({"latency": -1}, "expected a number >= 0"),
         ({"processes": 0}, "processes = 0; expected an integer >= 1"),
@@ -199,11 +190,10 @@ def test_a_wrong_service_is_refused(change: dict[str, Any], message: str) -> Non
         ({"profile": "mps:0"}, "no share of a GPU"),
         ({"profile": "mps:040"}, "no share of a GPU"),
         ({"profile": "mps:40", "processes": 2}, "client with a share of its own"),
-    ],
-)
-def test_a_wrong_operating_point_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidProblem, match=message):
-        point(**change)
+    ]
+    for change, message in points:
+        with pytest.raises(InvalidProblem, match=message):
+            point(**change)
 
 
 NUMBERS = st.fractions(min_value="1/10", max_value=200, max_denominator=20)

@@ -65,7 +65,7 @@ def test_batches_are_points_and_mixes_say_what_each_service_gets() -> None:
         assert check(made.serving.problem, made.solution.schedule) == ()
 
 
-def test_shapes_are_whole_gpus_and_pairs_unless_any_split_is_asked_for() -> None:
+def test_shapes_and_settings_of_what_is_shared() -> None:
     assert [str(shape) for shape in serving().problem.configurations] == [
         "mps:100", "mps:40 + mps:60",
     ]  # fmt: skip
@@ -75,9 +75,6 @@ def test_shapes_are_whole_gpus_and_pairs_unless_any_split_is_asked_for() -> None
     points = [share("bert", percent, 1, 5) for percent in (30, 50, 80)]
     shapes = as_problem(SERVICES[:1], points, A100, sharing="time").problem.configurations
     assert [str(shape) for shape in shapes] == ["mps:80", "2 x mps:50", "mps:30"]
-
-
-def test_mig_instances_are_shared_too_and_the_quicker_setting_counts() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 3, 4, 1200, 10)]
     posed = as_problem(SERVICES[:1], points, sharing="time")
     ((point,),) = posed.problem.jobs[0].points.values()
@@ -100,7 +97,7 @@ def test_a_batch_takes_what_its_throughput_says_or_its_latency_if_that_is_longer
     assert slot_ms(point) == lengths(point) == Fraction(length)
 
 
-def test_odd_latencies_and_wishes_are_warned_of() -> None:
+def test_what_cannot_be_shared_is_refused_and_what_is_odd_warned_of() -> None:
     odd = OperatingPoint("bert", A100, "mps:60", 1, 8, 800, 12)
     (warning,) = as_problem(SERVICES[:1], [odd], sharing="time").warnings
     assert warning.startswith("1 of 1 operating points: the latency and processes x batch")
@@ -108,6 +105,24 @@ def test_odd_latencies_and_wishes_are_warned_of() -> None:
     own = Service("chat", "bert", 5, 100, late_share="0.01")
     (warning,) = as_problem([own], POINTS, sharing="time").warnings
     assert warning.startswith("late_share and queue have no effect where blocks are shared")
+    with pytest.raises(InvalidOption, match=r"no overhead of a batch of 8, .* overheads of 4: add"):
+        serving(headroom=Headroom("gpulet", {4: 1}))
+    with pytest.raises(InvalidOption, match="a batch in the overheads"):
+        Headroom("gpulet", {0: 1})
+    with pytest.raises(InvalidOption, match="the overhead of a batch of 4"):
+        Headroom("gpulet", {4: -1})
+    with pytest.raises(InvalidProblem, match=r"'free' has no latency limit.*without sharing"):
+        as_problem([Service("free", "bert", 5)], POINTS, sharing="time")
+    with pytest.raises(InvalidProblem, match="two services are called 'chat'"):
+        as_problem([SERVICES[0], SERVICES[0]], POINTS, sharing="time")
+    with pytest.raises(InvalidProblem, match=r"runs the model 'brt'.*nearest: 'bert'"):
+        as_problem([Service("a", "brt", 5, 100)], POINTS, sharing="time")
+    late = Service("late", "vgg", 10, 15)
+    posed = as_problem([*SERVICES, late], POINTS, sharing="time")
+    assert dict(posed.unservable) == {
+        "late": "late: no batch fits into 15 ms even alone, under the rule 'round_robin'; best: "
+        "mps:100, 1 process, batch 8: 10 ms a batch, which needs a limit of 20 ms"
+    }
 
 
 def test_head_room_raises_rates_and_lengths_and_is_written() -> None:
@@ -199,27 +214,6 @@ SHARED = {"sharing": "time"}
 def test_options_that_cannot_be_meant_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         as_problem(SERVICES, POINTS, **arguments)
-
-
-def test_services_and_overheads_that_cannot_be_shared_are_refused() -> None:
-    with pytest.raises(InvalidOption, match=r"no overhead of a batch of 8, .* overheads of 4: add"):
-        serving(headroom=Headroom("gpulet", {4: 1}))
-    with pytest.raises(InvalidOption, match="a batch in the overheads"):
-        Headroom("gpulet", {0: 1})
-    with pytest.raises(InvalidOption, match="the overhead of a batch of 4"):
-        Headroom("gpulet", {4: -1})
-    with pytest.raises(InvalidProblem, match=r"'free' has no latency limit.*without sharing"):
-        as_problem([Service("free", "bert", 5)], POINTS, sharing="time")
-    with pytest.raises(InvalidProblem, match="two services are called 'chat'"):
-        as_problem([SERVICES[0], SERVICES[0]], POINTS, sharing="time")
-    with pytest.raises(InvalidProblem, match=r"runs the model 'brt'.*nearest: 'bert'"):
-        as_problem([Service("a", "brt", 5, 100)], POINTS, sharing="time")
-    late = Service("late", "vgg", 10, 15)
-    posed = as_problem([*SERVICES, late], POINTS, sharing="time")
-    assert dict(posed.unservable) == {
-        "late": "late: no batch fits into 15 ms even alone, under the rule 'round_robin'; best: "
-        "mps:100, 1 process, batch 8: 10 ms a batch, which needs a limit of 20 ms"
-    }
 
 
 TERMS: list[dict[str, Any]] = [

@@ -171,18 +171,15 @@ def test_wishes_are_read_from_columns_unless_others_are_given_and_add_up() -> No
     assert (bool(whole), bool(Wishes())) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("extra", "says"),
-    [
+def test_cells_that_are_no_wishes() -> None:
+    for extra, says in (
         ({"min_replicas": "two"}, "s.csv:2: min_replicas of 'chat' is 'two'"),
         ({"min_replicas": "9" * 5000}, "s.csv:2: min_replicas of 'chat' is '9"),
         ({"spread": "rack"}, "s.csv:2: spread of 'chat' is 'rack'; expected node or zone"),
         ({"anti_affinity": "chat"}, "s.csv:2: anti_affinity has chat and chat"),
-    ],
-)
-def test_cells_that_are_no_wishes(extra: dict[str, str], says: str) -> None:
-    with pytest.raises(InvalidProblem, match=says):
-        wishes_of([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
+    ):
+        with pytest.raises(InvalidProblem, match=says):
+            wishes_of([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
 
 
 def test_wishes_that_cannot_be_meant() -> None:
