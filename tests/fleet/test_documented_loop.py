@@ -54,9 +54,8 @@ def test_the_loop_ends_where_it_was_to_end(
     }
     nodes["node-b"].put(0, [("1g.10gb", 6)])
     theirs = nodes["node-b"].at(0, 6)
-    here, programs = tmp_path / "here", tmp_path / "programs"
-    for folder in (here, programs):
-        folder.mkdir()
+    (here := tmp_path / "here").mkdir()
+    (programs := tmp_path / "programs").mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     transcript = []
