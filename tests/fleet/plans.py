@@ -26,13 +26,19 @@ def point(model: str, profile: str, rate: int, device: str = A100) -> OperatingP
     return OperatingPoint(model, device, profile, 2, 8, rate, 20)
 
 
-def made(
-    plan_of: list[MachineGroup], services: list[Service], points: list[OperatingPoint]
-) -> Plan:
-    """A plan whose schedule is given, not found."""
-    serving = as_problem(services, points, rule="parvagpu")
-    schedule = Schedule(plan_of)
-    return Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
+GONE = object()
+
+
+def set_at(document: Any, path: str, value: object) -> None:
+    """Set one value of a document, given the way there (``services.0.name``), or take it out."""
+    *way, last = path.split(".")
+    for step in way:
+        document = document[int(step) if isinstance(document, list) else step]
+    at: Any = int(last) if isinstance(document, list) else last
+    if value is GONE:
+        del document[at]
+    else:
+        document[at] = value
 
 
 def solution(**changes: Any) -> Solution:
@@ -68,16 +74,16 @@ def mixed_plan() -> Plan:
         point("bert", "3g.40gb", 150), point("bert", "1g.10gb", 60), point("vgg", "2g.20gb", 110),
         point("vgg", "1g.10gb", 50),
     ]  # fmt: skip
+    serving = as_problem(services, points, rule="parvagpu")
     halves = Configuration({"3g.40gb": 1, "2g.20gb": 2}, A100)
     small = Configuration({"1g.10gb": 7}, A100)
-    return made(
+    schedule = Schedule(
         [
             MachineGroup(small, {("1g.10gb", "chat"): 4, ("1g.10gb", NASTY): 1}, 1),
             MachineGroup(halves, {("3g.40gb", "chat"): 1, ("2g.20gb", NASTY): 1}, 2),
-        ],
-        services,
-        points,
+        ]
     )
+    return Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
 
 
 def many_services(count: int) -> Plan:

@@ -54,9 +54,8 @@ def test_the_loop_ends_where_it_was_to_end(
     }
     nodes["node-b"].put(0, [("1g.10gb", 6)])
     theirs = nodes["node-b"].at(0, 6)
-    here, programs = tmp_path / "here", tmp_path / "programs"
-    here.mkdir()
-    programs.mkdir()
+    (here := tmp_path / "here").mkdir()
+    (programs := tmp_path / "programs").mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     transcript = []
@@ -73,13 +72,11 @@ def test_the_loop_ends_where_it_was_to_end(
                 assert run(shlex.split(command)[1:]) == 0, command
                 said = capsys.readouterr().out
             else:
-                done = subprocess.run(
-                    ["sh", "-ec", command], capture_output=True, text=True, check=False, timeout=600
-                )
+                sh = ["sh", "-ec", command]
+                done = subprocess.run(sh, capture_output=True, text=True, check=False, timeout=600)
                 assert (done.returncode, done.stderr) == (0, ""), command
                 said = done.stdout
             transcript.append(f"$ {command}\n{said}")
-    (tmp_path / "transcript.txt").write_text("\n".join(transcript), "utf-8")
     *_, verified, _, compared = transcript
     assert "all there" in verified
     assert "0 GPUs change" in compared

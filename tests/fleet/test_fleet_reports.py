@@ -1,14 +1,17 @@
-"""Deployments drawn: true to the hardware, equal GPUs once, of every size."""
+"""Deployments and transitions drawn: true to the hardware, equal GPUs once, of every size."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from cms.errors import InvalidOption
 from cms.fleet import gpu, gpus
 from cms.fleet.deployment import (
     Deployment,
@@ -23,11 +26,17 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.observation.age import StaleObservation, age_of, format_age, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
+from cms.fleet.deployment.transition import Action, Transition, What, schedule
+from cms.fleet.deployment.transition import transition as planned
 from cms.fleet.report.bars import fold, gpu_bar, names
-from cms.fleet.report.deployments import deployment_page, difference_page, places_of
+from cms.fleet.report.deployments import deployment_page, difference_page
+from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
-from tests.fleet.deployments import SERVICES, cards, deployments, point
-from tests.fleet.plans import printed
+from cms.fleet.report.transitions import rows_of, transition_page
+from tests.fleet.deployments import SERVICES, cards, deployments, point, promises
+from tests.fleet.plans import printed, words_of
+from tests.fleet.transition.cases import A30
+from tests.fleet.transitions import NOTHING, every_kind, fleet, made, work
 from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
@@ -37,9 +46,6 @@ PLACES = {service.name: place for place, service in enumerate(SERVICES)}
 def one(*instances: Instance, **more: object) -> Deployment:
     card = FleetGpu("a", 0, A100, instances=instances, **more)  # type: ignore[arg-type]
     return Deployment((FleetNode("a", (card,)),), SERVICES)
-
-
-# --- bars -----------------------------------------------------------------------------------------
 
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
@@ -69,7 +75,7 @@ def test_folded_gpus_are_all_there_once(deployment: Deployment) -> None:
     )
 
 
-def test_pods_of_a_namespace_are_folded_and_named_together() -> None:
+def test_pods_of_a_namespace_are_one_and_names_are_short() -> None:
     held = [
         (Instance("3g.40gb", 4, owner=owner),)
         for owner in ("pod x/a-1", "pod x/a-2", "pod y/b", "unknown")
@@ -78,38 +84,16 @@ def test_pods_of_a_namespace_are_folded_and_named_together() -> None:
     assert [(each.bars[0].boxes[1].owner, len(each.gpus)) for each in alike] == [
         ("pod x/*", 2), ("pod y/b", 1), ("unknown", 1),
     ]  # fmt: skip
-
-
-def test_what_is_no_layout_is_drawn_as_what_it_is() -> None:
-    blind = FleetGpu("a", 0, A100, instances=(Instance("1g.10gb"),) * 2, seen=Seen.UNKNOWN)
-    (cell,) = gpu_bar(blind, PLACES).boxes
-    assert (cell.profile, cell.owner, cell.sign) == ("2 x 1g.10gb", "starts not known", "?")
-    off = FleetGpu("a", 0, A100, Mode.WHOLE)
-    (cell,) = gpu_bar(off, PLACES).boxes
-    assert (cell.profile, cell.width) == ("", 8)
-    twice = replace(off, instances=(Instance("whole", owner="pod x/a"),) * 2)
-    assert gpu_bar(twice, PLACES).boxes[0].profile == "2 x whole"
-    said = printed(difference_page(difference(one(), one(mode=Mode.WHOLE)), one(), "x"))
-    assert "a/0 MIG on -> MIG off" in said
-
-
-@pytest.mark.parametrize(
-    ("places", "said"),
-    [
+    for places, said in (
         ([], ""),
         ([("b", 3), ("a", 1), ("a", 0), ("a", 2), ("a", 9)], "a/0-2,9, b/3"),
         ([("n9", 0), ("n10", 0), ("n11", 0)], "n9...n11/0"),
         ([("n1", 0), ("n2", 0)], "n1,n2/0"),
         ([("n01", 0), ("n1", 0), ("n2", 1)], "n01/0, n1/0, n2/1"),
         ([("n1", 0), ("n3", 0)], "n1/0, n3/0"),
-        ([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)], None),
-    ],
-)
-def test_names_are_short(places: list[tuple[str, int]], said: str | None) -> None:
-    assert names(places) == said or said is None
-
-
-# --- the terminal ---------------------------------------------------------------------------------
+    ):
+        assert names(places) == said
+    assert names([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)])
 
 
 @share(4)
@@ -125,7 +109,7 @@ def test_a_difference_is_drawn_whatever_it_is(now: Deployment, then: Deployment)
     assert marks <= set(re.findall("created|deleted|restarted", " ".join(said[3:])))
 
 
-def test_states_are_told_apart_without_colours() -> None:
+def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() -> None:
     work = point("chat", "a100-80gb", "1g.10gb")
     states = (State.RUNNING, State.STARTING, State.DRAINING)
     held = [Instance("1g.10gb", at, work, state=state) for at, state in enumerate(states)]
@@ -133,22 +117,18 @@ def test_states_are_told_apart_without_colours() -> None:
     text = printed(deployment_page(one(*held, *more, Instance("1g.10gb", 6)), "x"))
     for words in ("^│", "v│", "!│", "hollow", "idle", "^ starting"):
         assert words in text
+    few = replace(held[1], start=0)
+    line = draw_line(gpu_bar(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
+    assert line.plain == "│ 1^│///│###│///////////////////│"
 
 
-def test_narrow_cells_have_a_key_and_a_sign() -> None:
-    work = point("code", "a100-80gb", "1g.10gb")
-    held = Instance("1g.10gb", 0, work, state=State.STARTING), Instance("1g.10gb", 2, owner="x")
-    line = draw_line(gpu_bar(next(one(*held).gpus()), places_of(one())), 40).plain
-    assert line == "│ 2^│///│###│///////////////////│"
-
-
-# --- what is free ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("card", [each for each in gpus() if each.profiles], ids=lambda g: g.key)
-def test_empty_gpus_lose_nothing_to_fragmentation(card: object) -> None:
-    held = tuple(FleetGpu("a", index, card) for index in range(3))  # type: ignore[arg-type]
-    assert fragmentation(FleetNode("a", held)) == ()
+def test_empty_gpus_lose_nothing_to_fragmentation_and_unknown_ones_are_not_judged() -> None:
+    for card in (each for each in gpus() if each.profiles):
+        held = tuple(FleetGpu("a", index, card) for index in range(3))
+        assert fragmentation(FleetNode("a", held)) == ()
+    unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
+    assert fragmentation(unknown.nodes[0]) == ()
+    assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
 
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
@@ -168,52 +148,107 @@ def test_the_largest_that_fits_can_be_put_there(card: FleetGpu) -> None:
     assert sizes[room.largest] == max(sizes.values())
 
 
-def test_gpus_that_nobody_can_judge_are_left_out_of_it() -> None:
-    blind = replace(one(Instance("1g.10gb")), nodes=one().nodes)
-    assert fragmentation(blind.nodes[0]) == ()
-    unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
-    assert fragmentation(unknown.nodes[0]) == ()
-    assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
-
-
-# --- ages -----------------------------------------------------------------------------------------
-
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 
 def seen_at(**moments: str) -> Deployment:
-    return Deployment(
-        tuple(
-            FleetNode(name, observed=Observation(at, (f"{name}.txt",)))
-            for name, at in moments.items()
-        )
-    )
+    seen = ((name, Observation(at, (f"{name}.txt",))) for name, at in moments.items())
+    return Deployment(tuple(FleetNode(name, observed=each) for name, each in seen))
 
 
-def test_the_oldest_node_is_refused_with_the_command() -> None:
+def test_ages_are_judged_and_said_in_words() -> None:
     fleet = seen_at(a="2026-11-23T11:50:00Z", b="2026-11-23T10:00:00Z", c="2026-11-23T11:00:00Z")
-    with pytest.raises(StaleObservation) as fault:
+    with pytest.raises(StaleObservation, match="node 'b' was observed 2 h ago") as fault:
         refuse_stale(fleet, NOW)
-    assert "node 'b' was observed 2 h ago" in str(fault.value)
     assert "(1 more nodes likewise)" in str(fault.value)
     assert "cms observe a=a.txt b=b.txt c=c.txt -o now.json" in str(fault.value)
-    assert refuse_stale(fleet, NOW, None) == ()
-    assert refuse_stale(fleet, NOW, timedelta(hours=2)) == ()
-
-
-def test_a_clock_that_runs_ahead_is_refused_and_no_moment_is_named() -> None:
-    with pytest.raises(StaleObservation, match=r"observed 8 h from now"):
-        refuse_stale(seen_at(a="2026-11-23T20:00:00Z"), NOW)
-    with pytest.raises(StaleObservation, match=r"at 'noon', which is no moment"):
-        refuse_stale(seen_at(a="noon"), NOW)
+    assert refuse_stale(fleet, NOW, None) == refuse_stale(fleet, NOW, timedelta(hours=2)) == ()
+    for moment, words in (("2026-11-23T20:00:00Z", "observed 8 h from"), ("noon", "no moment")):
+        with pytest.raises(StaleObservation, match=words):
+            refuse_stale(seen_at(a=moment), NOW)
     assert refuse_stale(Deployment((FleetNode("a"),)), NOW) == ("a",)
-    moment = seen_at(a="2026-11-23T13:00:00+02:00").nodes[0]
-    assert age_of(moment, NOW) == timedelta(hours=1)
+    assert age_of(seen_at(a="2026-11-23T13:00:00+02:00").nodes[0], NOW) == timedelta(hours=1)
+    said = {0: "0 s", 61: "1 min 1 s", 3600: "1 h", 90061: "1 day 1 h", 172800: "2 days"}
+    assert {seconds: format_age(timedelta(seconds=seconds)) for seconds in said} == said
+
+
+HELD = Instance("2g.12gb", 0, work("chat"))
+
+
+def said_of(found: Transition, width: int = 100, **more: object) -> str:
+    return " ".join(printed(transition_page(found, **more), width).split())  # type: ignore[arg-type]
+
+
+@share(6)
+@given(st.data())
+def test_rows_hold_every_action_once_and_every_gpu(data: st.DataObject) -> None:
+    now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=("a30-24gb",)))
+    spare = FleetNode("spare", (FleetGpu("spare", 0, A30),))
+    now = replace(now, nodes=(*now.nodes, spare))
+    found = planned(now, data.draw(promises(now)), floor="0.5")
+    if not isinstance(found, Transition):
+        return
+    rows, untouched = rows_of(found, schedule(found))
+    assert sum(len(row.spans) * len(row.gpus) for row in rows) == len(found.actions)
+    gpus = [card.name for row in rows for card in row.gpus] + [card.name for card in untouched]
+    assert sorted(gpus) == sorted(card.name for card in found.start.gpus())
+    picture = drawing(transition_page(found))
+    assert picture == drawing(transition_page(found))
+    said = said_of(found)
+    assert all(str(action).split()[0] in said for action in found.actions)
+
+
+def test_kinds_and_rates_are_told_apart() -> None:
+    picture = drawing(transition_page(every_kind()))
+    words = words_of(picture)
+    assert {"+t", "-t", "~", "*"} <= set(words.split())
+    assert "1 → 2" in words
+    assert "<pattern" in picture
+    said = said_of(every_kind())
+    assert "1 GPU untouched (1 empty): a/3" in said
+    assert ", temporary" in said
+    assert "+ create; - delete; ~ restart; * rewrite; t temporary" in said
+    found = every_kind()
+    rates = {"chat": ((Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000)))}
+    said = said_of(found, 120, rates=rates)
+    assert "most come/s short for" in said
+    assert re.search(r"1 chat .* 1,000 [1-9]", said)
+    with pytest.raises(InvalidOption, match="rates are given for the service 'chatt'; nearest"):
+        transition_page(found, rates={"chatt": rates["chat"]})
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 day 1 h"), (172800, "2 days")],
-)
-def test_ages_in_words(seconds: int, said: str) -> None:
-    assert format_age(timedelta(seconds=seconds)) == said
+    ("found", "words"),
+    [
+        (made([], ["chat"], fleet(2, "a", HELD), {"chat": 20}), "nothing to do"),
+        (made([], [], Deployment(())), "0 -> 0 GPUs"),
+        (made([Action(What.CREATE, "a", 0, adds=(HELD,))], ["chat"], fleet(1), {"chat": 0}),
+         "0 -> 1 GPU"),
+    ],
+)  # fmt: skip
+def test_little_or_nothing_to_do_is_a_page(found: Transition, words: str) -> None:
+    assert words in said_of(found)
+    assert words in words_of(drawing(transition_page(found, durations=NOTHING)))
+
+
+def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
+    other = Instance("2g.12gb", 0, work("code"))
+    actions = [
+        Action(What.RESTART, "a", at, (HELD,), (other,), after=(at - 4,) if at >= 4 else ())
+        for at in range(18)
+    ]
+    found = made(actions, ["chat", "code"], fleet(200, "a", HELD), {"chat": 1820, "code": 0})
+    rows, untouched = rows_of(found, schedule(found))
+    assert (len(rows), len(untouched)) == (5, 182)
+    assert "4 × a/0-3" in words_of(drawing(transition_page(found)))
+    assert "182 GPUs untouched (182 in use): a/18-199" in said_of(found)
+    names = [f"s{number:03}" for number in range(170)]
+    actions = [
+        Action(What.CREATE, "a", at, adds=(Instance("2g.12gb", 0, work(name)),))
+        for at, name in enumerate(names)
+    ]
+    found = made(actions, names, fleet(170))
+    said = said_of(found)
+    assert "... and 130 more actions" in said
+    assert "... and 130 more services, further from their floors" in said
+    assert "... and 10 more actions on 10 GPUs" in words_of(drawing(transition_page(found)))

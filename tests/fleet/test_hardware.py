@@ -1,87 +1,41 @@
-"""The GPU catalogue: its counts, its layouts, what fits on a card, and why not."""
+"""What fits on a GPU, empty or in use: against the definition, and against published tables."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
-from cms.fleet.hardware import Gpu, Layout, Placement, Profile, gpu, gpus
+from cms.fleet.hardware import Gpu, Layout, Placement, enumeration, explain, gpu, gpus
 from tests.references.layouts import assert_valid, every_layout, fits, small_cards
+from tests.samples import so_many
 
-SEVEN_SLICES = (
-    "a100-40gb",
-    "a100-80gb",
-    "h100-80gb",
-    "h100-94gb",
-    "h100-96gb",
-    "h200-141gb",
-    "gh200-144gb",
-    "b200-180gb",
-    "gb200-186gb",
-    "b300",
-    "gb300",
-)
-FOUR_SLICES = ("a30-24gb", "rtx-pro-6000-96gb")
+KEYS = [device.key for device in gpus()]
+SEVEN_SLICES = [device.key for device in gpus() if device.compute_slices == 7]
 
 # profile@start, as printed in the specification
 THE_19 = """
-7@0
-4@0 3@4
-4@0 2@4 1@6
-4@0 1@4 1@5 1@6
-3@0 3@4
-3@0 2@4 1@6
-3@0 1@4 1@5 1@6
-2@0 2@2 3@4
-2@0 1@2 1@3 3@4
-1@0 1@1 2@2 3@4
-1@0 1@1 1@2 1@3 3@4
-2@0 2@2 2@4 1@6
-2@0 1@2 1@3 2@4 1@6
-1@0 1@1 2@2 2@4 1@6
-1@0 1@1 1@2 1@3 2@4 1@6
-2@0 2@2 1@4 1@5 1@6
-2@0 1@2 1@3 1@4 1@5 1@6
-1@0 1@1 2@2 1@4 1@5 1@6
-1@0 1@1 1@2 1@3 1@4 1@5 1@6
+7@0 | 4@0 3@4 | 4@0 2@4 1@6 | 4@0 1@4 1@5 1@6 | 3@0 3@4 | 3@0 2@4 1@6 | 3@0 1@4 1@5 1@6 |
+2@0 2@2 3@4 | 2@0 1@2 1@3 3@4 | 1@0 1@1 2@2 3@4 | 1@0 1@1 1@2 1@3 3@4 | 2@0 2@2 2@4 1@6 |
+2@0 1@2 1@3 2@4 1@6 | 1@0 1@1 2@2 2@4 1@6 | 1@0 1@1 1@2 1@3 2@4 1@6 | 2@0 2@2 1@4 1@5 1@6 |
+2@0 1@2 1@3 1@4 1@5 1@6 | 1@0 1@1 2@2 1@4 1@5 1@6 | 1@0 1@1 1@2 1@3 1@4 1@5 1@6
 """
 THE_12 = """
 7 | 4 3 | 4 2 1 | 4 1 1 1 | 3 3 | 3 2 2 | 3 2 1 1 | 3 1 1 1 1 | 2 2 2 1 | 2 2 1 1 1 | 2 1 1 1 1 1 |
 1 1 1 1 1 1 1
 """
-THE_28 = """
-7 | 4 3 | 4 2 1 | 4 2 d | 4 1 1 1 | 4 d 1 1 | 4 d d | 3 3 | 3 2 2 | 3 2 1 1 | 3 2 d | 3 1 1 1 1 |
-3 d 1 1 | 3 d d | 2 2 2 1 | 2 2 2 d | 2 2 1 1 1 | 2 2 d 1 1 | 2 2 d d | 2 1 1 1 1 1 | 2 d 1 1 1 1 |
-2 d d 1 1 | 2 d d d | 1 1 1 1 1 1 1 | d 1 1 1 1 1 1 | d d 1 1 1 1 | d d d 1 1 | d d d d
-"""
 
 
-def names_of(device: Gpu, families: Iterable[str]) -> list[str]:
-    return [profile.name for profile in device.profiles if profile.family in set(families)]
-
-
-def letters(device: Gpu, names: Iterable[str]) -> tuple[str, ...]:
-    """Each name by its family: its compute slices, or d for double memory; sorted."""
-    family = {profile.name: profile.family for profile in device.profiles}
-    short = ("d" if family[name].endswith("double") else family[name][0] for name in names)
-    return tuple(sorted(short))
-
-
-def written(text: str) -> set[tuple[str, ...]]:
-    return {tuple(sorted(entry.split())) for entry in text.split("|")}
-
-
-def contents(multiset: Iterable[tuple[str, int]]) -> list[str]:
-    return [name for name, count in multiset for _ in range(count)]
-
-
-# -- the counts ------------------------------------------------------------------------------------
+def at(text: str) -> Layout:
+    """Read placements as they are printed: ``3g.40gb@4 1g.10gb@0``."""
+    pairs = (entry.split("@") for entry in text.split())
+    return tuple(Placement(name, int(start)) for name, start in pairs)
 
 
 @pytest.mark.parametrize("key", SEVEN_SLICES)
@@ -98,111 +52,40 @@ def test_a_seven_slice_card_has_the_published_counts(
     key: str, more: tuple[str, ...], counts: tuple[int, ...]
 ) -> None:
     device = gpu(key)
-    profiles = names_of(device, ("1g", "2g", "3g", "4g", "7g", *more))
-    assert device.layout_counts(profiles) == counts
-    assert len(device.layouts(profiles)) == counts[0]
-    assert len(device.maximal_layouts(profiles)) == counts[1]
-    assert len(device.multisets(profiles)) == counts[2]
-    assert len(device.maximal_layout_multisets(profiles)) == counts[3]
-    assert len(device.maximal_multisets(profiles)) == counts[4]
+    families = ("1g", "2g", "3g", "4g", "7g", *more)
+    assert device.layout_counts([p.name for p in device.profiles if p.family in families]) == counts
 
 
-@pytest.mark.parametrize("key", FOUR_SLICES)
-def test_a_four_slice_card_has_the_published_counts(key: str) -> None:
-    assert gpu(key).layout_counts() == (25, 5, 9, 4, 4)
-
-
-def test_an_a30_with_media_engines_has_the_published_counts() -> None:
+def test_published_counts_and_layouts() -> None:
     a30 = gpu("a30-24gb")
     assert a30.layout_counts([profile.name for profile in a30.profiles]) == (75, 17, 19, 8, 8)
-
-
-def test_the_19_maximal_layouts_are_the_published_ones() -> None:
+    for key in ("a30-24gb", "rtx-pro-6000-96gb"):
+        assert gpu(key).layout_counts() == (25, 5, 9, 4, 4)
     a100 = gpu("a100-80gb")
-    found = {
-        " ".join(f"{place.profile[0]}@{place.start}" for place in layout)
-        for layout in a100.maximal_layouts()
+    found = {" ".join(f"{p.profile[0]}@{p.start}" for p in each) for each in a100.maximal_layouts()}
+    assert found == {entry.strip() for entry in THE_19.split("|")}
+    multisets = [
+        sorted(name[0] for name, count in each.items() for _ in range(count))
+        for each in gpu("h100-80gb").maximal_multisets()
+    ]
+    assert multisets == [sorted(entry.split()) for entry in THE_12.split("|")]  # in this order too
+
+
+@pytest.mark.parametrize("device", gpus(), ids=lambda device: device.key)
+def test_a_device_takes_all_that_fits_by_compute_and_memory_slices(device: Gpu) -> None:
+    """Whatever the start slots are: the multisets are the integer points of two inequalities."""
+    names = device.base_profiles
+    base = [device.profile(name) for name in names]
+    counts = itertools.product(*(range(device.memory_slices // p.memory + 1) for p in base))
+    within = {
+        frozenset((name, n) for name, n in zip(names, some, strict=True) if n)
+        for some in counts
+        if sum(p.compute * n for p, n in zip(base, some, strict=True)) <= device.compute_slices
+        and sum(p.memory * n for p, n in zip(base, some, strict=True)) <= device.memory_slices
     }
-    assert found == set(THE_19.split("\n")) - {""}
-
-
-def test_the_five_maximal_layouts_of_an_a30_are_the_published_ones() -> None:
-    found = {" ".join(map(str, layout)) for layout in gpu("a30-24gb").maximal_layouts()}
-    assert found == {
-        "4g.24gb@0",
-        "2g.12gb@0 2g.12gb@2",
-        "2g.12gb@0 1g.6gb@2 1g.6gb@3",
-        "1g.6gb@0 1g.6gb@1 2g.12gb@2",
-        "1g.6gb@0 1g.6gb@1 1g.6gb@2 1g.6gb@3",
-    }
-
-
-def test_the_12_maximal_multisets_are_the_published_ones_in_their_order() -> None:
-    h100 = gpu("h100-80gb")
-    found = [letters(h100, contents(m.items())) for m in h100.maximal_multisets()]
-    assert found == [tuple(sorted(entry.split())) for entry in THE_12.split("|")]
-
-
-def test_the_28_maximal_multisets_with_double_memory_are_the_published_ones() -> None:
-    h200 = gpu("h200-141gb")
-    profiles = names_of(h200, ("1g", "1g.double", "2g", "3g", "4g", "7g"))
-    found = [letters(h200, contents(m.items())) for m in h200.maximal_multisets(profiles)]
-    assert len(found) == 28
-    assert set(found) == written(THE_28)
-
-
-def test_a_seven_slice_card_has_25_placements_and_no_small_instance_at_slot_7() -> None:
-    b200 = gpu("b200-180gb")
-    places = b200.placements([profile.name for profile in b200.profiles])
-    assert len(places) == 25
-    assert Placement("1g.23gb", 7) not in places
-    assert len(b200.placements()) == 14
-
-
-def test_forbidding_4g_beside_3g_leaves_the_18_layouts_of_older_papers() -> None:
-    a100 = gpu("a100-40gb")
-    both = {"4g.20gb", "3g.20gb"}
-
-    def allowed(layouts: Iterable[Layout]) -> list[Layout]:
-        return [layout for layout in layouts if not both <= {place.profile for place in layout}]
-
-    assert len(allowed(a100.maximal_layouts())) == 18
-    assert len(allowed(a100.layouts())) == 296
-
-
-@pytest.mark.parametrize("key", SEVEN_SLICES)
-def test_the_compute_rule_follows_from_the_other_rules_on_seven_slice_cards(key: str) -> None:
-    device = gpu(key)
-    profiles = [profile.name for profile in device.profiles]
-    roomy = Gpu(**{**vars(device), "compute_slices": 99})
-    assert roomy.layouts(profiles) == device.layouts(profiles)
-
-
-# -- placing and not placing -----------------------------------------------------------------------
-
-
-@st.composite
-def cards_and_counts(draw: st.DrawFn) -> tuple[Gpu, dict[str, int]]:
-    device = draw(st.sampled_from(gpus()))
-    counts = {
-        p.name: draw(st.integers(0, p.max + 1 if p.memory == 1 else min(p.max + 1, 2)))
-        for p in draw(st.lists(st.sampled_from(device.profiles), max_size=4, unique=True))
-    }
-    return device, counts
-
-
-@given(cards_and_counts())
-def test_place_agrees_with_backtracking_and_why_not_with_place(
-    case: tuple[Gpu, dict[str, int]],
-) -> None:
-    device, counts = case
-    layout = device.place(counts)
-    assert (layout is not None) == fits(device, counts)
-    assert (device.why_not(counts) == "") == (layout is not None)
-    if layout is not None:
-        assert_valid(device, layout)
-        wanted = {name: count for name, count in counts.items() if count}
-        assert Counter(place.profile for place in layout) == wanted
+    layouts = every_layout(device, names)
+    assert {frozenset(Counter(name for name, _ in one).items()) for one in layouts} == within
+    assert len(within) == {7: 38, 4: 10}[device.compute_slices]
 
 
 @given(small_cards())
@@ -215,7 +98,8 @@ def test_the_enumeration_of_any_card_is_what_the_definition_says(device: Gpu) ->
     def inside(a: frozenset[tuple[str, int]], b: frozenset[tuple[str, int]]) -> bool:
         return a != b and all(dict(b).get(name, 0) >= count for name, count in a)
 
-    layouts = device.layouts(names)
+    layouts, places = device.layouts(names), device.placements(names)
+    assert [*layouts] == sorted(layouts, key=lambda layout: [*map(places.index, layout)])
     assert len(layouts) == len(set(layouts))
     assert {frozenset(layout) for layout in layouts} == every
     assert {frozenset(layout) for layout in device.maximal_layouts(names)} == maximal
@@ -226,91 +110,193 @@ def test_the_enumeration_of_any_card_is_what_the_definition_says(device: Gpu) ->
     assert {frozenset(m.items()) for m in device.maximal_multisets(names)} == {
         a for a in multisets if not any(inside(a, b) for b in multisets)
     }
+    free = tuple(replace(p, max=9, attributes=()) for p in device.profiles)
+    unruled = replace(device, compute_slices=99, profiles=free)  # overlaps alone are forbidden
+    assert device.sets_without_overlap(names) == len(every_layout(unruled, names)) - 1
 
 
-@pytest.mark.parametrize("key", [*SEVEN_SLICES[:2], *FOUR_SLICES])
-def test_every_enumerated_multiset_is_placeable_and_the_maximal_ones_are_full(key: str) -> None:
-    device = gpu(key)
-    names = [profile.name for profile in device.profiles]
-    for multiset in device.multisets(names):
-        layout = device.place(multiset)
-        assert layout is not None
-        assert_valid(device, layout)
-    for multiset in device.maximal_multisets(names):
-        for name in names:
-            assert device.place({**multiset, name: multiset.get(name, 0) + 1}) is None
+def counted(layout: Iterable[Placement]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(name for name, _ in layout).items()))
 
 
-@pytest.mark.parametrize("device", gpus(), ids=lambda device: device.key)
-def test_a_device_takes_all_that_fits_by_compute_and_memory_slices(device: Gpu) -> None:
-    """Whatever the start slots are: the multisets are the integer points of two inequalities."""
-    names = device.base_profiles
-    base = [device.profile(name) for name in names]
-    assert (len(base), device.compute_slices, device.memory_slices) in ((5, 7, 8), (3, 4, 4))
-    counts = itertools.product(*(range(device.memory_slices // p.memory + 1) for p in base))
-    within = {
-        frozenset((name, n) for name, n in zip(names, some, strict=True) if n)
-        for some in counts
-        if sum(p.compute * n for p, n in zip(base, some, strict=True)) <= device.compute_slices
-        and sum(p.memory * n for p, n in zip(base, some, strict=True)) <= device.memory_slices
-    }
-    layouts = every_layout(device, names)
-    assert {frozenset(Counter(name for name, _ in one).items()) for one in layouts} == within
-    assert len(within) == (38 if len(base) == 5 else 10)
+class Layouts(dict[tuple[Gpu, tuple[str, ...]], list[frozenset[Placement]]]):
+    def __missing__(self, key: tuple[Gpu, tuple[str, ...]]) -> list[frozenset[Placement]]:
+        self[key] = every_layout(*key)
+        return self[key]
 
 
-def test_larger_instances_are_placed_before_smaller_ones_whatever_the_order() -> None:
-    a100 = gpu("a100-80gb")
-    expected = (Placement("4g.40gb", 0), Placement("2g.20gb", 4), Placement("1g.10gb", 6))
-    assert a100.place({"1g.10gb": 1, "2g.20gb": 1, "4g.40gb": 1}) == expected
-    assert a100.place({"4g.40gb": 1, "2g.20gb": 1, "1g.10gb": 1}) == expected
-    assert a100.place({}) == a100.place({"7g.80gb": 0}) == ()
+EVERY = Layouts()
 
 
-def test_the_layout_that_respects_every_maximum_and_still_does_not_exist() -> None:
-    a100 = gpu("a100-40gb")
-    counts = {"1g.10gb": 4, "1g.5gb": 3}
-    assert a100.place(counts) is None
-    assert a100.why_not(counts) == (
-        "4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8"
+def assert_answers_follow(device: Gpu, names: list[str], around: frozenset[Placement]) -> None:
+    """Ask everything about a GPU with these instances; the definition knows the answers."""
+    layouts = EVERY[device, tuple(names)]
+    whole = set(layouts)
+    for name in names:
+        fitting = (around | {Placement(name, start)} for start in device.profile(name).starts)
+        starts = [
+            s
+            for s, more in zip(device.profile(name).starts, fitting, strict=True)
+            if more != around and more in whole
+        ]
+        assert device.room(around, name) == tuple(starts)
+    assert device.maximal_layouts_around(around, names) == tuple(
+        layout for layout in device.maximal_layouts(names) if around <= set(layout)
     )
+    beside: defaultdict[tuple[tuple[str, int], ...], set[frozenset[Placement]]] = defaultdict(set)
+    for layout in layouts:
+        if around <= layout:
+            beside[counted(layout - around)].add(layout - around)
+    for counts, added in beside.items():
+        found = device.layouts_of(dict(counts), around=around)
+        assert len(found) == len(added)
+        assert {frozenset(layout) for layout in found} == added
+        assert device.place(dict(counts), around=around) == found[0]
+        assert device.why_not(dict(counts), around=around) == ""
+        for name in names:
+            more = Counter(dict(counts))
+            more[name] += 1
+            if tuple(sorted(more.items())) not in beside:
+                assert device.place(more, around=around) is None
+                assert device.layouts_of(more, around=around) == ()
+                assert device.why_not(more, around=around)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_fits_beside_any_layout_of_a_card_is_what_the_definition_says(key: str) -> None:
+    """Of the plain profiles: some of the layouts of a large card, all of a small one."""
+    device = gpu(key)
+    names = list(device.base_profiles)
+    layouts = EVERY[device, tuple(names)]
+    step = so_many(97, 11)
+    for around in layouts if len(layouts) < 100 else layouts[KEYS.index(key) % step :: step]:
+        assert_answers_follow(device, names, around)
+    if key == "a30-24gb":  # with media engines too
+        names = [profile.name for profile in device.profiles]
+        for around in EVERY[device, tuple(names)]:
+            assert_answers_follow(device, names, around)
+
+
+@given(small_cards(), st.data())
+def test_what_fits_beside_a_layout_of_any_card_is_what_the_definition_says(
+    device: Gpu, data: st.DataObject
+) -> None:
+    names = [profile.name for profile in device.profiles]
+    places = [Placement(p.name, start) for p in device.profiles for start in p.starts]
+    layouts = set(EVERY[device, tuple(names)])
+    table = enumeration.Table((), device.compute_slices, device.memory_slices)
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations(places, size) for size in range(4)
+    ):
+        assert device.is_layout(reversed(chosen)) == (frozenset(chosen) in layouts)
+        placed = [(device.profile(name), start) for name, start in chosen]
+        assert (explain.fault(device.key, table, placed) == "") == (frozenset(chosen) in layouts)
+    assert_answers_follow(device, names, data.draw(st.sampled_from(EVERY[device, tuple(names)])))
+
+
+@st.composite
+def cards_in_use(draw: st.DrawFn) -> tuple[Gpu, Layout, dict[str, int]]:
+    """All profiles of the large cards."""
+    device = draw(st.sampled_from(gpus()))
+    names = [profile.name for profile in device.profiles]
+    around: Layout = ()
+    for name in draw(st.lists(st.sampled_from(names), max_size=5)):
+        if starts := device.room(around, name):
+            around = (*around, Placement(name, draw(st.sampled_from(starts))))
+    counts = draw(st.dictionaries(st.sampled_from(names), st.integers(0, 3), max_size=3))
+    return device, around, counts
+
+
+@given(cards_in_use())
+def test_place_beside_a_layout_agrees_with_backtracking(
+    case: tuple[Gpu, Layout, dict[str, int]],
+) -> None:
+    device, around, counts = case
+    assert device.is_layout(around)
+    layouts = device.layouts_of(counts, around=around)
+    assert device.place(counts, around=around) == (layouts[0] if layouts else None)
+    assert bool(layouts) == fits(device, counts, around)
+    assert (device.why_not(counts, around=around) == "") == bool(layouts)
+    assert len(set(layouts)) == len(layouts)
+    for layout in layouts:
+        assert_valid(device, (*around, *layout))
+        assert Counter(name for name, _ in layout) == Counter(counts) + Counter()
+    # nothing is left out: with the others, the choices are those of everything at once
+    both = Counter(counts) + Counter(name for name, _ in around)
+    assert {frozenset((*around, *layout)) for layout in layouts} == {
+        frozenset(layout) for layout in device.layouts_of(both) if set(around) <= set(layout)
+    }
+
+
+def test_names_order_and_profiles_of_what_is_asked_for_do_not_matter() -> None:
+    a100 = gpu("a100-80gb")
+    expected = at("4g.40gb@0 2g.20gb@4 1g.10gb@6")
+    for names in itertools.permutations(("1g.10gb", "2g.20gb", "4g.40gb")):
+        assert a100.place(dict.fromkeys(names, 1)) == expected
+    assert a100.place({}) == a100.place({"7g.80gb": 0}) == ()
+    gb200 = gpu("gb200-186gb")
+    assert gb200.place({"3g.95gb": 1}) == at("3g.93gb@0")
+    assert gb200.is_layout(at("3g.95gb@4"))
+    assert gb200.room(at("3g.95gb@4"), "4g.95gb") == (0,)
+    assert gb200.maximal_layouts_around(at("4g.95gb@0 3g.95gb@4")) == (at("4g.93gb@0 3g.93gb@4"),)
+    a30 = gpu("a30-24gb")
+    found = a30.maximal_layouts_around(at("1g.6gb+me@0"), ["2g.12gb"])
+    assert found == (at("1g.6gb+me@0 2g.12gb@2"),)
 
 
 @pytest.mark.parametrize(
-    ("key", "counts", "words"),
+    ("key", "around", "wanted", "words"),
     [
-        ("a100-80gb", {"4g.40gb": 2}, "2 x 4g.40gb: at most 1 on one a100-80gb; 2 x 4g.40gb take"),
-        (
-            "a100-80gb",
-            {"7g.80gb": 1, "1g.10gb": 1},
-            "7g.80gb + 1g.10gb take 8 compute slices (1 x 7 + 1 x 1), a100-80gb has 7; "
-            "7g.80gb + 1g.10gb take 9 memory slices (1 x 8 + 1 x 1), a100-80gb has 8",
-        ),
-        (
-            "a30-24gb",
-            {"1g.6gb+me": 1, "2g.12gb+me": 1},
-            "2g.12gb+me + 1g.6gb+me: at most one instance with media engines (+me) on one a30-24gb",
-        ),
-        ("b300", {"1g.34gb+me": 2}, "2 x 1g.34gb+me: at most 1 on one b300"),
+        ("a100-40gb", "", {"1g.10gb": 4, "1g.5gb": 3},
+         "4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8"),
+        ("a100-80gb", "3g.40gb@4 1g.10gb@3", {"4g.40gb": 1},
+         "4g.40gb takes 4 compute slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4; "
+         "4g.40gb takes 4 memory slices (1 x 4), a100-80gb has 3 beside 1g.10gb@3, 3g.40gb@4"),
+        ("h200-141gb", "1g.18gb@1 1g.18gb@5", {"3g.71gb": 1},
+         "the slices would suffice, but no starts work for 3g.71gb beside 1g.18gb@1, 1g.18gb@5: "
+         "3g.71gb takes 4 of the 8 memory slices of h200-141gb and starts at 0 or 4"),
+        ("a30-24gb", "1g.6gb+me@0", {"2g.12gb+me": 1},
+         "2g.12gb+me: at most one instance with media engines (+me) on one a30-24gb, "
+         "which has 1g.6gb+me@0"),
+        ("b300", "1g.34gb+me@2", {"1g.34gb+me": 1},
+         "1g.34gb+me: at most 1 on one b300, which has 1"),
+    ],
+)  # fmt: skip
+def test_the_reason_names_the_rule_and_what_is_there(
+    key: str, around: str, wanted: dict[str, int], words: str
+) -> None:
+    assert gpu(key).why_not(wanted, around=at(around)) == words
+
+
+@pytest.mark.parametrize(
+    ("around", "words"),
+    [
+        ("3g.40gb@2", "3g.40gb starts at 0 or 4, not at 2"),
+        ("2g.20gb@2 4g.40gb@0", "2g.20gb@2 and 4g.40gb@0 share memory slices"),
+        ("1g.10gb+me@0 1g.10gb+me@1", "2 x 1g.10gb+me: at most 1"),
     ],
 )
-def test_the_reason_names_the_rule(key: str, counts: dict[str, int], words: str) -> None:
-    assert gpu(key).why_not(counts).startswith(words)
+def test_what_is_no_layout_has_nothing_beside_it(around: str, words: str) -> None:
+    a100, there = gpu("a100-80gb"), at(around)
+    assert not a100.is_layout(there)
+    asks: list[Callable[[], object]] = [
+        lambda: a100.place({}, around=there),
+        lambda: a100.layouts_of({"1g.10gb": 1}, around=there),
+        lambda: a100.why_not({"1g.10gb": 1}, around=there),
+        lambda: a100.room(there, "1g.10gb"),
+        lambda: a100.maximal_layouts_around(there),
+    ]
+    for ask in asks:
+        with pytest.raises(InvalidOption, match="no layout of a100-80gb: ") as error:
+            ask()
+        assert words in str(error.value)
 
 
-def test_the_reason_names_the_starts_where_the_slices_would_suffice() -> None:
-    awkward = Profile("2g.2gb", "2g", None, 1, 2, (1,), 1)
-    left = Profile("1g.1gb", "1g", None, 1, 1, (0, 3), 2)
-    wide = Profile("3g.3gb", "3g", None, 1, 2, (0, 2), 2)
-    device = Gpu("odd", (), (), "none", 9, 4, None, (awkward, left, wide), (), 1)
-    assert device.why_not({"2g.2gb": 1, "3g.3gb": 1}) == (
-        "the slices would suffice, but no starts work for 2g.2gb + 3g.3gb: 2g.2gb takes 2 of the 4 "
-        "memory slices of odd and starts at 1 only; 3g.3gb takes 2 of the 4 memory slices of odd "
-        "and starts at 0 or 2"
-    )
-
-
-@pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])
-def test_a_count_that_is_no_whole_number_is_refused(count: object) -> None:
+@pytest.mark.parametrize("number", [-1, 1.5, True, "2", None])
+def test_counts_and_starts_are_whole_numbers(number: object) -> None:
+    a100 = gpu("a100-80gb")
     with pytest.raises(InvalidOption, match=r"count of '3g\.40gb' is .*whole number >= 0"):
-        gpu("a100-80gb").place({"3g.40gb": count})  # type: ignore[dict-item]
+        a100.place({"3g.40gb": number})  # type: ignore[dict-item]
+    if number != -1:
+        with pytest.raises(InvalidOption, match=r"start of '1g\.10gb' is .*whole number"):
+            a100.is_layout([("1g.10gb", number)])  # type: ignore[list-item]

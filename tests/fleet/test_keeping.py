@@ -1,7 +1,9 @@
-"""What stays: bounds that no deployment exceeds, and prices that prove nothing refused."""
+"""What stays, at most and where; what a device plug-in does not tell, so that none is guessed."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.changes import DRAWN, change_of
-from cms.errors import InvalidCertificate
+from cms.errors import InvalidCertificate, InvalidProblem
 from cms.fleet import gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
@@ -21,14 +24,23 @@ from cms.fleet.deployment import (
     Placed,
     Seen,
     State,
+    Unplaceable,
     Wanted,
+    difference,
     place,
 )
+from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.keeping import Demand
 from cms.fleet.deployment.keeping_bound import Prices, best_prices, gpus_needed, most_kept
+from cms.fleet.deployment.labels import point_label
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Statement
+from cms.fleet.deployment.observation.merge import merge
+from cms.fleet.deployment.observation.owners import release
 from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.spots import spots_of
+from cms.fleet.deployment.verifying import settle_guesses, verify
 from cms.fleet.deployment.wishes import Wishes, demand_of
+from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.keeping import most_kept_by_cp_sat
@@ -57,6 +69,11 @@ def fleet(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = A100) 
     return Deployment((FleetNode("a", held),), SERVICES)
 
 
+def asked(wanted: str, gpus: int) -> Wanted:
+    """A promise as it is written: ``chat 3g.40gb, sum 4g.40gb``."""
+    return wanted_for(Counter(kind(*each.split()) for each in wanted.split(", ")), {A100: gpus})
+
+
 def placed(wanted: Wanted, now: Deployment, *, whole_gpus: bool = False) -> Placed:
     found = place(wanted, now, whole_gpus=whole_gpus)
     assert isinstance(found, Placed), found
@@ -69,9 +86,6 @@ def shown(found: Placed) -> list[str]:
         " ".join(f"{e.place}={e.work.service if e.work else '-'}" for e in card.instances)
         for card in found.deployment.gpus()
     ]
-
-
-# --- bounds ---------------------------------------------------------------------------------------
 
 
 def _final(wanted: Wanted, more: dict[str, int]) -> Demand:
@@ -126,140 +140,104 @@ def test_as_much_is_kept_as_by_cp_sat(
     assert services is None or least == most
 
 
-def test_negative_prices_are_refused() -> None:
-    with pytest.raises(InvalidCertificate, match="price of 0 is -1; expected no negative"):
-        Prices({0: Fraction(-1)}, {}, {})
-
-
 def test_the_bound_is_what_makes_a_proof() -> None:
-    """Both layouts keep one of two: prices say so, without any search."""
+    # Both layouts keep one of two: prices say so, without any search.
     held = (works("chat", "3g.40gb", 0), works("chat", "1g.10gb", 4))
-    wanted = wanted_for({kind("chat", "3g.40gb"): 2, kind("chat", "1g.10gb"): 1}, {A100: 1})
-    found = place(wanted, fleet(held))
-    assert not isinstance(found, Placed)
-    wanted = wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1})
-    found = placed(wanted, fleet(held))
+    both = asked("chat 3g.40gb, chat 3g.40gb, chat 1g.10gb", 1)
+    assert not isinstance(place(both, fleet(held)), Placed)
+    found = placed(asked("chat 3g.40gb, chat 3g.40gb", 1), fleet(held))
     assert (found.kept, found.running, found.most_kept) == (1, 2, 1)
     assert found.proof is Proof.CHECKED
     assert str(found).splitlines()[1] == (
         "1 of 2 running instances stay (the most possible, checked)"
     )
-
-
-def test_what_does_not_run_yet_does_not_loosen_the_bound() -> None:
     now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
-    every = {kind("chat", "1g.10gb"): 1, kind("code", "1g.10gb"): 1, kind("sum", "4g.40gb"): 1}
-    found = placed(wanted_for(every, {A100: 1}), now)
+    found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
+    with pytest.raises(InvalidCertificate, match="price of 0 is -1; expected no negative"):
+        Prices({0: Fraction(-1)}, {}, {})
 
 
-# --- what stays where -----------------------------------------------------------------------------
+CHAT_AND_CODE = (works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0))
+LEAVING = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
+THEIRS = Instance("1g.10gb", owner="unknown")
+UNSEEN = fleet((works("chat", "2g.20gb", None), works("code", "2g.20gb", None), THEIRS), ())
+#: What runs; what is wanted, on how many GPUs; how many are kept, and what is then on each GPU.
+STAYS: dict[str, tuple[Deployment, str, int, int, list[str]]] = {
+    "what is wanted stays, the rest goes elsewhere": (
+        fleet(CHAT_AND_CODE, ()), "chat 3g.40gb, sum 4g.40gb", 1, 1,
+        ["4g.40gb@0=sum 3g.40gb@4=chat", ""],
+    ),
+    "new work takes what is there": (
+        fleet((works("chat", "2g.20gb", 2), Instance("1g.10gb", 6), Instance("1g.10gb", 5))),
+        "code 2g.20gb, sum 1g.10gb", 1, 0, ["2g.20gb@2=code 1g.10gb@5=sum 1g.10gb@6=-"],
+    ),
+    "the longest run stays free": (
+        fleet((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1, 1,
+        ["1g.10gb@5=chat 1g.10gb@6=code"],
+    ),
+    "what is hollow or leaves is no reason to wait": (
+        fleet((LEAVING, Instance("1g.10gb", 0, state=State.HOLLOW))), "chat 3g.40gb", 1, 0,
+        ["3g.40gb@4=chat"],
+    ),
+    "what is starting stays": (
+        fleet((replace(LEAVING, state=State.STARTING),)), "chat 3g.40gb", 1, 1,
+        ["3g.40gb@4=chat"],
+    ),
+    "shares under MPS stay beside others": (
+        fleet((works("chat", "mps:50", None), Instance("mps:40", owner="x")), (), mode=Mode.MPS),
+        "chat mps:50, code mps:20", 2, 1, ["mps:40=- mps:50=chat", "mps:20=code"],
+    ),
+    "a mode changes where nobody else is": (
+        fleet((replace(THEIRS, start=0),), (works("code", "7g.80gb", 0),)),
+        "chat mps:50, chat mps:50", 1, 0, ["1g.10gb@0=-", "mps:50=chat mps:50=chat"],
+    ),
+    "a whole GPU": (
+        fleet((works("chat", WHOLE, None),), (), mode=Mode.WHOLE),
+        "chat whole, chat whole", 2, 1, ["whole=chat", "whole=chat"],
+    ),
+    "where starts are not known a GPU stays as cut": (
+        UNSEEN, "chat 2g.20gb, sum 2g.20gb", 1, 1, ["1g.10gb=- 2g.20gb=chat 2g.20gb=sum", ""],
+    ),
+    "and another is cut": (
+        UNSEEN, "chat 2g.20gb, sum 3g.40gb", 2, 1,
+        ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"],
+    ),
+    "without others it may be cut anew": (
+        fleet((works("chat", "2g.20gb", None), Instance("1g.10gb"))), "chat 7g.80gb", 1, 0,
+        ["7g.80gb@0=chat"],
+    ),
+}  # fmt: skip
 
 
-def test_what_is_wanted_stays_and_the_rest_goes_elsewhere() -> None:
-    now = fleet((works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0)), ())
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["4g.40gb@0=sum 3g.40gb@4=chat", ""]
+@pytest.mark.parametrize(("now", "wanted", "gpus", "kept", "then"), STAYS.values(), ids=STAYS)
+def test_what_stays_and_what_goes_where(
+    now: Deployment, wanted: str, gpus: int, kept: int, then: list[str]
+) -> None:
+    found = placed(asked(wanted, gpus), now)
+    assert (found.kept, shown(found), found.more_gpus) == (kept, then, {})
+    states = {each.state for _, each in found.deployment.instances() if each.work}
+    assert states == {State.RUNNING}
+    for card in found.deployment.gpus():
+        if card.instances and all(each.start is not None for each in card.instances):
+            assert card.seen is Seen.SEEN
+    if "mps" in wanted:
+        assert Mode.MPS in {card.mode for card in found.deployment.gpus()}
 
 
-def test_new_work_takes_instances_that_are_there() -> None:
-    now = fleet((works("chat", "2g.20gb", 2), Instance("1g.10gb", 6), Instance("1g.10gb", 5)))
-    wanted = wanted_for({kind("code", "2g.20gb"): 1, kind("sum", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["2g.20gb@2=code 1g.10gb@5=sum 1g.10gb@6=-"]
-
-
-def test_the_longest_run_stays_free() -> None:
-    now = fleet((works("chat", "1g.10gb", 5),))
-    wanted = wanted_for({kind("chat", "1g.10gb"): 1, kind("code", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, now)) == ["1g.10gb@5=chat 1g.10gb@6=code"]
-
-
-def test_hollow_and_leaving_instances_are_no_reason_to_wait() -> None:
-    leaving = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.DRAINING)
-    now = fleet((leaving, Instance("1g.10gb", 0, state=State.HOLLOW)))
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert found.kept == 0
-    assert shown(found) == ["3g.40gb@4=chat"]
-    ((_, instance),) = found.deployment.instances()
-    assert instance.state is State.RUNNING
-
-
-def test_what_is_starting_stays_and_is_to_run() -> None:
-    starting = Instance("3g.40gb", 4, point("chat", A100, "3g.40gb"), state=State.STARTING)
-    found = placed(wanted_for({kind("chat", "3g.40gb"): 1}, {A100: 1}), fleet((starting,)))
-    ((_, instance),) = found.deployment.instances()
-    assert (found.kept, instance.state) == (1, State.RUNNING)
-
-
-def test_an_old_driver_does_not_get_new_profiles() -> None:
+def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
     old = FleetNode("a", (FleetGpu("a", 0, gpu(A100)),), driver="470.82")
     new = FleetNode("b", (FleetGpu("b", 0, gpu(A100)),), driver="550.54")
-    wanted = wanted_for({kind("chat", "1g.20gb"): 1, kind("code", "1g.10gb"): 1}, {A100: 1})
-    assert shown(placed(wanted, Deployment((old, new)))) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
-
-
-# --- other ways to share a GPU --------------------------------------------------------------------
-
-
-def test_shares_under_mps_stay_beside_others() -> None:
-    other = Instance("mps:40", owner="pod team-x/a")
-    now = fleet((works("chat", "mps:50", None), other), (), mode=Mode.MPS)
-    wanted = wanted_for({kind("chat", "mps:50"): 1, kind("code", "mps:20"): 1}, {A100: 2})
-    found = placed(wanted, now)
-    assert shown(found) == ["mps:40=- mps:50=chat", "mps:20=code"]
-    assert [card.mode for card in found.deployment.gpus()] == [Mode.MPS, Mode.MPS]
-
-
-def test_a_gpu_changes_its_mode_only_when_nobody_else_is_on_it() -> None:
-    other = Instance("1g.10gb", 0, owner="unknown")
-    wanted = wanted_for({kind("chat", "mps:50"): 2}, {A100: 1})
-    found = placed(wanted, fleet((other,), (works("code", "7g.80gb", 0),)))
-    assert shown(found) == ["1g.10gb@0=-", "mps:50=chat mps:50=chat"]
-    assert [card.mode for card in found.deployment.gpus()] == [Mode.MIG, Mode.MPS]
-
-
-def test_whole_gpus() -> None:
-    work = point("chat", A100, "7g.80gb")
-    now = fleet((Instance("whole", work=work),), (), mode=Mode.WHOLE)
-    found = placed(wanted_for({Kind(A100, "whole", work): 2}, {A100: 2}), now)
-    assert (found.kept, shown(found)) == (1, ["whole=chat", "whole=chat"])
-
-
-def test_where_starts_are_not_known_a_gpu_stays_as_cut() -> None:
-    other = Instance("1g.10gb", owner="unknown")
-    now = fleet((works("chat", "2g.20gb", None), works("code", "2g.20gb", None), other), ())
-    wanted = wanted_for({kind("chat", "2g.20gb"): 1, kind("sum", "2g.20gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert (found.kept, found.more_gpus) == (1, {})
-    assert shown(found) == ["1g.10gb=- 2g.20gb=chat 2g.20gb=sum", ""]
-    wanted = wanted_for({kind("chat", "2g.20gb"): 1, kind("sum", "3g.40gb"): 1}, {A100: 2})
-    found = placed(wanted, now)
-    assert found.kept == 1
-    assert shown(found) == ["1g.10gb=- 2g.20gb=- 2g.20gb=chat", "3g.40gb@0=sum"]
-
-
-def test_without_others_a_gpu_of_unknown_starts_may_be_cut_anew() -> None:
-    now = fleet((works("chat", "2g.20gb", None), Instance("1g.10gb")))
-    wanted = wanted_for({kind("chat", "7g.80gb"): 1}, {A100: 1})
-    found = placed(wanted, now)
-    assert shown(found) == ["7g.80gb@0=chat"]
-    assert next(found.deployment.gpus()).seen is Seen.SEEN
-
-
-def test_tools_that_cut_whole_gpus_keep_only_what_lies_on_gpus_that_stay_as_cut() -> None:
-    now = fleet((works("chat", "3g.40gb", 4), works("code", "2g.20gb", 0)), ())
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 1})
-    assert placed(wanted, now).kept == 1
-    found = placed(wanted, now, whole_gpus=True)
-    assert found.kept == 0
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "4g.40gb"): 1}, {A100: 2})
-    found = placed(wanted, now, whole_gpus=True)
-    assert (found.kept, shown(found)) == (1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"])
-    assert {card.seen for card in found.deployment.gpus()} == {Seen.SEEN}
-    wanted = wanted_for({kind("chat", "3g.40gb"): 1, kind("sum", "2g.20gb"): 1}, {A100: 1})
-    found = placed(wanted, now, whole_gpus=True)
-    assert shown(found) == ["2g.20gb@0=sum 3g.40gb@4=chat", ""]
+    found = placed(asked("chat 1g.20gb, code 1g.10gb", 1), Deployment((old, new)))
+    assert shown(found) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
+    now = fleet(CHAT_AND_CODE, ())
+    for wanted, gpus, kept, then in (
+        ("chat 3g.40gb, sum 4g.40gb", 1, 0, None),
+        ("chat 3g.40gb, sum 4g.40gb", 2, 1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"]),
+        ("chat 3g.40gb, sum 2g.20gb", 1, 1, ["2g.20gb@0=sum 3g.40gb@4=chat", ""]),
+    ):
+        found = placed(asked(wanted, gpus), now, whole_gpus=True)
+        assert (found.kept, then or shown(found)) == (kept, shown(found))
 
 
 @share(3)
@@ -274,3 +252,128 @@ def test_on_whole_gpus_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
         assert (-sum(found.more_gpus.values()), found.kept) == best[:2]
         for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
             assert not before.pinned or before.layout == after.layout
+
+
+CARD, H100 = gpu("a100-80gb"), gpu("h100-80gb")
+CHAT, CODE = (point(name, CARD.key, "1g.10gb") for name in ("chat", "code"))
+
+
+def on(*instances: Instance, seen: Seen = Seen.SEEN) -> Deployment:
+    card = FleetGpu("a", 0, CARD, instances=instances, seen=seen)
+    return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
+
+
+def guessed(*instances: Instance) -> tuple[Instance, ...]:
+    return tuple(replace(each, is_guessed=True) for each in instances)
+
+
+CHAT_0, CODE_1 = Instance("1g.10gb", 0, CHAT), Instance("1g.10gb", 1, CODE)
+CODE_0, CHAT_1 = Instance("1g.10gb", 0, CODE), Instance("1g.10gb", 1, CHAT)
+IDLE_0, IDLE_1 = Instance("1g.10gb", 0), Instance("1g.10gb", 1)
+
+
+def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
+    target = on(CHAT_0, CODE_1)
+    seen = settle_guesses(on(*guessed(CODE_0, CHAT_1)), target)
+    assert difference(seen, target).is_empty
+    assert not verify(on(*guessed(CODE_0, CHAT_1)), target)
+    assert len(verify(on(CODE_0, CHAT_1), target)) == 2
+    (fault,) = verify(on(*guessed(IDLE_0, CHAT_1)), target)
+    assert str(fault) == f"a/0 has 1g.10gb@1 idle, needs {CODE_1}"
+    starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
+    (fault,) = verify(on(starting, seen=Seen.UNKNOWN), on(CHAT_0))
+    assert fault.kind == "state"
+    unknown = Instance("1g.10gb", None, owner="unknown")
+    assert not verify(on(unknown, unknown, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+
+
+@pytest.mark.parametrize(
+    ("there", "says"),
+    [
+        ((CODE, CHAT), None),
+        ((None, CHAT), f"a/0 has 1 x 1g.10gb idle, needs 1 x 1g.10gb {CODE}"),
+        ((CHAT, CHAT), f"a/0 has 1 x 1g.10gb {CHAT}, needs 1 x 1g.10gb {CODE}"),
+    ],
+)
+def test_where_only_counts_are_known_what_they_do_is_compared(
+    there: tuple[object, ...], says: str | None
+) -> None:
+    held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
+    faults = verify(on(*held, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+    assert [*map(str, faults)] == ([] if says is None else [says])
+
+
+def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
+    faster = replace(CHAT.point, device=H100.key, throughput_rps=CHAT.point.throughput_rps * 2)
+    fast = replace(CHAT, point=faster, supply_rps=faster.throughput_rps)
+    nodes = (
+        FleetNode("a", (FleetGpu("a", 0, CARD, instances=(CHAT_0,)),)),
+        FleetNode("h", (FleetGpu("h", 0, H100, instances=(replace(CHAT_0, work=fast),)),)),
+    )
+    known = Deployment(nodes, SERVICES, RULES["half"])
+    told = []
+    for node, card, work in (("a", CARD, CHAT), ("h", H100, fast)):
+        mig, product = Statement("on", "k.json"), Statement(card.key, "k.json")
+        held = GpuFacts(0, "k.json", product=product, mig=mig, counts={"1g.10gb": 1})
+        theirs = (PodFacts(f"p/{node}", "", ("1g.10gb",), "chat", point_label(work)),)
+        told.append(NodeFacts("k.json", Statement(node, "k.json"), gpus=(held,), pods=theirs))
+    found = merge(told, known).deployment
+    assert [each.work for _, each in found.instances()] == [CHAT, fast]
+
+
+THEIRS_0 = Instance("1g.10gb", 0, owner="pod team-x/a")
+#: Which of the two is theirs, nobody knows.
+NOW = on(*guessed(THEIRS_0, CHAT_1))
+
+
+@pytest.mark.parametrize("target", ["nvidia-smi", "mig-parted", "gpu-operator", "slurm"])
+def test_no_script_takes_away_what_may_be_anothers(target: str) -> None:
+    with pytest.raises(InvalidProblem, match="pod team-x/a"):
+        export(on(THEIRS_0), target, ExportOptions(NOW))
+    assert export(on(THEIRS_0, IDLE_1), target, ExportOptions(NOW)).files
+    certain = release(NOW, "a/0:1")
+    if target == "nvidia-smi":
+        assert export(on(THEIRS_0), target, ExportOptions(certain)).files
+
+
+def put(now: Deployment, **counts: str) -> Placed | Unplaceable:
+    """One instance of a service on a profile, on one GPU."""
+    kinds = {Kind(CARD.key, p, point(name, CARD.key, p)): 1 for name, p in counts.items()}
+    return place(wanted_for(kinds, {CARD.key: 1}), now)
+
+
+def test_what_is_not_ours_stays_cut_and_what_runs_goes_before_what_is_hollow() -> None:
+    found = put(NOW, code="1g.10gb")
+    assert isinstance(found, Placed)
+    assert [*map(str, found.deployment.gpus())] == [
+        f"a/0 a100-80gb: {THEIRS_0}, {replace(CODE_1, is_guessed=True)}"
+    ]
+    assert isinstance(put(NOW, chat="7g.80gb"), Unplaceable)
+    nothing = put(NOW)
+    assert isinstance(nothing, Placed)
+    assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
+    # Both stay, since either may be another's; the hollow one starts lower.
+    hollow = Instance("1g.10gb", 1, state=State.HOLLOW)
+    found = put(on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2))), code="1g.10gb")
+    assert isinstance(found, Placed)
+    works = [each.place for _, each in found.deployment.instances() if each.work is not None]
+    assert works == ["1g.10gb@2"]
+
+
+def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
+    """Of two whole GPUs a pod of another has one: nobody knows which."""
+    gpus = tuple(GpuFacts(index, "k.json", mig=Statement("off", "k.json")) for index in range(2))
+    told = NodeFacts(
+        "k.json", Statement("a", "k.json"), product=Statement(CARD.key, "k.json"), gpus=gpus,
+        pods=(PodFacts("team-x/a", "k.json", (WHOLE,), None, None),),
+    )  # fmt: skip
+    now = merge([told], on()).deployment
+    assert [each.is_guessed for _, each in now.instances()] == [True, True]
+    assert isinstance(put(now, chat="3g.40gb"), Unplaceable)
+    found = put(now, chat=WHOLE)
+    assert isinstance(found, Placed)
+    first, second = found.deployment.gpus()
+    assert (first.mode, second.mode) == (Mode.WHOLE, Mode.WHOLE)
+    assert [each.is_guessed for each in second.instances if each.work] == [True]
+    without = Deployment((replace(now.nodes[0], gpus=(first, replace(second, instances=()))),))
+    assert not verify(now, without)

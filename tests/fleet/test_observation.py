@@ -20,11 +20,8 @@ from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts
 from cms.fleet.deployment.observation.merge import ObservationResult, merge
 from cms.fleet.deployment.observation.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from cms.fleet.serving import RULES
-from tests.fleet.bridging import observed as observed_of
-from tests.fleet.bridging import stand_ins
-from tests.fleet.deployments import SERVICES, deployments, layouts, point
+from tests.fleet.deployments import SERVICES, layouts, point
 from tests.fleet.smi import card, lgi, log
-from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
 LIST = """\
@@ -51,9 +48,6 @@ def held(*texts: str) -> list[Instance]:
     return [*observed(*texts).node("a").gpus[0].instances]
 
 
-# --- what is there --------------------------------------------------------------------------------
-
-
 def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
     seen = observed(LOG, LIST, LGI)
     first, second = seen.node("a").gpus
@@ -67,21 +61,6 @@ def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
     assert seen == observed(LGI + LIST + LOG) == observed(LOG + narrow + LIST)
     assert all(is_nvidia_smi(Source("x", text)) for text in (LIST, LOG, LGI, narrow))
     assert not is_nvidia_smi(Source("x", "service,model,rate_rps\n"))
-
-
-@share(8)
-@given(deployments(most_nodes=2, most_gpus=2))
-def test_what_stand_ins_print_is_what_stands_on_them(
-    tmp_path_factory: pytest.TempPathFactory, deployment: Deployment
-) -> None:
-    meant = Deployment(tuple(each for each in deployment.nodes if each.gpus), SERVICES)
-    nodes = stand_ins(tmp_path_factory.mktemp("nodes"), meant)
-    there = {each.name: each for each in observed_of(nodes).gpus()}
-    for one in meant.gpus():
-        found = there[one.name]
-        assert (found.gpu, found.mode is Mode.MIG) == (one.gpu, one.mode is Mode.MIG)
-        assert found.layout == (one.layout if one.mode is Mode.MIG else ())
-        assert all(i.state is State.RUNNING and i.uuid for i in found.instances)
 
 
 @pytest.mark.parametrize(
@@ -106,45 +85,32 @@ def test_an_instance_is_whole_split_or_without_a_compute_instance(
     assert found.owner == (None if state is State.HOLLOW else "unknown")
 
 
-def test_of_equal_instances_device_numbers_say_which_has_which_uuid() -> None:
-    text = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
-    on = log(card(devices=[(2, 42), (1, 42)]), OFF)
-    assert [(i.start, i.uuid) for i in held(on, TWO, text)] == [(0, "MIG-bb"), (4, "MIG-aa")]
-    assert [i.uuid for i in held(log(card(), OFF), TWO, text)] == [None, None]
+LIST_OF_TWO = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
 
 
-def test_nothing_on_a_gpu_and_mig_off() -> None:
+def test_lists_tell_modes_numbers_uuids_and_starts() -> None:
     assert held(log(card()), "No GPU instances found: Not Found\n") == []
-    cards = observed(LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", ""),
-                     "No MIG-enabled devices found.\n").gpus()  # fmt: skip
+    listed = LIST.replace("  MIG 3g.40gb     Device  0: (UUID: MIG-aa)\n", "")
+    cards = observed(listed, "No MIG-enabled devices found.\n").gpus()
     assert {each.mode for each in cards} == {Mode.WHOLE}
-
-
-def test_gpus_of_the_xml_have_the_numbers_of_their_order_or_of_their_uuids() -> None:
     lost = log(card("GPU-1", "Disabled"), attached=2)
     with pytest.raises(FileError, match=r"^file0.txt:5: "):
         observed(lost)
     found = observed(lost, "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n").gpus()
     assert [each.index for each in found] == [1]
-
-
-def test_the_xml_is_not_taken_for_younger_than_it_can_be() -> None:
-    """Its clock has no zone: nowhere was it that time later than twelve hours after Greenwich."""
+    # Its clock has no zone: nowhere was it that time later than twelve hours after Greenwich.
     time = "<timestamp>Mon Nov 23 10:15:00 2026</timestamp>"
     assert told(log(card(), head=time)).at == "2026-11-23T22:15:00Z"
     with pytest.raises(FileError, match=r"^file0.txt:3: .*yesterday"):
         told(log(card(), head="<timestamp>yesterday</timestamp>"))
-
-
-def test_counts_have_starts_where_one_layout_has_them() -> None:
-    for counts, seen, starts in (
-        ({"7g.80gb": 1}, Seen.ONLY_ONE, [0]),
-        ({"3g.40gb": 1}, Seen.UNKNOWN, [None]),
-    ):
-        of = GpuFacts(0, "export.yaml:3", mig=Statement("on", "export.yaml:3"), counts=counts)
-        facts = NodeFacts("export.yaml", Statement("a", "--node"), gpus=(of,))
-        (found,) = merge([facts], device=A100).deployment.gpus()
-        assert (found.seen, [each.start for each in found.instances]) == (seen, starts)
+    on = log(card(devices=[(2, 42), (1, 42)]), OFF)
+    assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
+    assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
+    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
+        of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
+        facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
+        (one,) = merge([facts], device=A100).deployment.gpus()
+        assert (one.seen, [each.start for each in one.instances]) == (seen, [start])
 
 
 @given(st.sampled_from(layouts("a100-80gb")[1:]))
@@ -156,9 +122,11 @@ def test_every_layout_is_read_back(layout: Iterable[tuple[str, int]]) -> None:
     assert observed(log(card()), lgi(*rows)).node("a").gpus[0].layout == tuple(layout)
 
 
-# --- what cannot be: the file, its line, and what stands there ------------------------------------
-
 ON = log(card())
+MEDIA = "0 1g.10gb+me 1 0:1"
+NO_NUMBER = "<mig_devices><mig_device/></mig_devices>"
+ALL_OFF = "No MIG-enabled devices found.\n"
+BOTH = log(card(devices=[(2, 42), (1, 42)]))
 BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "not a listing": (("hello\n",), "file0.txt:1", "hello"),
     "nothing": (("\n",), "file0.txt", ""),
@@ -170,9 +138,7 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "no name of a profile": ((ON, LGI.replace("3g.40gb", "3g     ")), "file1.txt:6", "'3g'"),
     "twice the same instance": ((ON, LGI, LGI), "file2.txt:6", "file1.txt:6"),
     "an overlap": ((ON, LGI, "| 0 MIG 1g.10gb 19 7 6:1 |\n"), "file1.txt:6", "1g.10gb@6"),
-    "too many media engines": (
-        (ON, lgi("0 1g.10gb+me 1 0:1", "0 1g.10gb+me 2 1:1")), "file1.txt:6", "1g.10gb+me",
-    ),
+    "too many media engines": ((ON, lgi(MEDIA, "0 1g.10gb+me 2 1:1")), "file1.txt:6", MEDIA[2:12]),
     "two UUIDs": ((ON, LIST.replace("GPU-0", "GPU-9")), "file0.txt:5", "GPU-9"),
     "more than a UUID": ((LIST.replace("GPU-0", "GPU-0 off"), LGI), "file0.txt:1", "GPU-0 off"),
     "two products": ((ON, LIST.replace("A100-SXM4-80GB", "A30", 1)), "file0.txt:5", "NVIDIA A30"),
@@ -183,13 +149,8 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "an odd mode": ((log(card(mig="Maybe")),), "file0.txt:5", "Maybe"),
     "an odd driver": ((log(card(), driver="new"), LGI), "file0.txt:3", "new"),
     "a device before its GPU": ((LIST.split("\n", 1)[1],), "file0.txt:1", "MIG device"),
-    "another's device": (
-        (LOG, LGI, LIST.replace("3g.40gb", "1c.2g.20gb")), "file2.txt:2", "1c.2g.20gb",
-    ),
-    "a device without a number": (
-        (ON.replace("</uuid>", "</uuid><mig_devices><mig_device/></mig_devices>"),),
-        "file0.txt:5", "",
-    ),
+    "another's device": ((LOG, LGI, LIST.replace("3g.40", "1c.2g.20")), "file2.txt:2", "1c.2g.20"),
+    "a device without a number": ((log(card(more=NO_NUMBER)),), "file0.txt:5", ""),
     "no instances": ((LOG,), "file0.txt:5", "a/0"),
     "a cut log": ((LOG[:-30],), "file0.txt", ""),
     "a long card": ((f"GPU {'9' * 5000}: NVIDIA A30 (UUID: GPU-0)\n",), "file0.txt:1", "GPU"),
@@ -198,25 +159,14 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "none and some": ((ON, "No GPU instances found\n" + LGI), "file1.txt:1", "file1.txt:7"),
     "none and a device": ((LIST, "No GPU instances found\n"), "file1.txt:1", "file0.txt:2"),
     "none and one of the XML": ((LOG, "No GPU instances found\n"), "file1.txt:1", "file0.txt:5"),
-    "all off and one on": ((ON, "No MIG-enabled devices found.\n"), "file1.txt:1", "file0.txt:5"),
-    "all off and an instance": (
-        (LGI, "No MIG-enabled devices found.\n"), "file1.txt:1", "file0.txt:6",
-    ),
+    "all off and one on": ((ON, ALL_OFF), "file1.txt:1", "file0.txt:5"),
+    "all off and an instance": ((LGI, ALL_OFF), "file1.txt:1", "file0.txt:6"),
     "MIG off and an instance": ((log(card(mig="Disabled")), LGI), "file1.txt:6", "file0.txt:5"),
     "MIG off and a device of -L": ((log(card(mig="Disabled")), LIST), "file1.txt:2", "file0.txt"),
-    "closed too early, by the XML": (
-        (log(card(devices=[(2, 42), (1, 42)])), LGI), "file0.txt:5", "GPU instance 1",
-    ),
-    "other devices in -L": (
-        (log(card(devices=[])), LGI, LIST), "file2.txt:2", "1 MIG device",
-    ),
-    "closed too early, by -L": (
-        (ON, LGI, LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-b)\nGPU 1")),
-        "file2.txt:3", "3g.40gb",
-    ),
-    "an error of the driver": (
-        (ON, "Failed to display GPU instances: Unknown Error\n"), "file1.txt:1", "Failed",
-    ),
+    "closed too early, by the XML": ((BOTH, LGI), "file0.txt:5", "GPU instance 1"),
+    "other devices in -L": ((log(card(devices=[])), LGI, LIST), "file2.txt:2", "1 MIG device"),
+    "closed too early, by -L": ((ON, LGI, LIST_OF_TWO), "file2.txt:3", "3g.40gb"),
+    "an error of the driver": ((ON, "Failed to display: Unknown Error\n"), "file1.txt:1", "Failed"),
     "no GPU of that number": (("No devices were found\n",), "file0.txt:1", "No devices"),
 }  # fmt: skip
 
@@ -229,15 +179,12 @@ def test_what_cannot_be_is_refused(texts: tuple[str, ...], where: str, has: str)
     assert has in f"{fault.value}"
 
 
-def test_a_listing_that_was_cut_off_is_no_empty_gpu() -> None:
+def test_a_listing_that_was_cut_off_or_contradicts_another_is_refused() -> None:
     whole = LGI.rstrip().splitlines()
     for kept in range(2, len(whole)):
         if whole[kept - 1].startswith("|"):
             with pytest.raises(FileError, match=rf"^file1.txt:{kept}: the table ends"):
                 observed(LOG, "\n".join(whole[:kept]) + "\n")
-
-
-def test_two_sources_that_contradict_each_other_are_both_named() -> None:
     with pytest.raises(FileError, match="NODE=FILE"):
         merge([read_nvidia_smi(Source("lgi.txt", LGI))])
     other = told(ON, LGI.replace("4:4", "0:4"))
@@ -255,8 +202,6 @@ def test_a_damaged_log_is_refused_or_read_and_never_a_crash(at: int, letter: str
     with suppress(FileError):
         observed(text, LGI)
 
-
-# --- what instances do ----------------------------------------------------------------------------
 
 CHAT = point("chat", A100.key, "3g.40gb")
 OURS = PodFacts("prod/chat-1", "pods.json:4", ("3g.40gb",), "chat", point_label(CHAT))

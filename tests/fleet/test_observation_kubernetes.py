@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any
@@ -12,14 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.errors import FileError
-from cms.files.source import Source
+from cms.errors import CmsError, FileError
 from cms.fleet import Gpu, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
 from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Statement
-from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
-from cms.fleet.hardware.yaml_text import read_yaml_or_json
 
 from .cluster import (
     A100,
@@ -49,8 +48,6 @@ from .deployments import point
 
 COUNT, STRATEGY = "nvidia.com/gpu.count", "nvidia.com/gpu.sharing-strategy"
 
-# --- nodes ----------------------------------------------------------------------------------------
-
 
 def test_a_node_says_what_it_is_and_can_give() -> None:
     labels = {
@@ -60,10 +57,8 @@ def test_a_node_says_what_it_is_and_can_give() -> None:
         "nvidia.com/cuda.driver.minor": "54",
         "topology.kubernetes.io/zone": "east",
     }
-    plain: Object = {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu"},
-        "status": {"allocatable": {"cpu": "64", "memory": "8Gi"}},
-    }  # fmt: skip
+    plain: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu"}}
+    plain["status"] = {"allocatable": {"cpu": "64", "memory": "8Gi"}}
     other: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
     counts = {"mig-1g.10gb.me": "1", "mig-2g.20gb": 2, "gpu": "0"}
     (facts,) = told(plain, other, node("a", labels, **counts))
@@ -73,32 +68,35 @@ def test_a_node_says_what_it_is_and_can_give() -> None:
     assert (facts.labels["zone"], facts.pods) == ("east", None)
 
 
-def test_yaml_and_single_objects_and_typed_lists_are_read_too() -> None:
-    text = "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: a, labels: null}\n"
-    text += "  status: {allocatable: {nvidia.com/gpu: '2'}}\n---\n" + json.dumps(pod())
-    text = text.replace("mig-3g.40gb", "gpu")
-    (facts,) = read_kubernetes(read_yaml_or_json(Source("c.yaml", text)), "c.yaml")
-    assert [each.profiles for each in facts.pods or ()] == [("whole",)]
-
-
-def test_a_node_of_whose_gpus_nothing_is_told_is_not_passed_over() -> None:
+def test_a_node_is_not_passed_over_and_its_driver_is_the_same_without_zeros() -> None:
     broken = node("b", {"nvidia.com/gpu.present": "true"})
     del broken["metadata"]["labels"]["nvidia.com/gpu.product"]
     with pytest.raises(FileError, match="node 'b'"):
         seen(TWO, broken, pod(), ELSEWHERE)
     broken["metadata"]["labels"]["nvidia.com/gpu.present"] = "false"
     assert len(seen(TWO, broken, pod(), ELSEWHERE).deployment.nodes) == 1
+    smi = replace(HALVES, driver=Statement("535.104.05", "smi.txt:2"))
+    labels = {**MIXED, "nvidia.com/cuda.driver-version.full": "535.104.5"}
+    found = seen(node("a", labels, **{"mig-3g.40gb": 2}), pod(), ELSEWHERE, gpus=smi)
+    assert found.deployment.nodes[0].driver == "535.104.05"
 
 
-def test_under_the_strategy_single_a_gpu_is_an_instance() -> None:
-    labels = {
-        "nvidia.com/gpu.product": f"{PRODUCT}-MIG-3g.40gb",
-        "nvidia.com/mig.strategy": "single",
-    }
+def test_a_gpu_may_be_one_instance_and_media_engines_the_profile_without_them() -> None:
+    product = f"{PRODUCT}-MIG-3g.40gb"
+    labels = {"nvidia.com/gpu.product": product, "nvidia.com/mig.strategy": "single"}
     (facts,) = told(node("a", labels, gpu="2"), pod(resource="gpu", metadata=OURS), ELSEWHERE)
     assert (facts.product, facts.allocatable) == (Statement(PRODUCT, ""), {"3g.40gb": 2})
     found = merge([HALVES, facts], known())
     assert Counter(i.work for _, i in found.deployment.instances()) == {CHAT: 1, None: 1}
+    # As the device plug-in does, unless it has a resource for them.
+    places = [*(("1g.10gb", at) for at in range(5)), ("1g.10gb+me", 5), ("1g.20gb", 6)]
+    listing = replace(HALVES, gpus=(cut(*places),))
+    for counts, most in (({"mig-1g.10gb": 6}, 6), ({"mig-1g.10gb": 5, "mig-1g.10gb.me": 1}, 5)):
+        pods = [pod(f"p-{at}", "mig-1g.10gb") for at in range(most)]
+        found = seen(node("a", **counts, **{"mig-1g.20gb": 1}), *pods, ELSEWHERE, gpus=listing)
+        taken = [i.profile for _, i in found.deployment.instances() if i.owner]
+        assert Counter(taken)["1g.10gb+me"] == most - 5
+        assert not any("given away" in said for said in found.warnings)
 
 
 def test_shared_gpus_are_kept_off_and_shared_parts_fixed() -> None:
@@ -137,73 +135,40 @@ def test_cards_that_no_device_file_describes_are_fixed_whatever_is_counted_on_th
         assert [card.mode for card in merged.deployment.gpus()] == [Mode.WHOLE, Mode.FIXED]
 
 
-def test_a_driver_is_the_same_with_and_without_zeros() -> None:
-    smi = replace(HALVES, driver=Statement("535.104.05", "smi.txt:2"))
-    for driver, is_same in (("535.104.5", True), ("535.104.6", False)):
-        labels = {**MIXED, "nvidia.com/cuda.driver-version.full": driver}
-        objects = [node("a", labels, **{"mig-3g.40gb": 2}), pod(), ELSEWHERE]
-        if is_same:
-            assert seen(*objects, gpus=smi).deployment.nodes[0].driver == "535.104.05"
-        else:
-            with pytest.raises(FileError, match="535.104.6 here, and 535.104.05"):
-                seen(*objects, gpus=smi)
-
-
 @pytest.mark.parametrize(
     ("allocatable", "capacity", "says"),
-    [
-        (1, 2, "a: 1 of its 2 x 3g.40gb cannot be given away"),
-        (0, 2, "a: 2 of its 2 x 3g.40gb cannot be given away"),
-        (1, 1, "a: 1 of its 2 x 3g.40gb cannot be given away"),
-        (2, 3, "a: 1 of its 3 x 3g.40gb cannot be given away"),
-        (2, 2, None),
-    ],
-)
+    [(1, 2, "1 of its 2"), (0, 2, "2 of its 2"), (1, 1, "1 of its 2"), (2, 3, "1 of its 3"),
+     (2, 2, None)],
+)  # fmt: skip
 def test_less_to_give_away_than_there_is_is_said_with_the_count(
     allocatable: int, capacity: int, says: str | None
 ) -> None:
-    known_of = node("a", **{"mig-3g.40gb": allocatable})
-    known_of["status"]["capacity"] = {"nvidia.com/mig-3g.40gb": capacity}
+    counted = node("a", **{"mig-3g.40gb": allocatable})
+    counted["status"]["capacity"] = {"nvidia.com/mig-3g.40gb": capacity}
     holding = [pod(f"chat-{at}") for at in range(min(2, capacity))]  # also on what is broken
-    found = seen(known_of, *holding, ELSEWHERE)
+    found = seen(counted, *holding, ELSEWHERE)
     assert len([*found.deployment.instances()]) == 2
     said = [each for each in found.warnings if "given away" in each]
     assert len(said) == (says is not None)
-    assert (says or "") in "".join(said)
-
-
-def test_media_engines_are_counted_as_the_profile_without_them() -> None:
-    """As the device plug-in does, unless it has a resource for them."""
-    places = [*(("1g.10gb", at) for at in range(5)), ("1g.10gb+me", 5), ("1g.20gb", 6)]
-    listing = replace(HALVES, gpus=(cut(*places),))
-    for counts, most in (({"mig-1g.10gb": 6}, 6), ({"mig-1g.10gb": 5, "mig-1g.10gb.me": 1}, 5)):
-        pods = [pod(f"p-{at}", "mig-1g.10gb") for at in range(most)]
-        found = seen(node("a", **counts, **{"mig-1g.20gb": 1}), *pods, ELSEWHERE, gpus=listing)
-        taken = [i.profile for _, i in found.deployment.instances() if i.owner]
-        assert Counter(taken)["1g.10gb+me"] == most - 5
-        assert not any("given away" in said for said in found.warnings)
+    assert f"a: {says} x 3g.40gb cannot be given away" in "".join(said) or says is None
 
 
 def test_what_may_mislead_is_said() -> None:
-    state = {**MIXED, "nvidia.com/mig.config.state": "failed"}
-    closed = node("a", **{"mig-3g.40gb": 2})
+    state, half = {**MIXED, "nvidia.com/mig.config.state": "failed"}, {"mig-3g.40gb": 2}
+    closed = node("a", **half)
     closed["spec"] = {"unschedulable": True}
     closed["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-    half = node("a", **{"mig-3g.40gb": 2})
     for objects, said in (
-        ([node("a", state, **{"mig-3g.40gb": "2"}), ELSEWHERE, pod()], "has failed"),
-        ([node("a", **{"mig-3g.40gb": 2, "gpu": 2}), ELSEWHERE], "a: 2 x nvidia.com/gpu"),
+        ([node("a", state, **half), ELSEWHERE, pod()], "has failed"),
+        ([node("a", **half, gpu=2), ELSEWHERE], "a: 2 x nvidia.com/gpu"),
         ([node("a"), pod(resource=None), ELSEWHERE], "no device plug-in"),
         ([closed, ELSEWHERE, pod()], "cordoned"),
         ([closed, ELSEWHERE, pod()], "Ready is Unknown"),
-        ([half, pod()], "-A"),
+        ([TWO, pod()], "-A"),
     ):
         assert any(said in each for each in seen(*objects).warnings), said
-    for full in ([half, pod("1"), pod("2")], [half, pod(), ELSEWHERE]):
+    for full in ([TWO, pod("1"), pod("2")], [TWO, pod(), ELSEWHERE]):
         assert not any("-A" in each for each in seen(*full).warnings)
-
-
-# --- counts ---------------------------------------------------------------------------------------
 
 
 def counting(number: int, capacity: Any = None, /, **allocatable: int) -> Object:
@@ -217,38 +182,40 @@ def counting(number: int, capacity: Any = None, /, **allocatable: int) -> Object
 
 def meant(*content: Any, card: Gpu = A100) -> Deployment:
     """What a node was meant to hold, by GPU; None of one that is not cut."""
-    cards = []
-    for at, each in enumerate(content):
-        parts = tuple(Instance(name) for name in Counter(each).elements())
-        mode = Mode.WHOLE if each is None else Mode.MIG
-        cards.append(FleetGpu("a", at, card, mode, parts, seen=Seen.UNKNOWN))
-    return Deployment((FleetNode("a", tuple(cards)),))
+    cards = tuple(
+        FleetGpu("a", at, card, Mode.WHOLE if each is None else Mode.MIG,
+                 tuple(map(Instance, Counter(each).elements())), seen=Seen.UNKNOWN)
+        for at, each in enumerate(content)
+    )  # fmt: skip
+    return Deployment((FleetNode("a", cards),))
 
 
 def contents(found: Deployment) -> list[Any]:
     return [card.counts if card.mode is Mode.MIG else None for card in found.gpus()]
 
 
-HALF, WHOLE_CARD = {"3g.40gb": 2}, None
-COUNTED: dict[str, tuple[Object, list[Any]]] = {
-    "full": (counting(4, gpu=0, mig_3g_40gb=8), [HALF] * 4),
-    "one": (counting(1, gpu=0, mig_7g_80gb=1), [{"7g.80gb": 1}]),
-    "none is cut": (counting(2, gpu=2), [WHOLE_CARD] * 2),
-    "in several places": (counting(1, gpu=0, mig_1g_10gb=2), [{"1g.10gb": 2}]),
-    "out of order": (counting(1, {"mig-3g.40gb": 2}, mig_3g_40gb=1), [HALF]),
-    "stale GPUs": (counting(4, gpu=4, mig_3g_40gb=8), [HALF] * 4),
-    "stale parts": (counting(1, {"mig-1g.10gb": 7}, mig_1g_10gb=0, mig_3g_40gb=2), [HALF]),
-}
+HALF = {"3g.40gb": 2}
 
 
-@pytest.mark.parametrize(("counted", "content"), COUNTED.values(), ids=COUNTED)
+@pytest.mark.parametrize(
+    ("counted", "content"),
+    [
+        (counting(4, gpu=0, mig_3g_40gb=8), [HALF] * 4),
+        (counting(1, gpu=0, mig_7g_80gb=1), [{"7g.80gb": 1}]),
+        (counting(2, gpu=2), [None] * 2),
+        (counting(1, gpu=0, mig_1g_10gb=2), [{"1g.10gb": 2}]),  # in one of several places
+        (counting(1, {"mig-3g.40gb": 2}, mig_3g_40gb=1), [HALF]),  # one is out of order
+        (counting(4, gpu=4, mig_3g_40gb=8), [HALF] * 4),  # the GPUs are stale
+        (counting(1, {"mig-1g.10gb": 7}, mig_1g_10gb=0, mig_3g_40gb=2), [HALF]),  # stale parts
+    ],
+)
 def test_counts_tell_the_gpus_where_they_can_be_so_in_one_way(
     counted: Object, content: list[Any]
 ) -> None:
     found = merge(told(counted, ELSEWHERE))
     assert contents(found.deployment) == content
     said = [each for each in found.warnings if "stale" in each or "given away" in each]
-    assert len(said) <= 1, "each once, and under one name"
+    assert len(said) <= 1
 
 
 @given(st.lists(st.sampled_from([None, {}, *gpu("a30-24gb").multisets()]), min_size=1, max_size=3))
@@ -292,18 +259,16 @@ def test_which_gpu_is_which_is_as_meant_where_counts_do_not_tell() -> None:
 
 def test_gpus_of_which_counts_alone_tell_are_not_lost_beside_a_listing() -> None:
     large = NodeFacts("lgi.txt", Statement("a", "--node"), gpus=(cut(("7g.80gb", 0)),))
+    whole = [{"7g.80gb": 1}] * 2
     for listing, counted, said in (
         (HALVES, counting(2, gpu=1, mig_3g_40gb=2), [HALF, None]),
-        (large, counting(2, mig_7g_80gb=2), [{"7g.80gb": 1}] * 2),
-        (large, counting(2, mig_7g_79gb=2), [{"7g.80gb": 1}] * 2),  # older drivers round down
+        (large, counting(2, mig_7g_80gb=2), whole),
+        (large, counting(2, mig_7g_79gb=2), whole),  # older drivers round down
     ):
         assert contents(merge([listing, *told(counted, ELSEWHERE)]).deployment) == said
     for counted in (counting(4, gpu=0, mig_3g_40gb=2), counting(3, gpu=1, mig_3g_40gb=2)):
         both = merge([HALVES, *told(counted, ELSEWHERE)])
         assert any("GPUs, 1 are told of" in said for said in both.warnings)
-
-
-# --- pods and claims ------------------------------------------------------------------------------
 
 
 def test_a_label_of_ones_own_names_the_service_where_one_point_is_known() -> None:
@@ -329,7 +294,7 @@ def test_a_label_of_ones_own_names_the_service_where_one_point_is_known() -> Non
 )
 def test_what_a_pod_does(more: Object, state: State | None) -> None:
     (facts,) = told(TWO, pod(**{"metadata": OURS, **more}))
-    assert [each.state for each in facts.pods or ()] == ([] if state is None else [state])
+    assert [each.state for each in facts.pods or ()] == [each for each in [state] if each]
 
 
 @pytest.mark.parametrize(
@@ -339,11 +304,11 @@ def test_what_a_pod_does(more: Object, state: State | None) -> None:
 def test_what_containers_hold_adds_up_and_those_before_do_not(
     counts: Any, init: Any, side: Any, held: int
 ) -> None:
-    def one(count: int, **more: str) -> Object:
-        return {"resources": {"limits": {"nvidia.com/mig-3g.40gb": count}}, **more}
+    def each(counts: Any, **more: str) -> list[Object]:
+        return [{"resources": {"limits": {"nvidia.com/mig-3g.40gb": n}}, **more} for n in counts]
 
-    before = [one(count, restartPolicy="Always") for count in side] + [one(n) for n in init]
-    spec = {"containers": [one(count) for count in counts], "initContainers": before}
+    before = each(side, restartPolicy="Always") + each(init)
+    spec = {"containers": each(counts), "initContainers": before}
     (facts,) = told(node("a", **{"mig-3g.40gb": 9}), pod(spec=spec))
     assert [len(each.profiles) for each in facts.pods or ()] == [held]
 
@@ -405,3 +370,72 @@ def test_claims_without_pods_of_several_pods_and_behind_old_names() -> None:
     said = [w for w in merge(told(node("a", {}), tainted, ELSEWHERE)).warnings if "taint" in w]
     assert len(said) == 1
     assert "devices[1]: taint gpu.nvidia.com/xid=79 (NoSchedule)" in said[0]
+
+
+NO_UUID = {**LOW, "attributes": {**LOW["attributes"], "uuid": {"string": "no"}}}
+BAD: dict[str, tuple[list[Any], str]] = {
+    "twice": ([TWO, TWO], "items[1]"),
+    "no such node": ([pod()], "items[0].spec.nodeName"),
+    "no count": ([node("a", **{"mig-3g.40gb": "x"})], 'allocatable["nvidia.com/mig-3g.40gb"]'),
+    "more than there is": ([TWO, pod("1"), pod("2"), pod("3")], "items[3]"),
+    "none of these": ([node("a", gpu=1), pod()], "node 'a', which has 0"),
+    "a slice of nobody": ([slices(LOW, on="b"), TWO], "node 'b'"),
+    "no allocatable": ([{**TWO, "status": {}}], 'items[0].status has no "allocatable"'),
+    "no containers": ([TWO, {**pod(), "spec": {"nodeName": "a"}}], 'spec has no "containers"'),
+    "no claim": ([TWO, claiming("p", "c-1")], "'prod/c-1'"),
+    "no device": ([slices(LOW), claim("c", "gpu-7")], "devices.results[0]: device 'gpu-7'"),
+    "a name": ([slices({**LOW, "name": "gpu-0-mig-3"})], 'name is "gpu-0-mig-3"'),
+    "a missing slice": ([node("a", {}), slices(LOW, count=2)], "resourceSliceCount"),
+    "no claims told": ([node("a", {}), slices(device("gpu-0", True, uuid="GPU-0"))], "node 'a'"),
+    "an old interface": ([{**slices(LOW), "apiVersion": "resource.k8s.io/v1beta1"}], "v1beta1"),
+    "another node's device": (
+        [TWO, slices(LOW, on="b"), claim("c-1", LOW["name"], on="b"), claiming("p", "c-1")],
+        "'b'",
+    ),
+}
+#: What contradicts the listing of the GPUs, by what is said.
+CONTRADICTIONS: dict[str, list[Any]] = {
+    "3 x 3g.40gb": [node("a", **{"mig-3g.40gb": "3"}), pod(), ELSEWHERE],
+    "'pending'": [node("a", {**MIXED, "nvidia.com/mig.config.state": "pending"}), ELSEWHERE],
+    "'- off": [node("a", {}), slices(device("gpu-0", uuid="- off off no")), ELSEWHERE],
+    "'no'": [node("a", {}), slices(NO_UUID), ELSEWHERE],
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "has"), [*BAD.values(), *((each, has) for has, each in CONTRADICTIONS.items())]
+)
+def test_what_cannot_be_is_refused_with_its_place(objects: list[Any], has: str) -> None:
+    listed = any(each["kind"] == "ResourceSlice" for each in objects)
+    with pytest.raises(FileError, match=re.escape(has)) as fault:
+        merge([*([] if listed else [HALVES]), *told(*objects)], known())
+    assert str(fault.value).startswith("cluster.json")
+    assert (fault.value.line is not None) == (has not in CONTRADICTIONS)
+    assert fault.value.expected
+
+
+EVERYTHING = [
+    node("a", {**MIXED, "nvidia.com/gpu.count": "2"}, **{"mig-3g.40gb": "2", "gpu": 1}),
+    slices(LOW, HIGH, WHOLE_GPU),
+    claim("c-1", HIGH["name"], pods=("chat-1",)),
+    claiming("chat-1", "c-1"),
+    pod("chat-2", metadata=OURS),
+    ELSEWHERE,
+]
+
+
+@given(st.data())
+def test_whatever_is_wrong_in_it_is_an_error_of_ours(data: st.DataObject) -> None:
+    objects = json.loads(json.dumps(EVERYTHING))
+    at: Any = objects
+    while True:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.integers(0, 3)) == 0:
+            break
+        at = at[key]
+    at[key] = data.draw(
+        st.sampled_from((None, "", "x", "7", 7, -1, True, 0.5, [], {}, [1], {"a": 1}))
+    )
+    with suppress(CmsError):
+        merge(told(*objects), known())

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -41,12 +41,12 @@ from cms.fleet.serving.rate_curve import RatePoint, rate_curve
 from cms.fleet.serving.whole_gpus import whole_gpus
 from cms.fleet.sharing import OfflineClass, OnlineClass, SharingProblem, share
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
-from cms.solving.solution import Status, StopReason
+from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.values.words import printable
 from instances.families.sharing import shared_gpus
 from tests.fleet.deployments import deployments
-from tests.fleet.plans import NASTY, many_services, mixed_plan, point, printed, solution
+from tests.fleet.plans import NASTY, many_services, mixed_plan, point, printed
 from tests.fleet.simulation.shared import made_up_day
 from tests.fleet.transitions import every_kind, growth
 from tests.property.problems import share as some
@@ -94,15 +94,6 @@ def served(*rates: int | Fraction, costs: Any = None, limits: Any = None) -> Pla
     return Plan(serving, solve(serving.problem))
 
 
-def matched() -> Page:
-    problem = SharingProblem(
-        online=[OnlineClass("a30", count=7, sm_activity=20, name=NASTY),
-                OnlineClass("a30", count=2, sm_activity=98, name="busy")],
-        offline=[OfflineClass("</text>", count=5)], weights=[[5], [0]],
-    )  # fmt: skip
-    return sharing_page(problem, share(problem), NASTY)
-
-
 def simulated() -> Page:
     one = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 4)
     services = [
@@ -119,6 +110,10 @@ def infeasible() -> Page:
     return plan_page(plan, NASTY, shortage=shortage(problem, solution=plan.solution))
 
 
+def matched(problem: SharingProblem) -> Page:
+    return sharing_page(problem, share(problem), NASTY)
+
+
 def sized() -> Page:
     shares = SizeBoundedConfigurations({"a": "0.5", "b": "1/3"}, capacity=1, machine="m")
     problem = Problem(
@@ -128,9 +123,11 @@ def sized() -> Page:
     return solved_page(problem, solve(problem), NASTY)
 
 
-def large_matching() -> Page:
-    problem = shared_gpus(100_000, online=1000, offline=12, seed=4)
-    return sharing_page(problem, share(problem), NASTY)
+FEW = SharingProblem(
+    online=[OnlineClass("a30", count=7, sm_activity=20, name=NASTY),
+            OnlineClass("a30", count=2, sm_activity=98, name="busy")],
+    offline=[OfflineClass("</text>", count=5)], weights=[[5], [0]],
+)  # fmt: skip
 
 
 def curved() -> Page:
@@ -154,8 +151,8 @@ PAGES: dict[str, Callable[[], Page]] = {
     "deployment": lambda: deployment_page(growth().target, NASTY),
     "export": lambda: export_page({}, growth().target, NASTY, offers=True),
     "simulation": simulated,
-    "matching": matched,
-    "large matching": large_matching,
+    "matching": lambda: matched(FEW),
+    "large matching": lambda: matched(shared_gpus(100_000, online=1000, offline=12, seed=4)),
     "shared day": lambda: shared_day_page(made_up_day(), NASTY),
     "solved": sized,
     "problem": lambda: problem_page(time_shared_toy(Random(3))),
@@ -174,9 +171,6 @@ def page_of(name: str) -> Page:
 @pytest.fixture(params=PAGES)
 def page(request: pytest.FixtureRequest) -> Page:
     return page_of(request.param)
-
-
-# --- one view, three media ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
@@ -240,7 +234,7 @@ def test_any_text_is_read_back_from_html_as_it_is_printed(name: str) -> None:
     assert [tag for tag, _ in read.tags].count("td") == 1
 
 
-def test_numbers_are_sorted_as_numbers_and_what_has_none_is_nan() -> None:
+def test_numbers_are_sorted_and_long_tables_say_what_they_leave_out() -> None:
     read = Read(html(page_of("plan")))
     assert all(each["aria-sort"] == "none" for each in read.with_tag("th"))
     assert f"cms check {shlex.quote(f'a {NASTY}.json')}" in read.text["code"]
@@ -251,9 +245,6 @@ def test_numbers_are_sorted_as_numbers_and_what_has_none_is_nan() -> None:
     assert [Cell("Aa", order).key for order in orders] == [
         "1.7e+308", "-1.7e+308", "0.5", "b", "aa",
     ]  # fmt: skip
-
-
-def test_long_tables_say_what_they_leave_out() -> None:
     rows = [[Cell(str(n), n)] for n in range(10_003)]
     grid = table("g", ">n", rows)
     page = Page("t", "", [], [Section("s", "s", [grid])])
@@ -280,14 +271,10 @@ def test_any_deployment_has_a_page(deployment: Deployment) -> None:
     ElementTree.fromstring(drawing(page))
 
 
-# --- plans ----------------------------------------------------------------------------------------
+def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
+    def facts_of(plan: Plan) -> dict[str, Fact]:
+        return {fact.name: fact for fact in plan_page(plan, "x").facts}
 
-
-def facts_of(plan: Plan) -> dict[str, Fact]:
-    return {fact.name: fact for fact in plan_page(plan, "x").facts}
-
-
-def test_the_head_of_a_plan_says_gpus_bound_proof_and_saving() -> None:
     facts = facts_of(served(100, 300, 350))
     assert (facts["GPUs"].value, facts["Lower bound"].value) == ("2", "≥ 2")
     assert (facts["Proof"].value, facts["Proof"].tone) == ("optimal", "good")
@@ -295,13 +282,17 @@ def test_the_head_of_a_plan_says_gpus_bound_proof_and_saving() -> None:
     open_ = facts_of(mixed_plan())
     assert (open_["Proof"].tone, open_["Lower bound"].value) == ("fair", "≥ 0")
     assert (open_["Saving"].value, "Cost" in open_) == ("not known", False)
-
-
-def test_cost_and_gpus_are_facts_of_their_own() -> None:
-    facts = facts_of(served(100, 300, 350, costs={"a100-80gb": "1.5"}))
-    assert (facts["GPUs"].value, facts["Cost"].value) == ("2", "3")
-    for name in ("Cost", "Lower bound", "Saving"):
-        assert not re.search(r"[0-9] (whole )?GPU", facts[name].note), facts[name]
+    dear = facts_of(served(100, 300, 350, costs={"a100-80gb": "1.5"}))
+    assert (dear["GPUs"].value, dear["Cost"].value) == ("2", "3")
+    for name in ("Cost", "Lower bound", "Saving"):  # costs are never called GPUs
+        assert not re.search(r"[0-9] (whole )?GPU", dear[name].note), dear[name]
+    page = page_of("large plan")
+    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
+    assert sum(bar.count for bar in bars) == 400 * 401 // 2
+    text = printed(page)
+    assert "... and 360 more layouts on" in text
+    assert "... and 360 more services (all with --json)" in text
+    assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=4))
@@ -312,27 +303,6 @@ def test_whole_gpus_are_those_of_a_plan_with_whole_gpus_alone(rates: list[int]) 
     assert (found.gpus, found.unknown) == (solve(whole.problem).machine_count, ())
 
 
-def test_a_plan_of_any_size_is_drawn_whole_and_printed_in_part() -> None:
-    page = page_of("large plan")
-    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
-    assert sum(bar.count for bar in bars) == 400 * 401 // 2
-    text = printed(page)
-    assert "... and 360 more layouts on" in text
-    assert "... and 360 more services (all with --json)" in text
-    assert len([e for e in Read(html(page)).with_tag("div") if e.get("class") == "bar"]) == 400
-
-
-def test_no_schedule_and_no_bars_are_said_in_words() -> None:
-    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)], rule="parvagpu")
-    nothing = solution(
-        status=Status.NO_SCHEDULE, cost=None, lower_bound=Fraction(3),
-        stop_reason=StopReason.TIME_LIMIT, problem_sha256=serving.problem.sha256,
-    )  # fmt: skip
-    text = printed(plan_page(Plan(serving, nothing), "a"))
-    assert "no schedule was found; any has a cost >= 3" in text
-    assert "│" not in text
-
-
 @pytest.mark.parametrize("rate", [10**40, 10**400, Fraction(1, 10**30), 0])
 def test_rates_beyond_all_measure_have_a_page(rate: Fraction) -> None:
     services = [Service("s", "bert", rate, 400), Service("t", "bert", 1)]
@@ -341,9 +311,6 @@ def test_rates_beyond_all_measure_have_a_page(rate: Fraction) -> None:
     page = plan_page(plan, "x", curve=rate_curve(plan, ["0.5", 1, 4]))
     assert Read(html(page)).text["h1"] == ["x"]
     assert printed(page).startswith("x\n")
-
-
-# --- more rates -----------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=4))
@@ -357,30 +324,27 @@ def test_a_point_of_the_curve_is_the_plan_of_services_with_such_rates(rates: lis
 
 
 def test_what_cannot_be_served_and_what_is_not_known_are_told_apart() -> None:
-    """With two GPUs at most: what is beyond them was proved with bounds of 0 and 1."""
+    # With two GPUs at most: what is beyond them was proved with bounds of 0 and 1.
     plan = served(500, limits={"a100-80gb": 2})
     curve = rate_curve(plan, ["0.5", 1, "1.5", 2, 5, 6], time_limit=None)
     assert [each.bound for each in curve] == sorted(each.bound for each in curve)
     assert [each.cost is None for each in curve] == [False] * 4 + [True] * 2
-    read = Read(html(plan_page(plan, "x", curve=curve)))
-    assert read.text["td"].count("cannot be served") == 2
-    assert "2 cannot be served (proved)" in "".join(read.text["p"])
+
+    def read(curve: Sequence[RatePoint]) -> tuple[list[str], str]:
+        page = Read(html(plan_page(plan, "x", curve=curve)))
+        return page.text["td"], "".join(page.text["p"])
+
+    cells, said = read(curve)
+    assert cells.count("cannot be served") == 2
+    assert "2 cannot be served (proved)" in said
     unknown = RatePoint(Fraction(1, 2), None, Fraction(0), Status.NO_SCHEDULE)
-    read = Read(html(plan_page(plan, "x", curve=[unknown, *curve[1:3]])))
-    assert read.text["td"].count("not known") == 2, "neither what it takes nor a bound"
-    assert "cannot be served" not in "".join(read.text["td"])
-    points = [replace(curve[1], rate=Fraction(1)), replace(curve[2], bound=Fraction(1, 2))]
-    said = "".join(Read(html(plan_page(plan, "x", curve=points))).text["p"])
+    cells, _ = read([unknown, *curve[1:3]])
+    assert (cells.count("not known"), cells.count("cannot be served")) == (2, 0)
+    _, said = read([curve[1], replace(curve[2], bound=Fraction(1, 2))])
     assert "1 point proved optimal; 1 open (hollow, with the lower bound below)" in said
-
-
-def test_the_curve_ends_with_its_time_and_refuses_what_thousandths_cannot_say() -> None:
     assert [each.rate for each in rate_curve(served(500), time_limit=0)] == [1]
     for wrong in ("1/3", 0):
         assert "with at most three decimals" in refusal(ValueError, rate_curve, served(1), [wrong])
-
-
-# --- curves ---------------------------------------------------------------------------------------
 
 
 @some(4)

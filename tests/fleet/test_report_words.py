@@ -1,115 +1,122 @@
-"""The words of reports: verdicts, numbers, what is scarce, abstract problems."""
+"""The words of reports: verdicts, numbers, reasons; what notebooks show; tables of pandas."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import BlockPrices, Branch
+from cms import (
+    BlockPrices,
+    Branch,
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    SizeBoundedConfigurations,
+    Solution,
+    Status,
+    shortage,
+    solve,
+)
 from cms.certificate.quantity import MachinesOfType
-from cms.fleet.hardware import gpu
-from cms.fleet.report.catalogue import gpu_page
+from cms.errors import InvalidOption
+from cms.fleet import Deployment, Plan, gpu, place
+from cms.fleet.deployment import Placed
+from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import scarcest_line, worth_line, worths
-from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.problem.problem import Problem
+from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
+from cms.fleet.report.web import MOST_SHOWN
+from cms.fleet.serving import Service, as_problem
+from cms.plugin.algorithm import SolverBound
 from cms.schedule.schedule import MachineGroup, Schedule
-from cms.solving.solution import Incumbent, Proof, Status, StopReason
-from cms.solving.solve import solve
+from cms.solving.solution import Incumbent, StopReason
 from cms.solving.words import circumstances, log_line, verdict
+from cms.values.views import Tabular, Viewed
 from cms.values.words import at_least, decimal, fraction, percent
-from tests.fleet.plans import A100, printed, solution
+from tests.fleet.deployments import published
+from tests.fleet.plans import A100, NASTY, many_services, point, printed, solution
+from tests.fleet.scenarios import fleet
+from tests.references.mixes import time_shared_toy
+from tests.scripted import told
 
 ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
 
 
+OPTIMAL = {"status": Status.OPTIMAL, "proof": Proof.CHECKED}
+ON_A_WORD = {"status": Status.OPTIMAL, "proof": Proof.SOLVER}
+NONE = {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None}
+
+
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("changes", "bound", "expected"),
     [
+        (OPTIMAL, 12, "12 GPUs, proved >= 12: optimal, proof checked"),
+        (ON_A_WORD, 11, "12 GPUs, proved >= 11; optimal on a solver's word alone"),
+        ({}, 11, "12 GPUs, proved >= 11: at most 1 GPU (8.4 %) above the optimum"),
         (
-            {"status": Status.OPTIMAL, "proof": Proof.CHECKED, "lower_bound": Fraction(12)},
-            "12 GPUs, proved >= 12: optimal, proof checked",
-        ),
-        (
-            {"status": Status.OPTIMAL, "proof": Proof.SOLVER, "lower_bound": Fraction(11)},
-            "12 GPUs, proved >= 11; optimal on a solver's word alone",
-        ),
-        (
-            {"lower_bound": Fraction(11)},
-            "12 GPUs, proved >= 11: at most 1 GPU (8.4 %) above the optimum",
-        ),
-        (
-            {"lower_bound": Fraction(10), "claimed_bound": Fraction(11)},
+            {"claimed_bound": Fraction(11)}, 10,
             "12 GPUs, proved >= 10 (a solver claims >= 11): at most 2 GPUs (16.7 %) above the "
             "optimum",
         ),
         (
-            {
-                "status": Status.OPTIMAL, "proof": Proof.CHECKED, "cost": Fraction(27, 2),
-                "lower_bound": Fraction(27, 2),
-            },
+            OPTIMAL | {"cost": Fraction(27, 2)}, "13.5",
             "12 GPUs; cost 13.5, proved >= 13.5: optimal, proof checked",
         ),
         (
-            {"cost": Fraction(15), "lower_bound": Fraction(14)},
+            {"cost": Fraction(15)}, 14,
             "12 GPUs; cost 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
         ),
-        (
-            {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None},
-            "infeasible, proof checked",
-        ),
-        (
-            {"status": Status.INFEASIBLE, "proof": Proof.SOLVER, "cost": None},
-            "infeasible, on a solver's word alone",
-        ),
-        ({"status": Status.NO_SCHEDULE, "cost": None}, "no schedule was found"),
+        (NONE, 0, "infeasible, proof checked"),
+        (NONE | {"proof": Proof.SOLVER}, 0, "infeasible, on a solver's word alone"),
+        ({"status": Status.NO_SCHEDULE, "cost": None}, 0, "no schedule was found"),
     ],
 )  # fmt: skip
-def test_a_verdict_says_what_is_proved_and_no_more(changes: dict[str, Any], expected: str) -> None:
-    assert verdict(solution(schedule=ONE, **changes), "GPU") == expected
+def test_a_verdict_says_what_is_proved_and_no_more(
+    changes: dict[str, Any], bound: int | str, expected: str
+) -> None:
+    found = solution(schedule=ONE, lower_bound=Fraction(bound), **changes)
+    assert verdict(found, "GPU") == expected
 
 
-@pytest.mark.parametrize("reason", list(StopReason))
-def test_the_circumstances_name_every_reason_to_stop(reason: StopReason) -> None:
-    text = circumstances(solution(stop_reason=reason))
-    assert text.startswith("auto, 0.13 s, ")
-
-
-@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
-def test_a_decimal_is_near_the_number_it_stands_for(value: Fraction) -> None:
-    shown = Fraction(decimal(value).replace(",", ""))
-    assert abs(shown - value) <= value / 1000
-
-
-@given(st.fractions(min_value=0, max_value=100))
-def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
-    def number(text: str) -> Fraction:
-        return Fraction(text.removesuffix(" %").replace(",", "")) / 100
-
-    assert number(percent(share)) <= share <= number(percent(share, up=True))
-    assert number(percent(share, up=True)) - number(percent(share)) <= Fraction(1, 1000)
-
-
-@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
-def test_a_bound_is_never_overstated_and_a_cost_never_understated(value: Fraction) -> None:
-    def number(text: str) -> Fraction:
-        return Fraction(text.replace(",", ""))
-
-    assert number(at_least(value)) <= value <= number(decimal(value, rounding=math.ceil))
-
-
-def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
+def test_a_verdict_and_circumstances_are_rounded_and_named() -> None:
+    said = {circumstances(solution(stop_reason=reason)) for reason in StopReason}
+    assert len(said) == len(StopReason)
+    assert all(each.startswith("auto, 0.13 s, ") for each in said)
     third, sixth = Fraction(2, 3), Fraction(1, 6)
     found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
     assert verdict(found).startswith("12 machines; cost 0.7143, proved >= 0.6666: ")
     line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
     assert line.split()[1:3] == ["1.334", "0.6666"]
+
+
+def number(text: str) -> Fraction:
+    return Fraction(text.removesuffix(" %").replace(",", ""))
+
+
+@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
+def test_a_decimal_is_near_and_a_bound_never_overstated_nor_a_cost_understated(
+    value: Fraction,
+) -> None:
+    assert abs(number(decimal(value)) - value) <= value / 1000
+    assert number(at_least(value)) <= value <= number(decimal(value, rounding=math.ceil))
+
+
+@given(st.fractions(min_value=0, max_value=100))
+def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
+    low, high = number(percent(share)), number(percent(share, up=True))
+    assert low <= 100 * share <= high <= low + Fraction(1, 10)
 
 
 @pytest.mark.parametrize(
@@ -134,22 +141,6 @@ def test_a_cost_and_a_bound_that_are_equal_do_not_differ_in_print(
     assert line == f"2.0s {logged} auto"
 
 
-def test_the_best_machine_of_a_size_bounded_set_is_the_fullest() -> None:
-    shares = Problem(
-        configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
-        jobs=[Job("j", 3, {"a": 1, "b": 1})],
-        machine_types=[MachineType("m"), MachineType("n", cost=2)],
-    )
-    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
-    assert found is not None
-    assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
-
-
-def test_an_unreadable_fraction_is_written_as_a_decimal() -> None:
-    assert fraction(Fraction(176, 15)) == "176/15"
-    assert fraction(Fraction(123456, 999983)) == "0.1235"
-
-
 def halves(**machine: Any) -> Problem:
     return Problem(
         configurations=[Configuration({"half": 2}, "m"), Configuration({"whole": 1}, "m")],
@@ -158,16 +149,14 @@ def halves(**machine: Any) -> Problem:
     )
 
 
-def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
+def test_prices_are_told_as_shares_of_a_machine() -> None:
     priced = solution(certificate=BlockPrices({"half": "3/4", "whole": "3/2"}))
     found = worths(priced, halves(cost="1.5"))
     assert found is not None
     assert found.absolute
+    assert fraction(Fraction(123456, 999983)) == "0.1235"  # which nobody could read
     assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
     assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
-
-
-def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> None:
     tree = Branch(
         MachinesOfType("m"), 1,
         below=BlockPrices({"half": 1, "whole": 1}, multipliers=[2]),
@@ -180,17 +169,177 @@ def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> 
     assert scarcest_line(found, {"half": (1, 7)}) == ""
     assert worths(solution(), halves()) is None
     assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
+    shares = Problem(
+        configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
+        jobs=[Job("j", 3, {"a": 1, "b": 1})],
+        machine_types=[MachineType("m"), MachineType("n", cost=2)],
+    )
+    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
+    assert found is not None
+    assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
 
 
-def test_a_huge_fleet_is_reported_by_its_groups() -> None:
-    problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 2 * 10**12, {"b": 1})])
-    text = printed(solved_page(problem, solve(problem), "huge [x]"))
-    assert "1,000,000,000,000 machines, proved >= 1,000,000,000,000" in text
-    assert len(text.splitlines()) < 20
-    assert text.startswith("huge [x]\n1 job, 1 block, 1 configuration\n")
+REMEDY = "1 more few machine would do (proved fewest), or 66.6 % of every demand (proved most)"
 
 
-def test_a_gpu_is_shown_with_the_starts_of_its_configurations() -> None:
-    text = printed(gpu_page(gpu(A100)))
-    assert "1g.10gb@0,1,2,3 3g.40gb@4" in re.sub(r" +", " ", text)
-    assert "12 maximal configurations" in text
+def short() -> Problem:
+    """Three blocks are wanted of two machines; another type has a limit that harms nobody."""
+    return Problem(
+        configurations=[Configuration({"a": 1}, "few"), Configuration({"b": 1}, "other")],
+        jobs=[Job("x", 3, {"a": 1}), Job("y", 1, {"b": 1})],
+        machine_types=[MachineType("few", limit=2), MachineType("other", limit=1)],
+    )
+
+
+def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> None:
+    problem = short()
+    solution: Solution = told(problem, [BlockPrices({"a": 1}, {"few": 1})])
+    assert solution.proof is Proof.CHECKED
+    (reason,) = solution_reasons(problem, solution)
+    assert reason == (
+        "the machines do not suffice: there are only 2 x few (more other alone would not help)"
+    )
+    solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
+    (reason,) = solution_reasons(problem, solution)
+    assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
+    solution = solve(problem)
+    found = shortage(problem, solution=solution)
+    reasons = solution_reasons(problem, solution, found)
+    assert reasons[1:] == (REMEDY,)
+    text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
+    assert f"- {reasons[0]} - {REMEDY} infeasible, proof checked" in text
+    free = problem.replace(machine_types=[MachineType("few"), MachineType("other")])
+    assert solution_reasons(free, solve(free)) == ()
+
+
+def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
+    lost = [Service(f"s{i}", "m", 1, 1) for i in range(21)]
+    for more in ([], lost):
+        services = [Service("slow", "m", 100, 300), *more]
+        points = [point("m", "7g.80gb", 10)]
+        serving = as_problem(services, points, limits={A100: 3}, rule="parvagpu")
+        plan = Plan(serving, solve(serving.problem))
+        found = shortage(serving.problem, solution=plan.solution)
+        *others, remedy = plan_reasons(plan, found)
+        said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
+        assert remedy == f"for everything else, {said}" if more else said
+        assert len(others) == (MOST_REASONS + 1 if more else 1)
+        assert f"- {remedy}" in " ".join(printed(plan_page(plan, "a", shortage=found)).split())
+    assert others[0].startswith("s0: no profile meets 1 ms")
+    assert others[-1] == "... and 1 more service"
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
+    )
+    solution = solve(problem)
+    reasons = solution_reasons(problem, solution, shortage(problem, solution=solution))
+    assert len(reasons) == MOST_REASONS + 2
+    assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
+    assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")
+
+
+MANY = MOST_SHOWN + 7
+
+
+def s5() -> Plan:
+    plan = published("S5").plan
+    assert plan is not None
+    return plan
+
+
+def placed() -> Deployment:
+    found = place(published("S5"), fleet(n=14))
+    assert isinstance(found, Placed)
+    return found.deployment
+
+
+def nasty() -> Problem:
+    return Problem(
+        configurations=Configuration({NASTY: 2}), jobs=[Job(NASTY, Fraction(10, 3), {NASTY: 1})]
+    )
+
+
+SHOWN: dict[str, Callable[[], Viewed]] = {
+    "plan": lambda: many_services(MANY),
+    "deployment": placed,
+    "gpu": lambda: gpu("h100-80gb"),
+    "problem": nasty,
+    "time-shared problem": lambda: time_shared_toy(Random(3)),
+    "no job": lambda: Problem(configurations=Configuration({NASTY: 2})),
+    "solution": lambda: solve(nasty()),
+    "time-shared solution": lambda: solve(time_shared_toy(Random(3))),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_each_shows_its_page_and_names_as_text(name: str) -> None:
+    shown = SHOWN[name]()
+    html, svg = shown._repr_html_(), shown._repr_svg_()
+    assert html is not None
+    assert svg is not None
+    ElementTree.fromstring(svg)
+    assert not re.search(r"(src|href)=|<script", html)
+    assert isinstance(shown, Deployment) or len(repr(shown)) < 200
+    assert (name == "plan") == (f"... and {MANY - MOST_SHOWN} more rows" in html)
+    assert name not in ("problem", "solution") or "&lt;b&gt;" in html
+
+
+def test_reprs_are_short_and_left_where_nobody_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 10**6
+    problem = Problem.from_arrays(
+        configurations=Configuration({"a": 2}),
+        demands=np.ones(n, dtype=np.int64),
+        supply=np.ones((n, 1), dtype=np.int64),
+        blocks=["a"],
+    )
+    html = problem._repr_html_()
+    assert html is not None
+    assert len(html) < 20_000
+    assert f"the first of {n:,}" in html
+    assert len(repr(problem)) < 200
+    monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
+    assert nasty()._repr_html_() is None
+    assert nasty()._repr_svg_() is None
+    demand = 10**400
+    problem = Problem(
+        configurations=Configuration({"b": 10**399}), jobs=[Job("x", demand, {"b": 1})]
+    )
+    assert solve(problem).to_pandas()["cost"].iloc[-1] == 10
+
+
+def test_tables_say_what_the_objects_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, deployment = s5(), placed()
+    services = plan.to_pandas()
+    assert list(services["service"]) == [each.service.name for each in plan.services]
+    assert list(services["provided_rps"]) == [float(each.provided_rps) for each in plan.services]
+    instances = plan.to_pandas("instances")
+    assert instances["count"].sum() == sum(each.instances for each in plan.services)
+    solution: Solution = plan.solution
+    used = (plan.to_pandas("gpus"), "gpus"), (solution.to_pandas("schedule"), "machines")
+    for frame, column in used:
+        assert frame.groupby("group")[column].first().sum() == solution.machine_count
+    history = solution.to_pandas()
+    assert list(history["lower_bound"]) == [float(line.lower_bound) for line in solution.history]
+    assert len(deployment.to_pandas()) == sum(1 for _ in deployment.instances())
+    assert len(deployment.to_pandas("gpus")) == sum(1 for _ in deployment.gpus())
+    few: Tabular = many_services(2)
+    with pytest.raises(InvalidOption, match="no table 'gpu'; nearest: 'gpus'"):
+        few.to_pandas("gpu")
+    for module, method in (("pandas", few.to_pandas), ("pyarrow", few.to_arrow)):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
+            method()
+
+
+@pytest.mark.parametrize("table", [None, "instances", "gpus"])
+def test_arrow_has_the_same_table(table: str | None) -> None:
+    plan = many_services(5)
+    frame = plan.to_pandas(table)
+    assert plan.to_arrow(table).to_pylist() == [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]

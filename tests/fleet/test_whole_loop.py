@@ -1,4 +1,4 @@
-"""From tables to GPUs and back: planned, placed, written, run on stand-ins, and observed."""
+"""From deployments to GPUs and back: placed, written, run on stand-ins, and observed."""
 
 from __future__ import annotations
 
@@ -9,64 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from cms import solve
-from cms.fleet import Plan, as_problem, gpu, read_operating_points, read_services
+from cms.fleet import gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
     Mode,
-    Placed,
     check_deployment,
     difference,
-    place,
-    wanted_of,
 )
-from cms.fleet.deployment.export import TARGETS, ExportOptions, export
+from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, run, stand_ins, write
 from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.machines import StandInNode
+from tests.samples import few
 
 A100 = gpu("a100-80gb")
-TABLES = {
-    "services.csv": """\
-service,model,rate_rps,latency_limit_ms
-search,bert,700,80
-photos,resnet50,2000,60
-""",
-    "points.csv": """\
-model,device,profile,processes,batch,throughput_rps,latency_ms
-bert,a100-80gb,3g.40gb,3,2,292.08,21
-bert,a100-80gb,1g.10gb,1,2,80,30
-resnet50,a100-80gb,4g.40gb,2,8,1458.074,11
-resnet50,a100-80gb,2g.20gb,2,8,600,15
-""",
-}
 OLD: dict[str, object] = {"names": {"7g.80gb": "7g.79gb"}, "texts": "old"}
 THEIRS = "pod team-x/trainer"
-
-
-def planned(folder: Path) -> Plan:
-    for name, text in TABLES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    serving = as_problem(
-        read_services(folder / "services.csv"), read_operating_points(folder / "points.csv")
-    )
-    return Plan(serving, solve(serving.problem))
-
-
-def today() -> Deployment:
-    """Three nodes; on one of them something stands that is not ours, and MIG is off on another."""
-    old = (Instance("7g.80gb", 0),)
-    beside = (Instance("1g.10gb", 6, owner=THEIRS), Instance("4g.40gb", 0))
-    cards = {
-        "node-a": [FleetGpu("node-a", 0, A100, instances=old), FleetGpu("node-a", 1, A100)],
-        "node-b": [FleetGpu("node-b", 0, A100, instances=beside)],
-        "node-c": [FleetGpu("node-c", 0, A100, Mode.WHOLE), FleetGpu("node-c", 1, A100)],
-    }
-    return Deployment(tuple(FleetNode(name, tuple(held)) for name, held in cards.items()))
 
 
 def foreign(
@@ -90,36 +52,6 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
     assert told.is_empty, [str(each) for each in told.touched]
     assert [fault for fault in check_deployment(found) if fault.kind != "capacity"] == []
     return found
-
-
-@pytest.mark.long
-def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
-    plan = planned(tmp_path)
-    nodes = stand_ins(tmp_path, today(), choice="any")
-    now = observed(nodes, today())
-    assert difference(now, today()).is_empty
-    found = place(wanted_of(plan), now)
-    assert isinstance(found, Placed), found
-    target = found.deployment
-    assert check_deployment(target, found.wanted) == ()
-    there = foreign(nodes, now)
-    assert len(there) == 1
-    written = {}
-    for name in TARGETS:
-        # Tools that cut whole GPUs are not told of today: they would refuse, for what is theirs.
-        told = now if name in ("nvidia-smi", "kubernetes", "dra") else None
-        written[name] = export(target, name, ExportOptions(told))
-        write(tmp_path / name, written[name])
-    for word, reached, is_idle in [
-        ("", target, False), ("", target, True), ("undo", now, False), ("undo", now, True),
-    ]:  # fmt: skip
-        done = sum(len(changes(node)) for node in nodes.values())
-        for name, node in nodes.items():
-            ran = run(node, tmp_path / f"nvidia-smi/nodes/{name}.sh", word)
-            assert (ran.code, ran.error) == (0, ""), ran
-        assert (sum(len(changes(node)) for node in nodes.values()) == done) is is_idle
-        is_there(nodes, reached)
-        assert foreign(nodes, now) == there
 
 
 @pytest.mark.parametrize(
@@ -189,12 +121,11 @@ def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool
     assert len(switched) == (2 if is_told else 1)
 
 
-# --- the scenarios, and what can go wrong ---------------------------------------------------------
-
-
-def beside(name: str, spare: int = 1) -> tuple[Deployment, Deployment]:
-    """A scenario's target, and a today of other instances of ours and of others'."""
-    size = sum(group.count for group in plan_of(name).groups) + spare
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:
+    """From a today of other instances of ours and of others'."""
+    size = sum(group.count for group in plan_of(name).groups) + 1
     rest = random.Random(name)
     layouts = A100.layouts(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb"])
     cards = {}
@@ -205,30 +136,15 @@ def beside(name: str, spare: int = 1) -> tuple[Deployment, Deployment]:
             held = [Instance("1g.10gb", 2, owner=THEIRS), Instance("3g.40gb", 4)]
         cards[card.node, card.index] = card.with_instances(held)
     now = empty.with_gpus(cards)
-    return placed(name, now), now
-
-
-def the_scripts_arrive(folder: Path, name: str) -> None:
-    target, now = beside(name)
-    nodes = stand_ins(folder, now, choice="any")
+    target = placed(name, now)
+    nodes = stand_ins(tmp_path, now, choice="any")
     there = foreign(nodes, now)
-    write(folder / "out", export(target, "nvidia-smi", ExportOptions(now)))
+    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(now)))
     for node in nodes:
-        ran = run(nodes[node], folder / f"out/nodes/{node}.sh")
+        ran = run(nodes[node], tmp_path / f"out/nodes/{node}.sh")
         assert (ran.code, ran.error) == (0, ""), ran
     is_there(nodes, target)
     assert foreign(nodes, now) == there
-
-
-@pytest.mark.long
-def test_the_scripts_of_a_scenario_arrive(tmp_path: Path) -> None:
-    the_scripts_arrive(tmp_path, "S1")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:
-    the_scripts_arrive(tmp_path, name)
 
 
 # Each fault, and the words with which the script stops; none where it goes on by itself.
@@ -283,22 +199,24 @@ def small(seed: int) -> tuple[Deployment, Deployment]:
     for index in range(2):
         first, second = rest.sample(beside_it if index == 0 else layouts, 2)
         extra = [keep] if index == 0 else []
-        cards.append(FleetGpu("a", index, A100, instances=(*map(_at, first), *extra)))
-        then.append(cards[-1].with_instances([*map(_at, second), *extra]))
+        one, other = ([Instance(*place) for place in each] + extra for each in (first, second))
+        cards.append(FleetGpu("a", index, A100, instances=tuple(one)))
+        then.append(cards[-1].with_instances(other))
     cards.append(FleetGpu("a", 2, A100, Mode.WHOLE))
     then.append(FleetGpu("a", 2, A100, instances=(Instance("7g.80gb", 0),)))
     return Deployment((FleetNode("a", tuple(cards)),)), Deployment((FleetNode("a", tuple(then)),))
 
 
-def _at(place: tuple[str, int]) -> Instance:
-    return Instance(*place)
+CASES = [("dgi", "in_use", 1), *((*fault, seed) for fault in FAULTS for seed in range(5))]
 
 
-def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> None:
+@pytest.mark.parametrize("case", few(1, CASES), ids=str)
+def test_a_fault_stops_the_script_or_is_mended(tmp_path: Path, case: tuple[str, str, int]) -> None:
+    command, kind, seed = case
     now, target = small(seed)
-    nodes = stand_ins(folder, now, seed=seed)
+    nodes = stand_ins(tmp_path, now, seed=seed)
     node, there = nodes["a"], foreign(nodes, now)
-    write(folder / "out", export(target, "nvidia-smi", ExportOptions(now)))
+    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(now)))
     rest = random.Random(f"{seed}{command}{kind}")
     most = {"mig": 1, "reset": 1, "list": 20}.get(command, 2)
     at = rest.randint(1, most)
@@ -307,7 +225,7 @@ def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> Non
         at = 2
     node.fault(command, kind, at=at, listings=rest.randint(1, 2))
     says = FAULTS[command, kind]
-    ran = run(node, folder / "out/nodes/a.sh", quick=not kind.startswith("cut"))
+    ran = run(node, tmp_path / "out/nodes/a.sh", quick=not kind.startswith("cut"))
     met = node.pending_faults() == 0
     if says == "cut" and met:
         assert ran.code == -9
@@ -320,27 +238,8 @@ def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> Non
     node.clear_faults()
     # As a user goes on: observe, with what was meant before, and write the rest again.
     seen = observed(nodes, now)
-    write(folder / "again", export(target, "nvidia-smi", ExportOptions(seen)))
-    ran = run(node, folder / "again/nodes/a.sh")
+    write(tmp_path / "again", export(target, "nvidia-smi", ExportOptions(seen)))
+    ran = run(node, tmp_path / "again/nodes/a.sh")
     assert (ran.code, ran.error) == (0, ""), ran
     is_there(nodes, target)
     assert foreign(nodes, now) == there
-
-
-@pytest.mark.parametrize(
-    ("command", "kind"),
-    [
-        ("dgi", "in_use"),
-        pytest.param("cgi", "half", marks=pytest.mark.long),
-        pytest.param("cgi", "cut_after", marks=pytest.mark.long),
-    ],
-)
-def test_a_fault_stops_the_script_or_is_mended(tmp_path: Path, command: str, kind: str) -> None:
-    a_fault_is_survived(tmp_path, command, kind, 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("command", "kind"), FAULTS)
-def test_faults_at_random_steps(tmp_path: Path, command: str, kind: str, seed: int) -> None:
-    a_fault_is_survived(tmp_path, command, kind, seed)

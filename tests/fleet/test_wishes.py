@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ from cms.values.frozen import FrozenMap
 from tests.property.problems import share
 from tests.references.placements import best_with_wishes, keeps_wishes, worth
 
-from .deployments import SERVICES, deployments, point, promises, published, wanted_for
+from .deployments import SERVICES, deployments, point, promises, wanted_for
 
 A30 = "a30-24gb"
 NAMES = tuple(service.name for service in SERVICES)
@@ -99,10 +99,7 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     assert (more, -extra, kept) == best
 
 
-# --- each wish, by hand ---------------------------------------------------------------------------
-
-
-def test_more_replicas_than_planned() -> None:
+def test_wishes_cost_what_is_said() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
     found = placed(wanted, empty(1, 2), Wishes(min_replicas={"chat": 3}))
     assert len(where(found, "chat")) == 3
@@ -110,20 +107,12 @@ def test_more_replicas_than_planned() -> None:
     assert found.wish_costs == {"min_replicas of chat: 3": 1}
     assert "1 x a30-24gb more than promised (the fewest on a solver's word)" in str(found)
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
-
-
-def test_a_replica_may_be_smaller_than_those_of_the_plan() -> None:
-    wanted = published("S1")
-    name = wanted.services[0].name
-    have = sum(n for k, n in wanted.counts.items() if k.work.service == name)
-    cards = tuple(FleetGpu("a", i, gpu("a100-80gb")) for i in range(4))
-    fleet = Deployment((FleetNode("a", cards),))
-    found = placed(wanted, fleet, Wishes(min_replicas={name: have + 2}))
-    assert len(where(found, name)) == have + 2
-    assert sum(found.more_gpus.values()) <= 1
-
-
-def test_spread_over_nodes_and_zones() -> None:
+    wanted = wanted_for({kind("chat"): 2}, {A30: 1})
+    wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
+    found = placed(wanted, empty(3, 1), Wishes(survive="node:80%"))
+    # 12 items/s each: two on either of two nodes
+    assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
+    assert str(found).endswith("survive: node:80%: costs 1 GPU")
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
     assert len({*where(placed(wanted, empty(2, 1), Wishes()), "chat")}) == 1
     nodes = placed(wanted, empty(2, 1), Wishes(spread={"chat": "node"}))
@@ -131,63 +120,41 @@ def test_spread_over_nodes_and_zones() -> None:
     zones = placed(wanted, empty(4, 1), Wishes(spread={"chat": "zone"}))
     assert sorted(where(zones, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert zones.wish_costs == {"spread of chat: zone": 1}
-
-
-def test_a_zone_needs_its_label() -> None:
-    fleet = Deployment((FleetNode("a", (FleetGpu("a", 0, gpu(A30)),)),))
-    wish = Wishes(spread={"chat": "zone"})
+    bare = Deployment((FleetNode("a", (FleetGpu("a", 0, gpu(A30)),)),))
     with pytest.raises(InvalidProblem, match="'a' has no label zone"):
-        place(wanted_for({kind("chat"): 1}, {A30: 1}), fleet, wishes=wish)
+        place(wanted, bare, wishes=Wishes(spread={"chat": "zone"}))
 
 
-def test_services_kept_apart() -> None:
+def test_services_kept_apart_even_where_they_run_together() -> None:
     wanted = wanted_for({kind("chat"): 2, kind("code"): 2, kind("sum"): 4}, {A30: 2})
     found = placed(wanted, empty(1, 3), Wishes(anti_affinity=[("code", "chat")]))
     assert not {*where(found, "chat")} & {*where(found, "code")}
     assert found.more_gpus == {}
+    held = (Instance("1g.6gb", 0, kind("chat").work), Instance("1g.6gb", 1, kind("code").work))
+    cards = (FleetGpu("a", 0, gpu(A30), instances=held), FleetGpu("a", 1, gpu(A30)))
+    wanted = wanted_for({kind("chat"): 1, kind("code"): 1}, {A30: 1})
+    now = Deployment((FleetNode("a", cards),), SERVICES)
+    found = placed(wanted, now, Wishes(anti_affinity=[("chat", "code")]))
+    assert (found.kept, found.more_gpus) == (1, {A30: 1})
 
 
-def test_at_most_so_many_on_a_gpu_shared_out_evenly() -> None:
+def test_wishes_bound_what_shares_a_gpu() -> None:
     counts = {kind("chat"): 6, kind("code"): 3, kind("sum"): 3}
     found = placed(wanted_for(counts, {A30: 3}), empty(1, 5), Wishes(max_per_gpu={"chat": 2}))
     assert {n: where(found, "chat").count(n) for n in where(found, "chat")} == dict.fromkeys(
         ("node-0/0", "node-0/1", "node-0/2"), 2
     )
     assert found.wish_costs == {"max_per_gpu of chat: 2": 0}
-
-
-def test_what_is_left_when_a_node_goes() -> None:
-    wanted = wanted_for({kind("chat"): 2}, {A30: 1})
-    wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
-    found = placed(wanted, empty(3, 1), Wishes(survive="node:80%"))
-    # 12 items/s each: two on either of two nodes
-    assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    assert str(found).endswith("survive: node:80%: costs 1 GPU")
-
-
-def test_a_wish_that_cannot_be_is_named() -> None:
     wish = Wishes(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
-    found = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
-    assert isinstance(found, Unplaceable)
-    assert str(found) == (
+    none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
+    assert isinstance(none, Unplaceable)
+    assert str(none) == (
         "unplaceable, on a solver's word: max_per_gpu of chat: 1 is wished, and without it there "
         "is a placement"
     )
 
 
-def test_what_runs_against_a_wish_moves() -> None:
-    held = (Instance("1g.6gb", 0, kind("chat").work), Instance("1g.6gb", 1, kind("code").work))
-    cards = (FleetGpu("a", 0, gpu(A30), instances=held), FleetGpu("a", 1, gpu(A30)))
-    fleet = Deployment((FleetNode("a", cards),), SERVICES)
-    wanted = wanted_for({kind("chat"): 1, kind("code"): 1}, {A30: 1})
-    found = placed(wanted, fleet, Wishes(anti_affinity=[("chat", "code")]))
-    assert (found.kept, found.more_gpus) == (1, {A30: 1})
-
-
-# --- reading them ---------------------------------------------------------------------------------
-
-
-def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
+def test_wishes_are_read_from_columns_unless_others_are_given_and_add_up() -> None:
     extra = {"min_replicas": "2", "spread": "node"}
     chat = Service("chat", "chat", 0, 1000, extra=extra)
     wanted = replace(wanted_for({kind("chat"): 1}, {A30: 1}), services=(chat,))
@@ -195,49 +162,35 @@ def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
     assert isinstance(found, Placed)
     assert sorted(where(found, "chat")) == ["node-0/0", "node-1/0"]
     assert len(where(placed(wanted, empty(2, 1), Wishes()), "chat")) == 1
-
-
-@pytest.mark.parametrize(
-    ("extra", "says"),
-    [
-        ({"min_replicas": "two"}, "s.csv:2: min_replicas of 'chat' is 'two'"),
-        ({"min_replicas": "9" * 5000}, "s.csv:2: min_replicas of 'chat' is '9"),
-        ({"spread": "rack"}, "s.csv:2: spread of 'chat' is 'rack'; expected node or zone"),
-        ({"anti_affinity": "chat"}, "s.csv:2: anti_affinity has chat and chat"),
-    ],
-)
-def test_cells_that_are_no_wishes(extra: dict[str, str], says: str) -> None:
-    with pytest.raises(InvalidProblem, match=says):
-        wishes_of([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: Wishes(max_per_gpu={"chat": 0}), "max_per_gpu of 'chat' is 0"),
-        (lambda: Wishes(survive="node:0%"), "survive is 'node:0%'"),
-        (lambda: Wishes(survive="most"), "survive is 'most'"),
-        (
-            lambda: place(
-                wanted_for({kind("chat"): 1}, {A30: 1}),
-                empty(1, 1),
-                wishes=Wishes(min_replicas={"chta": 1}),
-            ),
-            "service 'chta', which is not there; nearest: 'chat'",
-        ),
-    ],
-)
-def test_wishes_that_cannot_be_meant(make: object, says: str) -> None:
-    assert callable(make)
-    with pytest.raises(InvalidOption, match=says):
-        make()
-
-
-def test_single_wishes_make_up_the_whole() -> None:
     whole = Wishes({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
     again = Wishes()
     for name, wish in whole.words().items():
         assert name not in whole.without(wish).words()
         again |= wish
     assert again == whole
-    assert list(product(map(bool, (whole, Wishes())))) == [(True,), (False,)]
+    assert (bool(whole), bool(Wishes())) == (True, False)
+
+
+def test_cells_that_are_no_wishes() -> None:
+    for extra, says in (
+        ({"min_replicas": "two"}, "s.csv:2: min_replicas of 'chat' is 'two'"),
+        ({"min_replicas": "9" * 5000}, "s.csv:2: min_replicas of 'chat' is '9"),
+        ({"spread": "rack"}, "s.csv:2: spread of 'chat' is 'rack'; expected node or zone"),
+        ({"anti_affinity": "chat"}, "s.csv:2: anti_affinity has chat and chat"),
+    ):
+        with pytest.raises(InvalidProblem, match=says):
+            wishes_of([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
+
+
+def test_wishes_that_cannot_be_meant() -> None:
+    cases: list[tuple[Any, str]] = [
+        ({"max_per_gpu": {"chat": 0}}, "max_per_gpu of 'chat' is 0"),
+        ({"survive": "node:0%"}, "survive is 'node:0%'"),
+        ({"survive": "most"}, "survive is 'most'"),
+    ]
+    for wrong, says in cases:
+        with pytest.raises(InvalidOption, match=says):
+            Wishes(**wrong)
+    wanted, wish = wanted_for({kind("chat"): 1}, {A30: 1}), Wishes(min_replicas={"chta": 1})
+    with pytest.raises(InvalidOption, match="service 'chta', which is not there; nearest: 'chat'"):
+        place(wanted, empty(1, 1), wishes=wish)
