@@ -21,6 +21,7 @@ from proofs_checks.streaming.check import examine as examine_folders
 from proofs_checks.streaming.check import read_document
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
+from tests.proofs_checks.documents import solution as solution_of
 from tests.proofs_checks.formal.random_plans import Random
 from tests.proofs_checks.streaming.folders import write_plan, write_problem
 
@@ -91,26 +92,18 @@ def a_solution(of: Document, draw: random.Random) -> Document:
     elif lower == cost:
         status = "optimal"
     checked = status in ("optimal", "infeasible")
-    sha256 = checker.problem_sha256(read(of))
-    return {
-        "format": "cms-solution",
-        "schema": 1,
-        "problem_sha256": sha256,
-        "status": status,
-        "proof": "checked" if checked else "none",
-        "stop_reason": "proved" if checked else "finished",
-        "method": "by chance",
-        "seconds": 0,
-        "machine_count": None if groups is None else sum(g["count"] for g in groups),
-        "cost": cost,
-        "lower_bound": lower,
-        "claimed_bound": None,
-        "gap": None if cost is None else cost - lower,
-        "schedule": {"groups": groups or []},
-        "certificate": {"problem_sha256": sha256, "tree": tree},
-        "guarantee": None,
-        "history": [],
-    }
+    return solution_of(
+        of,
+        groups or [],
+        tree,
+        status=status,
+        proof="checked" if checked else "none",
+        stop_reason="proved" if checked else "finished",
+        machine_count=None if groups is None else sum(g["count"] for g in groups),
+        cost=cost,
+        lower_bound=lower,
+        gap=None if cost is None else cost - lower,
+    )
 
 
 def spoil(solution: Document, draw: random.Random) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from proofs_checks.streaming.__main__ import main
+from tests.proofs_checks.documents import places
 from tests.proofs_checks.streaming.folders import sha256_of, write_plan, write_problem
 from tests.proofs_checks.streaming.test_agreement import a_problem, a_solution
 
@@ -20,19 +22,10 @@ JUNK: list[Any] = [
 ]  # fmt: skip
 
 
-def places(document: Any) -> Iterator[tuple[Any, Any]]:
-    """Every object or list with each of its keys."""
-    pairs: Any = []
-    if isinstance(document, dict | list):
-        pairs = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, value in pairs:
-        yield document, key
-        yield from places(value)
-
-
 def spoil_document(path: Path, draw: random.Random) -> None:
     document = json.loads(path.read_text("utf-8"))
-    inside, key = draw.choice([*places(document)])
+    *steps, key = draw.choice([*places(document)])
+    inside = reduce(getitem, steps, document)
     if draw.random() < 0.2:
         del inside[key]
     else:
