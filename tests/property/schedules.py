@@ -182,19 +182,10 @@ def a_huge_count(case: Case) -> bool:
     return case.breaks_limit() or case.short
 
 
-def swap_jobs(case: Case) -> bool:
-    one, other = case.entry(), case.entry()
-    one[1], other[1] = other[1], one[1]
-    return case.short
-
-
-def another_job(case: Case) -> bool:
-    case.entry()[1] = case.rng.choice(case.problem["jobs"])["name"]
-    return case.short
-
-
-def another_block(case: Case) -> bool:
-    case.entry()[0] = case.rng.choice(case.problem["blocks"])
+def another_block_or_job(case: Case) -> bool:
+    jobs = [job["name"] for job in case.problem["jobs"]]
+    at, names = case.rng.choice([(0, case.problem["blocks"]), (1, jobs)])
+    case.entry()[at] = case.rng.choice(names)
     return case.short
 
 
@@ -306,14 +297,7 @@ def a_smaller_set(case: Case) -> bool:
     if case.rng.random() < 0.5:
         shape["max_blocks"] = case.rng.randint(1, 3)
     else:
-        shape["capacity"] = str(
-            Fraction(shape["capacity"]) * case.rng.choice([Fraction(1, 2), Fraction(1)])
-        )
-    return False
-
-
-def one_configuration_less(case: Case) -> bool:
-    case.problem["configurations"].remove(case.rng.choice(case.problem["configurations"]))
+        shape["capacity"] = str(Fraction(shape["capacity"]) / case.rng.choice([1, 2]))
     return False
 
 
