@@ -11,6 +11,7 @@ import pytest
 
 from cms import solve
 from cms.errors import FileError, InvalidProblem
+from cms.files.documents import lay_out
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
 from cms.fleet.hardware.device_file import DevicePart
@@ -32,6 +33,7 @@ from tests.proofs_checks.moves import (
     transition,
 )
 from tests.proofs_checks.test_replay import SMALL, in_package
+from tests.proofs_checks.test_schemas import is_valid
 
 ME = instance("small+me", 0)
 AT_START = deployment(LENT)
@@ -40,6 +42,7 @@ DEPLOYED = ("nodes", 0, "gpus", 0)
 
 def test_a_deployment_is_judged_by_its_devices() -> None:
     assert check_deployment(read(AT_START)) == []
+    assert is_valid(AT_START)
     for held, words in (
         ([FULL, SMALL[0]], "the compute slices are 5, at most 4 may be"),
         ([FULL, ME, instance("small+me", 1)], "the instances with media engines are 2"),
@@ -63,6 +66,7 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
 def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
     of = deployment_to_json(Deployment((FleetNode("n", driver="550.54"),)))
     assert check_deployment(of) == []
+    assert is_valid(of)
     wrong = changed(of, "nodes", 0, "driver", to=driver)
     assert any("which is no version of a driver" in each for each in check_deployment(wrong))
     with pytest.raises(FileError, match="node 'n'.*expected its version, as nvidia-smi prints it"):
@@ -151,6 +155,7 @@ def test_a_plan_is_for_gpus_that_can_be_cut_so(
     point = OperatingPoint("chat", "a30-24gb", "1g.6gb", 1, 1, 10, 1)
     serving = as_problem([Service("chat", "chat", 40, 100)], [point], "a30-24gb", rule="half")
     plan = plan_to_json(Plan(serving, solve(serving.problem)))
+    assert is_valid(json.loads(lay_out(plan)))
     path = tmp_path / "plan.json"
     for changes, status, words in (
         ({}, 0, "the schedule is valid: 1 machines"),

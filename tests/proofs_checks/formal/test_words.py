@@ -29,7 +29,7 @@ from tests.proofs_checks.documents import (
 )
 from tests.samples import refusal, so_many
 
-from .random_plans import Random
+from .random_plans import random_plans
 from .verdicts import both, second_verdict
 
 
@@ -47,9 +47,8 @@ def printed_back(of: Document, line: str) -> tuple[Document, Document | None, Do
 
 
 def test_random_plans_printed_back_are_what_they_were() -> None:
-    draws, compared = Random(2), 0
-    for _ in range(so_many(150, 3000)):
-        draw = draws.plan()
+    compared = 0
+    for draw in random_plans(2, so_many(250, 5000)):
         _, line = both(draw.problem, draw.groups, draw.tree)
         if line is None:
             continue

@@ -163,7 +163,7 @@ def write_plan(path: Path, solution: Document, of: Document, in_a_shard: int = 1
     scheduled = solution["status"] in ("optimal", "feasible")
     for number, first in enumerate(range(0, len(counts) if scheduled else 0, in_a_shard)):
         part = counts[first : first + in_a_shard]
-        wide = {first + at: row for at, row in enumerate(part) if max(row) >= 2**63}
+        wide = {first + at: row for at, row in enumerate(part) if max(row, default=0) >= 2**63}
         short = [[0] * len(row) if first + at in wide else row for at, row in enumerate(part)]
         file = path / "counts" / f"{number:06d}"
         array = narrowest(short, (len(part), len(place)))

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from cms.files import problem_to_json
 from proofs_checks.streaming.__main__ import main
 from tests.proofs_checks.documents import places
+from tests.proofs_checks.formal.random_plans import random_problem
 from tests.proofs_checks.streaming.folders import sha256_of, write_plan, write_problem
-from tests.proofs_checks.streaming.test_agreement import a_problem, a_solution
+from tests.proofs_checks.streaming.test_agreement import a_solution
 
 JUNK: list[Any] = [
     None, True, 0, -1, 10**30, 2**30, 65_536, "", "x", "j0", "1/3", "0" * 64, [], [1], {}, {"a": 1},
@@ -51,9 +53,10 @@ def test_every_verdict_is_a_sentence(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draw = random.Random(seed)
-    of = a_problem(draw)
+    problem = random_problem(draw)
+    of = problem_to_json(problem)
     write_problem(tmp_path / "fleet", of)
-    write_plan(tmp_path / "plan", a_solution(of, draw), of)
+    write_plan(tmp_path / "plan", a_solution(problem, draw), of)
     for way in range(8):
         fleet, plan = tmp_path / f"fleet-{way}", tmp_path / f"plan-{way}"
         shutil.copytree(tmp_path / "fleet", fleet)
