@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 import time
@@ -22,8 +21,6 @@ from cms.referee.kinds import check
 from cms.running.stopping import GRACE_SECONDS, Stopped
 from cms.schedule.schedule import Schedule
 from cms.solving.solution import Incumbent, Status, StopReason
-from tests.ctrl_c import KINDS
-from tests.samples import few
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 
 #: Seconds after which what has not come never will, on the slowest machine.
@@ -319,22 +316,3 @@ def test_an_event_loop_hears_its_signals_after_the_run() -> None:
 
     assert asyncio.run(program()).stop_reason is StopReason.INTERRUPTED
     assert heard == [1]
-
-
-@pytest.mark.parametrize("kind", few(2, sorted(KINDS)))
-def test_ctrl_c_is_heard_while_the_main_thread_is_in_native_code(kind: str) -> None:
-    begun = threading.Event()
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        yield serving(8, 6)
-        begun.set()
-        KINDS[kind](budget)
-
-    def press() -> None:
-        begun.wait()
-        time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=press).start()
-    solution = solved(run, time_limit=None)
-    assert (solution.stop_reason, solution.cost) == (StopReason.INTERRUPTED, 6)

@@ -138,20 +138,6 @@ def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, 
         load_algorithm("it")
 
 
-def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
-    """Pip lets the last distribution that ships a top-level `algorithms` overwrite the others."""
-    (tmp_path / "algorithms").mkdir()
-    (tmp_path / "algorithms" / "__init__.py").write_text("")
-    info = tmp_path / "textbook-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: textbook\nVersion: 1.0\n")
-    (info / "top_level.txt").write_text("algorithms\n")
-    last = last_words("-c", "import cms.plugin.registry as r; r.load_algorithm('auto')", tmp_path)
-    assert "PluginError: algorithm 'auto'" in last
-    assert "is not of configurable-machines" in last
-    assert "textbook ships a top-level 'algorithms' too" in last
-
-
 @pytest.mark.parametrize("place", few(1, ["algorithms/__init__.py", "algorithms.py"]))
 def test_a_folder_or_file_of_the_users_that_hides_ours_is_named(place: str, tmp_path: Path) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
