@@ -47,9 +47,6 @@ def market_split(rows: int = 6, columns: int = 60) -> tuple[Any, Any]:
     return matrix, matrix.sum(axis=1) // 2
 
 
-# --- solvers at work ------------------------------------------------------------------------------
-
-
 def work_cp_sat(budget: Budget) -> None:
     from algorithms.solvers.integer import Program
 
@@ -114,9 +111,6 @@ class AtWork(OneByOne):
         self.work(budget)
 
 
-# --- the process that is interrupted --------------------------------------------------------------
-
-
 def answer(kind: str, method: str | None, cancel: threading.Event) -> None:
     """Solve, say that it has begun, and say in JSON what came out."""
     problem = blocks(8) if method is None else CROWDS[0].make()  # takes hours to prove optimal
@@ -164,9 +158,6 @@ def interrupted(way: str, kind: str, method: str | None) -> None:
             raise
         cancel.set()
         done.wait()
-
-
-# --- the one that interrupts ----------------------------------------------------------------------
 
 
 class Press(NamedTuple):

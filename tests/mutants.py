@@ -81,9 +81,6 @@ class Result(NamedTuple):
     by: list[str]
 
 
-# --- what may be planted --------------------------------------------------------------------------
-
-
 def mutations(module: str, source: bytes) -> list[Mutation]:
     """Every mutation of a file, once, in the order of its lines."""
     starts = [0]
@@ -171,9 +168,6 @@ def drawn(count: int, seed: int, rooms: Iterable[str]) -> list[Mutation]:
     return everything[:count]
 
 
-# --- the tests that are nearest -------------------------------------------------------------------
-
-
 @cache
 def _arrows() -> dict[str, set[str]]:
     """Who imports whom: not a package's face, but the module that the name comes from.
@@ -212,9 +206,6 @@ def nearest(module: str) -> list[str]:
     files.sort(key=lambda m: (-reach[m], m))
     own = [module] if ">>> " in modules()[module].path.read_text("utf-8") else []
     return [str(modules()[m].path.relative_to(ROOT)) for m in own + files[:NEAREST]]
-
-
-# --- the runs -------------------------------------------------------------------------------------
 
 
 def _tracked() -> list[str]:
@@ -303,9 +294,6 @@ def judged(wanted: list[Mutation], jobs: int) -> Iterator[Result]:
                 copies.put(free)
 
         yield from pool.map(judge, wanted)
-
-
-# --- what is said ---------------------------------------------------------------------------------
 
 
 def band(killed: int, tried: int) -> tuple[float, float]:

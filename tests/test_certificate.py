@@ -95,9 +95,6 @@ def test_the_first_certificate_sees_blocks_that_no_machine_can_have() -> None:
     assert first_certificate(Problem(configurations=[])) == BlockPrices()
 
 
-# --- leaves that stand in several places, and checks that are given up ----------------------------
-
-
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """When ``price_jobs`` is to be stopped, from now on."""
     asked: list[object] = []

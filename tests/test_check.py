@@ -44,9 +44,6 @@ def faults(problem: Problem, *groups: MachineGroup) -> list[str]:
     return [str(fault) for fault in check(problem, Schedule(groups))]
 
 
-# --- demands, exactly -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("demand", "supply", "blocks"),
     [
@@ -81,9 +78,6 @@ def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
             f"{format_exact(served)} of its demand served",
             format_exact(problem.jobs[0].demand),
         )
-
-
-# --- machines -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("held", [2**62, 2**63 - 1, 2**63, 10**30])

@@ -26,8 +26,6 @@ from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 #: Seconds after which what has not come never will, on the slowest machine.
 NEVER = 600.0
 
-# --- start and gap --------------------------------------------------------------------------------
-
 
 def test_a_start_is_improved_on_or_is_the_answer_or_is_refused() -> None:
     solution = told(blocks(8), [serving(8, 6), serving(8, 4)], start=serving(8, 5))
@@ -56,9 +54,6 @@ def test_the_run_stops_at_the_gap(gap: Any) -> None:
     solution = solved(slow, gap=gap)
     assert solution.stop_reason is StopReason.GAP
     assert (solution.status, solution.gap, closed) == (Status.FEASIBLE, 1, [True])
-
-
-# --- time and cancels -----------------------------------------------------------------------------
 
 
 def thinking(problem: Problem, budget: Budget) -> Iterator[Claim]:
@@ -170,9 +165,6 @@ def test_the_callers_cancel_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (again.stop_reason, again.status) == (StopReason.INTERRUPTED, Status.NO_SCHEDULE)
 
 
-# --- the conversation -----------------------------------------------------------------------------
-
-
 def test_an_algorithm_cannot_write_into_what_it_is_given_or_has_claimed() -> None:
     counts = np.array([4])
 
@@ -240,9 +232,6 @@ def test_an_error_of_the_callers_own_function_ends_the_run() -> None:
     with pytest.raises(OSError, match="disk full"):
         solved(run, on_improvement=report)
     assert closed == [1]
-
-
-# --- Ctrl-C in this process; the real thing is in test_ctrl_c.py ----------------------------------
 
 
 @pytest.fixture(autouse=True)

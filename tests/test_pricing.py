@@ -167,9 +167,6 @@ def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(seed: int) -> No
     both_ways(as_rows([(d, [2**40 * f for f in fs]) for d, fs in raw], 4), [3, 4, 5, 2**21])
 
 
-# --- weights, parts and threads -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("compiled", [False, True])
 @given(
     st.lists(

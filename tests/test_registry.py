@@ -67,9 +67,6 @@ eight = NamedProblem(name="eight", title="8 blocks", source="here", make=lambda:
 """
 
 
-# --- the loop-back: a third party's distribution, end to end --------------------------------------
-
-
 def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> None:
     install(
         "Acme_Scheduling",
@@ -105,9 +102,6 @@ def test_an_installed_instance_is_found(install: Install) -> None:
     assert (named.title, named.source, named.optimum) == ("8 blocks", "here", None)
     with pytest.raises(UnknownInstance, match=r"instance 'eigth' is unknown; nearest: 'eight'; "):
         load_instance("eigth")
-
-
-# --- what goes wrong ------------------------------------------------------------------------------
 
 
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:

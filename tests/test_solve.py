@@ -26,8 +26,6 @@ from cms.testing.checks import Laboratory
 from tests.plugins import OneByOne
 from tests.scripted import HALF, PAIR, QUARTER, Scripted, blocks, serving, solved, told
 
-# --- status and reason ----------------------------------------------------------------------------
-
 
 def test_a_bound_that_meets_the_schedule_is_optimal_and_checked() -> None:
     solution = told(blocks(5), [serving(5, 4), HALF, serving(5, 3)])
@@ -105,8 +103,6 @@ def test_what_is_certain_without_a_run_takes_none(
 
 
 NO_WAY = SolverBound(None, "oracle")
-
-# --- claims ---------------------------------------------------------------------------------------
 
 
 class Subclass(Schedule):
@@ -191,9 +187,6 @@ def test_a_run_may_return_any_iterable_and_nothing_else() -> None:
         solved(lambda *_: None)
 
 
-# --- asked beforehand -----------------------------------------------------------------------------
-
-
 def test_an_unsupported_problem_is_refused_with_the_algorithms_reason() -> None:
     with pytest.raises(UnsupportedProblem, match=r"'one_by_one' cannot .*: it does not count"):
         solve(blocks(8, limit=3), OneByOne())
@@ -274,9 +267,6 @@ def test_a_time_limit_may_be_of_any_size(method: str) -> None:
         for limit in limits:
             reason = solve(problem, method, time_limit=limit).stop_reason
             assert (reason is StopReason.TIME_LIMIT) == (limits is SHORT)
-
-
-# --- guarantees -----------------------------------------------------------------------------------
 
 
 def promised(claims: list[Any], factor: object, additive: object, **more: Any) -> Any:

@@ -13,25 +13,18 @@ from bench.row import Outcome, RunRow
 from bench.suites import SUITES
 from bench.suites.mig_serving import AT_EARLY
 from bench.tables import Table
-from bench.task import NAMED, Kind, Source, Task
+from bench.task import NAMED, Source
+from tests.bench.conftest import run_row
 
 SUITE = SUITES["mig-serving"]
 DEFAULTS = SUITE.defaults
-KINDS = {
-    "whole_gpus": Kind.RULE, "smallest": Kind.RULE, "static_mix": Kind.RULE,
-    "partition_free": Kind.BOUND,
-}  # fmt: skip
 
 
 def row(source: Source, method: str, cost: Any = None, **found: Any) -> RunRow:
-    task = Task(
-        suite="mig-serving", kind=KINDS.get(method, Kind.SOLVE), source=source, method=method,
-        time_limit=60, warm_up=False,
-    )  # fmt: skip
-    facts: dict[str, Any] = {"outcome": Outcome.ANSWERED, "status": "feasible", "seconds": 1.0}
+    facts: dict[str, Any] = {"status": "feasible", "seconds": 1.0}
     if cost is not None:
         facts |= {"cost": Fraction(cost), "history": ((0.5, str(cost), 0, "it"),)}
-    return RunRow.of(task, **{**facts, **found})
+    return run_row(method, source, limit=60, **{**facts, **found})
 
 
 def pipeline(source: Source, *history: tuple[float, Any]) -> RunRow:

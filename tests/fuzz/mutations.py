@@ -66,9 +66,6 @@ def case(number: int) -> Seed:
     return Seed(seed.kind, files)
 
 
-# -- bytes -----------------------------------------------------------------------------------------
-
-
 def _cut(rng: random.Random, data: bytes) -> tuple[bytes, bytes, bytes]:
     start = rng.randint(0, len(data))
     stop = min(len(data), start + rng.choice((1, 1, 2, 5, 20, 100)))
@@ -153,9 +150,6 @@ TEXTUAL: list[Bytes] = [
     *[_flip, _splice, _key_twice, _encode], *[_edit] * 6,
     *[_exchange(NUMBER)] * 3, *[_exchange(WORD)] * 2,
 ]  # fmt: skip
-
-
-# -- what a document says --------------------------------------------------------------------------
 
 
 def _changed_tree(rng: random.Random, text: str) -> str:

@@ -25,9 +25,6 @@ def refused(of: Document, tree: Any) -> str:
     return refusal(Fault, certificate_bound, of, tree)
 
 
-# --- prices ---------------------------------------------------------------------------------------
-
-
 def test_costs_and_limits_count() -> None:
     assert certificate_bound(SERVICES, leaf(SLICES)) == F(17, 7)  # derived beside SERVICES
     # One machine of cost 1 exists, others cost 3; two blocks are needed, so every schedule costs 4.
@@ -77,8 +74,6 @@ def test_infeasibility_is_proved_by_a_limit_a_job_or_a_block_that_is_nowhere() -
     nowhere = problem([{"sizes": {"a": 5, "b": 1}, "capacity": 4}], {"j": (1, {"a": 1})})
     assert certificate_bound(nowhere, leaf({"a": 1})) is None
 
-
-# --- branches -------------------------------------------------------------------------------------
 
 # Three blocks are needed. Machines with two cost 2; machines with one of a useless kind cost 5, so
 # that all costs have no common step but 1. A price of 1 proves 3. One machine has too few blocks,

@@ -91,9 +91,6 @@ def test_junk_anywhere_in_a_document_raises_nothing(junk: Any) -> None:
             checker.check_solution(changed(of, *path, to=junk), document)
 
 
-# --- the command line -----------------------------------------------------------------------------
-
-
 def write(path: Path, document: Any) -> str:
     path.write_text(document if isinstance(document, str) else json.dumps(document), "utf-8")
     return str(path)

@@ -125,8 +125,6 @@ def test_of_shared_gpus_nothing_is_proved() -> None:
     assert in_package(of)
 
 
-# --- by the planner -------------------------------------------------------------------------------
-
 #: Of pairs of GPUs that need a spare one: proved by search, by prices, by trying all uses of rooms.
 SEEDS = (7, 12, 15, 26, 31)
 
@@ -196,8 +194,6 @@ def test_a_planned_proof_holds_and_forgeries_of_it_are_refused_twice(seed: int) 
 
 NOTHING: Document = {"least": 0, "reason": "", "proof": None}
 
-
-# --- where whole GPUs are cut ---------------------------------------------------------------------
 
 #: Pairs that need a spare GPU, and the tool.
 WHOLE = ((4, "mig-parted"), (9, "mig-parted"), (31, "slurm"))

@@ -80,9 +80,6 @@ def test_another_seed_takes_other_instances(name: str) -> None:
     assert all(finding.ok for finding in findings)
 
 
-# --- the plain parts --------------------------------------------------------------------------
-
-
 def random_program(rng: random.Random) -> tuple[list[int], list[list[int]], list[int]]:
     columns, rows = rng.randint(1, 6), rng.randint(1, 5)
     return (
@@ -139,9 +136,6 @@ def test_what_is_no_schedule_is_refused(
 ) -> None:
     with pytest.raises(Breach, match=words):
         require_schedule(Tiny.of([1, 1], [[1], [1]], [[2]]), machines, given)
-
-
-# --- findings and the command line --------------------------------------------------------------
 
 
 def test_a_check_without_cases_is_no_success() -> None:
