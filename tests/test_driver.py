@@ -18,7 +18,7 @@ from cms.errors import AlgorithmError, InvalidSchedule
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
 from cms.referee.kinds import check
-from cms.running.stopping import GRACE_SECONDS, Stopped
+from cms.running.stopping import GRACE_SECONDS
 from cms.schedule.schedule import Schedule
 from cms.solving.solution import Incumbent, Status, StopReason
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
@@ -75,14 +75,6 @@ def test_what_a_stopped_algorithm_says_within_the_grace_still_counts(
     solution = solved(thinking, time_limit=limit, on_improvement=heard.append)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert (solution.cost, solution.lower_bound) == (5, 2)
-
-
-def test_an_algorithm_that_sees_that_its_time_is_too_short_has_not_finished() -> None:
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        yield serving(8, 6)
-        raise Stopped
-
-    assert solved(run, time_limit=None).stop_reason is StopReason.TIME_LIMIT
 
 
 def test_an_algorithm_that_never_stops_claiming_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import lcm
@@ -34,9 +35,12 @@ def _row(*values: Any) -> Row:
     return q, demand, supply
 
 
-def leaf_of(rows: list[Row], blocks: list[str], first: int) -> bytes:
+def leaf_of(
+    rows: list[Row], blocks: list[str], first: int, names: Sequence[str] | None = None
+) -> bytes:
+    names = names or [f"j{first + at}" for at in range(len(rows))]
     order = sorted(range(len(blocks)), key=lambda at: blocks[at])
-    data = b"".join(b"j%d\n" % (first + at) for at in range(len(rows))) + b"\n"
+    data = "".join(f"{name}\n" for name in names).encode() + b"\n"
     late = b""
     for at, (q, demand, supply) in enumerate(rows):
         numbers = [q, demand, *(supply[i] for i in order)]
