@@ -237,7 +237,8 @@ def certified(
 
 
 CURVE = {
-    "late_share": "1/100", "evidence": "measured", "rates_rps": [100, 200], "latencies_ms": [30, 35],
+    "late_share": "1/100", "evidence": "measured",
+    "rates_rps": [100, 200], "latencies_ms": [30, 35],
 }  # fmt: skip
 GRANTED = Fraction(3468, 5)
 MEASURED = changed(certified(8, 200, evidence="measured"), "points", 0, "load_curve", to=CURVE)
