@@ -71,9 +71,10 @@ def raise_a_price_by_far(case: Case) -> bool:
 
 
 def change_a_price(case: Case) -> bool:
-    leaf = case.leaf()
-    block = case.rng.choice(case.original.blocks)
-    leaf["prices"][block] = case.changed(leaf["prices"].get(block, 0))
+    prices, block = case.leaf()["prices"], case.rng.choice(case.original.blocks)
+    prices[block] = case.changed(prices.get(block, 0))
+    if case.rng.random() < 0.3:
+        del prices[block]
     return False
 
 
@@ -84,12 +85,6 @@ def scale_a_leaf(case: Case) -> bool:
             table[name] = number_to_json(Fraction(table[name]) * factor)
     if case.rng.random() < 0.5:
         leaf["multipliers"] = [number_to_json(Fraction(m) * factor) for m in leaf["multipliers"]]
-    return False
-
-
-def drop_a_price(case: Case) -> bool:
-    prices = case.leaf()["prices"]
-    del prices[case.some(prices)]
     return False
 
 
@@ -210,15 +205,11 @@ def keep_one_side_only(case: Case) -> bool:
     return not forget
 
 
-def swap_the_sides(case: Case) -> bool:
+def other_sides(case: Case) -> bool:
+    """The sides of a branch exchanged, or one of them twice."""
     node = case.branch()
-    node["below"], node["above"] = node["above"], node["below"]
-    return False
-
-
-def the_same_side_twice(case: Case) -> bool:
-    node = case.branch()
-    node["below"] = copy.deepcopy(node["above"])
+    sides = node["above"], case.rng.choice([node["below"], copy.deepcopy(node["above"])])
+    node["below"], node["above"] = sides
     return False
 
 
