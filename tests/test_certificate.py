@@ -84,7 +84,10 @@ def test_a_certificate_cannot_be_changed(certificate: Any) -> None:
 
 
 def test_the_first_certificate_sees_blocks_that_no_machine_can_have() -> None:
-    shapes = [Configuration({"here": 1}), SizeBounded({"small": 1, "giant": 3}, capacity=2)]
+    shapes: list[Configuration | SizeBounded] = [
+        Configuration({"here": 1}),
+        SizeBounded({"small": 1, "giant": 3}, capacity=2),
+    ]
     problem = Problem(configurations=shapes, jobs=[Job("x", 1, {"here": 1, "giant": 1})])
     first = first_certificate(problem)
     assert first == BlockPrices({"giant": 1})
