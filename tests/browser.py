@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import subprocess
@@ -70,13 +69,6 @@ class Browser:
         """Return what a log holds since it was last asked for: ``browser``, ``performance``."""
         found: list[Any] = _ask(f"{self._at}/se/log", {"type": kind})
         return found
-
-    def picture(self, path: Path) -> None:
-        """Write all of the page, top to bottom, as PNG."""
-        size = self.tell("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        shot = self.tell("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def requested(self) -> list[str]:
         """Return the addresses that pages of ours asked for since this was last asked.

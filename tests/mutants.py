@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import json
 import math
 import os
@@ -21,7 +20,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -38,7 +36,6 @@ import pytest
 from tests.source_tree import ROOT, belongs_to, imports, modules
 
 PRODUCT = ("cms", "algorithms", "instances", "proofs_checks")
-OUT = ROOT / "out" / "mutants"
 NEAREST = 8  # files of tests that a mutation meets
 ENOUGH = 30  # seconds of work after which no further test begins
 SECONDS = 60  # after which there is no end
@@ -82,15 +79,6 @@ class Result(NamedTuple):
     mutation: Mutation
     killed: bool
     by: list[str]
-    seconds: float
-
-    @property
-    def functions(self) -> set[str]:
-        """The test, whatever its parameters; none where its file could not be imported."""
-        return {test.split("[")[0] for test in self.by if "::" in test}
-
-
-# --- what may be planted --------------------------------------------------------------------------
 
 
 def mutations(module: str, source: bytes) -> list[Mutation]:
@@ -180,9 +168,6 @@ def drawn(count: int, seed: int, rooms: Iterable[str]) -> list[Mutation]:
     return everything[:count]
 
 
-# --- the tests that are nearest -------------------------------------------------------------------
-
-
 @cache
 def _arrows() -> dict[str, set[str]]:
     """Who imports whom: not a package's face, but the module that the name comes from.
@@ -223,9 +208,6 @@ def nearest(module: str) -> list[str]:
     return [str(modules()[m].path.relative_to(ROOT)) for m in own + files[:NEAREST]]
 
 
-# --- the runs -------------------------------------------------------------------------------------
-
-
 def _tracked() -> list[str]:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True)
@@ -243,38 +225,40 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.unfit: set[str] = set()  # tests that fail without a mutation as well
         for name in _tracked():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
 
-    def judge(self, mutation: Mutation, unfit: Iterable[str]) -> Result:
-        source = (ROOT / mutation.path).read_bytes()
-        tests = [*nearest(mutation.module), "-x", "-ptests.mutants"]
-        tests += [f"--deselect={each}" for each in unfit]
-        begun = time.monotonic()
-        self._write(mutation.path, mutation.applied(source))
-        failed, by = self.run(tests)
-        seconds = round(time.monotonic() - begun, 1)
-        self._write(mutation.path, source)
-        # No test, no end, or a crash says nothing where it comes without the mutation as well.
-        killed = failed and (any("::" in test for test in by) or not self.run(tests)[0])
-        return Result(mutation, killed, by, seconds)
+    def judge(self, mutation: Mutation) -> Result:
+        source, tests = (ROOT / mutation.path).read_bytes(), nearest(mutation.module)
+        while True:
+            self._write(mutation.path, mutation.applied(source))
+            left_out = [f"--deselect={each}" for each in sorted(self.unfit)]
+            failed, by = self.run([*tests, "-x", "-ptests.mutants", *left_out])
+            self._write(mutation.path, source)
+            # What fails, does not end or crashes says nothing where it does without one as well.
+            again, unfit = self.run(by or [*tests, *left_out]) if failed else (False, [])
+            tests_of_these = {test.split("[")[0] for test in unfit if "::" in test}
+            if not again or tests_of_these <= self.unfit:
+                return Result(mutation, failed and not again, by)
+            self.unfit |= tests_of_these
 
     def _write(self, path: Path, source: bytes) -> None:
         (self.root / path).write_bytes(source)
         for kept in (self.root / path.parent).glob("__pycache__/*.nb[ci]"):
             kept.unlink()  # machine code, of which another file's may be a part
 
-    def run(self, tests: Iterable[str], seconds: int = SECONDS) -> tuple[bool, list[str]]:
+    def run(self, tests: Iterable[str]) -> tuple[bool, list[str]]:
         """Whether the tests did not succeed, and which failed: none where there was no end."""
         kept = self.root / ".pytest_cache/v/cache/lastfailed"
         kept.unlink(missing_ok=True)
 
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "pytest", "-n", "0", "--tb=no", *tests],
             cwd=self.root,
             env={**os.environ, "PYTHONPATH": str(self.root)},
@@ -283,56 +267,33 @@ class Copy:
             stderr=subprocess.DEVNULL,
             process_group=0,
             preexec_fn=limit,
-        )
-        try:
-            code = process.wait(8 * seconds)  # by the clock, on a machine with other work
-        except subprocess.TimeoutExpired:
-            code = -signal.SIGKILL
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        ) as process:
+            try:
+                code = process.wait(8 * SECONDS)  # by the clock, on a machine with other work
+            except subprocess.TimeoutExpired:
+                code = -signal.SIGKILL
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         by = [*json.loads(kept.read_text())] if kept.exists() else []
         return bool(by) or code not in ENDED, by
 
 
-def judged(wanted: list[Mutation], jobs: int) -> list[Result]:
-    """The results, as far as they are not there from an earlier run on the same tree."""
-    tree = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in _tracked()))
-    kept = OUT / f"{tree.hexdigest()[:16]}.jsonl"
-    OUT.mkdir(parents=True, exist_ok=True)
-    kept.touch()
-    done: dict[Mutation, Result] = {}
-    text = kept.read_text("utf-8")
-    kept.write_text(text[: text.rfind("\n") + 1], "utf-8")  # less a line that a kill cut off
-    for mutation, *rest in map(json.loads, kept.read_text("utf-8").splitlines()):
-        done[Mutation(*mutation)] = Result(Mutation(*mutation), *rest)
-    unfit: set[str] = set()
-    with tempfile.TemporaryDirectory(dir=OUT) as home, ThreadPoolExecutor(jobs) as pool:
+def judged(wanted: list[Mutation], jobs: int) -> Iterator[Result]:
+    """The results, as they come."""
+    with tempfile.TemporaryDirectory() as home, ThreadPoolExecutor(jobs) as pool:
         copies: SimpleQueue[Copy] = SimpleQueue()
         for at in range(jobs):
             copies.put(Copy(Path(home) / str(at)))
 
-        def judge(mutation: Mutation) -> None:
+        def judge(mutation: Mutation) -> Result:
             free = copies.get()
-            result = done[mutation] = free.judge(mutation, sorted(unfit))
-            copies.put(free)
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result) + "\n")
+            try:
+                return free.judge(mutation)
+            finally:
+                copies.put(free)
 
-        # A test that fails without a mutation as well is left out, and those it killed come again.
-        while left := [m for m in wanted if m not in done or done[m].functions & unfit]:
-            print(f"{len(left)} of {len(wanted)} are left; results go to {kept}", flush=True)
-            list(pool.map(judge, left))
-            killers = {test for m in wanted for test in done[m].functions} - unfit
-            free = copies.get()
-            failed = free.run(sorted(killers), 3600)[1] if killers else []
-            copies.put(free)
-            unfit |= {test.split("[")[0] for test in failed}
-    return [done[mutation] for mutation in wanted]
-
-
-# --- what is said ---------------------------------------------------------------------------------
+        yield from pool.map(judge, wanted)
 
 
 def band(killed: int, tried: int) -> tuple[float, float]:
@@ -344,8 +305,9 @@ def band(killed: int, tried: int) -> tuple[float, float]:
 
 
 def table(results: Iterable[Result]) -> Iterator[str]:
+    """Name each mutation that no test notices, then say how many of each room were noticed."""
     rooms: dict[str, list[bool]] = defaultdict(list)
-    for mutation, killed, *_ in sorted(results):
+    for mutation, killed, _ in results:
         for room in (mutation.room, "~ all"):
             rooms[room].append(killed)
         if not killed:
@@ -363,7 +325,8 @@ def main() -> None:
     parser.add_argument("--rooms", nargs="+", default=PRODUCT, help="cms.knapsack, say")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    print(*table(judged(drawn(asked.count, asked.seed, asked.rooms), asked.jobs)), sep="\n")
+    for line in table(judged(drawn(asked.count, asked.seed, asked.rooms), asked.jobs)):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

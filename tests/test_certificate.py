@@ -1,39 +1,52 @@
-"""Certificates: what they prove, worked out by hand; their depth; that they never change."""
+"""Certificates: their depth and their leaves, that they never change, and checks given up."""
 
 from __future__ import annotations
 
 import json
 import pickle
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cms.certificate.certificate import (
     LARGEST_DEPTH,
+    LARGEST_LEAVES,
     BlockPrices,
     Branch,
     Certificate,
     first_certificate,
 )
-from cms.certificate.quantity import MachinesOfType
+from cms.certificate.quantity import BlocksOfJob, MachinesOfType, Quantity
 from cms.errors import InvalidCertificate
 from cms.files import certificate_from_json
+from cms.knapsack.pricing import price_jobs
 from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
 from tests.samples import refusal, triple
 
 refused = partial(refusal, InvalidCertificate)
+MACHINES = MachinesOfType("machine")
 
 
 def chain(depth: int) -> Certificate:
     """A branch above a branch above a branch; each leaf with its multipliers."""
     tree: Certificate = BlockPrices(multipliers=[0] * depth)
     for above in range(depth - 1, -1, -1):
-        tree = Branch(
-            MachinesOfType("machine"), 0, BlockPrices(multipliers=[0] * (above + 1)), tree
-        )
+        tree = Branch(MACHINES, 0, BlockPrices(multipliers=[0] * (above + 1)), tree)
+    return tree
+
+
+def shared(depth: int, multiplier: int = 0) -> Branch:
+    """Branches whose two sides are the same object; 2 ** depth leaves."""
+    tree: Certificate = BlockPrices({"b": "1/3"}, multipliers=[multiplier] * depth)
+    for _ in range(depth):
+        tree = Branch(MACHINES, 1, tree, tree)
+    assert isinstance(tree, Branch)
     return tree
 
 
@@ -50,6 +63,9 @@ def test_the_deepest_tree_allowed_can_be_used_in_every_way_and_no_deeper_one() -
     assert repr(tree)
     message = f"a certificate has more than {LARGEST_DEPTH} branches above one another"
     assert refused(chain, LARGEST_DEPTH + 1) == message
+    # Leaves are counted as often as they stand.
+    assert shared(14).leaf_count == 2**14 < LARGEST_LEAVES < 2**15
+    assert refused(shared, 15).startswith(f"a certificate has more than {LARGEST_LEAVES} leaves")
 
 
 @pytest.mark.parametrize("certificate", [BlockPrices({"b": 1}, {"m": 1}, [1]), chain(1)], ids=repr)
@@ -68,21 +84,87 @@ def test_a_certificate_cannot_be_changed(certificate: Any) -> None:
 
 
 def test_the_first_certificate_sees_blocks_that_no_machine_can_have() -> None:
-    problem = Problem(
-        configurations=[
-            Configuration({"here": 1}),
-            SizeBounded({"small": 1, "giant": 3}, capacity=2),
-        ],
-        jobs=[Job("x", 1, {"here": 1, "giant": 1})],
-    )
+    shapes: list[Configuration | SizeBounded] = [
+        Configuration({"here": 1}),
+        SizeBounded({"small": 1, "giant": 3}, capacity=2),
+    ]
+    problem = Problem(configurations=shapes, jobs=[Job("x", 1, {"here": 1, "giant": 1})])
     first = first_certificate(problem)
     assert first == BlockPrices({"giant": 1})
     assert (first.bound(problem), first.proves_infeasible(problem)) == (0, False)
-    lost = Problem(configurations=problem.configurations, jobs=[Job("x", 5, {"giant": 2})])
+    lost = Problem(configurations=shapes, jobs=[Job("x", 5, {"giant": 2})])
     # three giants that nobody has
     assert (first.bound(lost), first.proves_infeasible(lost)) == (3, True)
-    nowhere = Problem.from_arrays(
-        demands=[1], supply=[[0, 1]], configurations=Configuration({"a": 1}), blocks=["a", "z"]
-    )
-    assert first_certificate(nowhere).proves_infeasible(nowhere)
     assert first_certificate(Problem(configurations=[])) == BlockPrices()
+
+
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """When ``price_jobs`` is to be stopped, from now on."""
+    asked: list[object] = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        asked.append((more["stopped"], more["undisturbed"]))
+        return price_jobs(*given, **more)
+
+    monkeypatch.setattr("cms.certificate.certificate.price_jobs", counted)
+    return asked
+
+
+def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = passes(monkeypatch)
+    # whether the sides are the same objects or only equal
+    for tree in (shared(14), certificate_from_json(shared(6).to_json())):
+        asked.clear()
+        assert tree.bound(triple()) == Fraction(4, 3)
+        assert len(asked) == 1
+    # with multipliers each path is a case of its own, unless it has the same branches
+    asked.clear()
+    shared(6, 1).bound(triple(cost=9))
+    assert len(asked) == 2**6
+
+
+SIDES = st.tuples(
+    st.sampled_from([MACHINES, BlocksOfJob("b", "x")]), st.integers(0, 1), *[st.integers(0, 2)] * 2
+)
+
+
+@given(st.data())
+def test_a_tree_with_shared_sides_proves_what_its_leaves_do_one_by_one(data: st.DataObject) -> None:
+    depth = data.draw(st.integers(1, 2))
+    numbers = st.sampled_from([Fraction(0), Fraction(0), Fraction(1), Fraction(1, 2)])
+    multipliers = st.lists(numbers, min_size=depth, max_size=depth)
+    level: list[Certificate] = [
+        BlockPrices({"b": "1/3"}, multipliers=data.draw(multipliers)) for _ in range(3)
+    ]
+    for _ in range(depth):
+        drawn: list[tuple[Quantity, int, int, int]] = data.draw(
+            st.lists(SIDES, min_size=3, max_size=3)
+        )
+        level = [Branch(what, most, level[one], level[other]) for what, most, one, other in drawn]
+    with pytest.MonkeyPatch.context() as patch:
+        judged = proved(level[0])
+        patch.setattr(BlockPrices, "numbers", lambda self: object())  # no two are the same
+        assert proved(level[0]) == judged
+
+
+def proved(certificate: Certificate) -> Any:
+    try:
+        return certificate.judged(triple(cost=3))
+    except InvalidCertificate as fault:
+        return str(fault)
+
+
+@pytest.mark.parametrize("undisturbed", [0, 10**6])
+def test_a_check_can_be_stopped_between_leaves_and_within_them(
+    monkeypatch: pytest.MonkeyPatch, undisturbed: int
+) -> None:
+    asked = passes(monkeypatch)
+
+    def stopped() -> bool:
+        return len(asked) >= 3
+
+    tree = shared(6, 1)
+    assert tree.judged(triple(cost=9), stopped=stopped, undisturbed=undisturbed) is None
+    assert asked == [(stopped, undisturbed)] * 3
+    asked.clear()
+    assert tree.judged(triple(cost=9), stopped=lambda: False) == tree.judged(triple(cost=9))

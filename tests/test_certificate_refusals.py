@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
@@ -38,20 +36,15 @@ def on(quantity: Quantity) -> Branch:
     ("certificate", "words"),
     [
         (BlockPrices({"B": 1}), "block 'B'"),
-        (BlockPrices(proper={"B": 9}), "block 'B'"),
         (BlockPrices(proper={"b": 1}), "proper count of 1 for the block 'b'"),
         (BlockPrices({}, {"Dear": 0}), "machine type 'Dear'"),
         (BlockPrices({}, {"dear": "1/7"}), "limit price 1/7 on machine type 'dear'"),
         (BlockPrices(multipliers=[1]), "1 multipliers"),
-        (Branch(BlocksOf("b"), 0, LEAF, BlockPrices()), "0 multipliers"),
         (BlockPrices({"b": "2.5"}, {"cheap": 1}), "b on 'cheap' is worth 2.5"),
-        (BlockPrices({"b": 4}, {"cheap": 3}), "b on 'dear' is worth 4"),
         (on(MachinesOfType("DEAR")), "machine type 'DEAR'"),
-        (on(MachinesOfType({"dear": 2, "DEAR": 1})), "machine type 'DEAR'"),
         (on(BlocksOf("c")), "block 'c'"),
         (on(BlocksOfJob("b", "z")), "job 'z'"),
         (on(MachinesWith(Configuration({"c": 1}, "dear"))), "block 'c'"),
-        (on(MachinesWith(Configuration({"b": 1}, "DEAR"))), "machine type 'DEAR'"),
         (on(MachinesWith(Configuration({"b": 1}))), "Configuration(b)"),
         (on(MachinesOf(Configuration({"b": 1}))), "Configuration(b)"),
         (on(MachinesOf(Configuration({"b": 2}, "dear"))), "Configuration(2 x b on dear)"),
@@ -68,36 +61,19 @@ def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
     [
         *((({"b": price},), f"price of block 'b' is {price}") for price in (-1, None, True)),
         (({"b": float("nan")},), "price of block 'b' is nan"),
-        (({"b": "x"},), "price of block 'b': 'x'"),
-        (({"b": 10**5000},), "price of block 'b'"),
         *((({}, {}, (), {"b": n}), f"count of block 'b' is {n!r}") for n in (-1, 1.5, "2")),
         (({}, {}, (), ["b"]), "['b']"),
         (({}, {}, (), {"": 1}), "''"),
-        (({5: 1},), "5"),
-        ((["b"],), "['b']"),
         ((0,), "price of every block is"),
-        (("",), "price of every block is"),
-        (([],), "price of every block is"),
         (({}, 0), "limit of machine type is 0"),
         (({}, {}, (), 0), "proper count of every block is 0"),
         (({}, {"m": -1}), "limit of machine type 'm' is -1"),
-        (({}, {"m": Decimal("NaN")}), "limit of machine type 'm' is Decimal('NaN')"),
-        (({}, "m"), "'m'"),
         (({}, {}, [-1]), "multiplier is -1"),
-        (({}, {}, ["a"]), "multiplier: 'a'"),
         (({}, {}, "12"), "multipliers is '12'"),
     ],
 )
 def test_prices_that_are_none_are_refused(arguments: Any, words: str) -> None:
     assert words in refused(BlockPrices, *arguments)
-
-
-def test_prices_may_be_numbers_of_any_kind() -> None:
-    multipliers: Any = np.array([1, 2])
-    tenths: dict[str, Any] = {"a": 0.1, "b": np.float32(0.1), "c": "1/10", "d": Decimal("0.1")}
-    prices = BlockPrices(tenths, None, multipliers)
-    assert set(prices.prices.values()) == {Fraction(1, 10)}
-    assert {type(price) for price in (*prices.prices.values(), *prices.multipliers)} == {Fraction}
 
 
 class Everywhere(BlocksOf):
@@ -114,18 +90,12 @@ class Turncoat(Configuration):
         (lambda: Branch("b", 0, LEAF, LEAF), "'b'"),  # type: ignore[arg-type]
         (lambda: Branch(Everywhere("b"), 0, LEAF, LEAF), "Everywhere"),
         (lambda: Branch(BlocksOf("b"), 0.5, LEAF, LEAF), "at_most is 0.5"),  # type: ignore[arg-type]
-        (lambda: Branch(BlocksOf("b"), True, LEAF, LEAF), "at_most is True"),
         (lambda: Branch(BlocksOf("b"), 0, None, LEAF), "None"),  # type: ignore[arg-type]
-        (lambda: Branch(BlocksOf("b"), 0, LEAF, {}), "{}"),  # type: ignore[arg-type]
         (lambda: MachinesOfType(5), "5"),  # type: ignore[arg-type]
         (lambda: MachinesOfType({}), "no type"),
-        (lambda: MachinesOfType({"": 1}), "''"),
         (lambda: MachinesOfType({"m": 0}), "machine type 'm' is 0"),
-        (lambda: MachinesOfType({"m": 1.5}), "machine type 'm' is 1.5"),  # type: ignore[dict-item]
-        (lambda: MachinesOfType({"m": True}), "machine type 'm' is True"),
         (lambda: BlocksOf(""), "''"),
         (lambda: BlocksOfJob("b", ["x"]), "['x']"),  # type: ignore[arg-type]
-        (lambda: MachinesOf("b"), "'b'"),  # type: ignore[arg-type]
         (lambda: MachinesOf(Turncoat({"b": 3})), "3 x b"),
         (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]
         (lambda: MachinesWith("b"), "'b'"),  # type: ignore[arg-type]

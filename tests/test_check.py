@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from cms.problem.parts import (
-    AnyConfiguration,
     Configuration,
     DemandFunction,
     Job,
     MachineType,
-    SizeBoundedConfigurations,
 )
 from cms.problem.problem import Problem
 from cms.referee.kinds import check
@@ -47,9 +42,6 @@ def gives(job: Job, block: str) -> Fraction:
 
 def faults(problem: Problem, *groups: MachineGroup) -> list[str]:
     return [str(fault) for fault in check(problem, Schedule(groups))]
-
-
-# --- demands, exactly -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,9 +80,6 @@ def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
         )
 
 
-# --- machines -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("held", [2**62, 2**63 - 1, 2**63, 10**30])
 def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     shape = Configuration({"b": held})
@@ -102,95 +91,3 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     ]
     twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
     assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
-
-
-# --- against the definition -----------------------------------------------------------------------
-
-
-def is_valid(problem: Problem, groups: list[MachineGroup]) -> bool:
-    """The definition, machine by machine and block by block, in rationals."""
-    blocks, jobs = set(problem.blocks), {job.name: job for job in problem.jobs}
-    served = dict.fromkeys(jobs, Fraction(0))
-    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
-    for shape, assignment, count in groups:
-        name = shape.machine or (next(iter(used)) if len(used) == 1 else "?")
-        named = dataclasses.replace(shape, machine=name)
-        if count < 1 or not any(holds(allowed, named) for allowed in problem.configurations):
-            return False
-        used[name] += count
-        for block in {block for block, _ in assignment}:
-            taken = sum(n for (one, _), n in assignment.items() if one == block)
-            if taken > shape.blocks.get(block, 0):
-                return False
-        for (block, job), n in assignment.items():
-            if block not in blocks or job not in jobs or n < 1:
-                return False
-            served[job] += n * count * gives(jobs[job], block)
-    limits = {machine.name: machine.limit for machine in problem.machine_types}
-    return all(used[m] <= limit for m, limit in limits.items() if limit is not None) and all(
-        served[name] >= job.demand for name, job in jobs.items()
-    )
-
-
-def holds(allowed: AnyConfiguration, shape: Configuration) -> bool:
-    if isinstance(allowed, Configuration):
-        return allowed == shape
-    if not shape.blocks.keys() <= allowed.sizes.keys():
-        return False
-    size = sum((allowed.sizes[block] * n for block, n in shape.blocks.items()), Fraction(0))
-    few = allowed.max_blocks is None or sum(shape.blocks.values()) <= allowed.max_blocks
-    return allowed.machine == shape.machine and size <= allowed.capacity and few
-
-
-AMOUNTS: st.SearchStrategy[Any] = st.sampled_from(
-    [0, 1, 2, 3, Fraction(1, 3), Fraction(5, 2), 0.1, 10**12, 2**62, 2**63, 10**30]
-)
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[Problem, list[MachineGroup]]:
-    """A problem, and machines that more or less serve it."""
-    types = [MachineType(name, 1, draw(st.sampled_from([None, None, 2, 5])))
-             for name in draw(st.sampled_from(["m", "mn"]))]  # fmt: skip
-    contents = st.dictionaries(st.sampled_from("pqr"), st.integers(1, 3), min_size=1)
-    shapes: list[AnyConfiguration] = [
-        Configuration(draw(contents), draw(st.sampled_from(types)).name)
-        for _ in range(draw(st.integers(1, 3)))
-    ]
-    if draw(st.booleans()):
-        most = draw(st.none() | st.integers(1, 3))
-        machine = draw(st.sampled_from(types)).name
-        shapes.append(SizeBoundedConfigurations(draw(contents), 4, machine, most))
-    known = sorted(
-        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
-    )
-    jobs = [
-        Job(name, draw(AMOUNTS), {block: draw(AMOUNTS) for block in known})
-        for name in draw(st.sampled_from(["x", "xy"]))
-    ]
-    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
-    groups = []
-    for _ in range(draw(st.integers(0, 4))):
-        listed = [shape for shape in shapes if isinstance(shape, Configuration)]
-        shape = draw(st.sampled_from(listed))
-        if not draw(st.integers(0, 4)):
-            shape = Configuration(draw(contents), draw(st.sampled_from([None, "m", "n"])))
-        assignment = {}
-        for block, held in shape.blocks.items():
-            pair = block, draw(st.sampled_from([job.name for job in jobs]))
-            assignment[pair] = draw(st.sampled_from([held, held, held, 1]))
-        if not draw(st.integers(0, 9)):
-            odd = st.tuples(st.sampled_from("pqz"), st.sampled_from("xyz"))
-            assignment[draw(odd)] = draw(st.integers(-1, 3))
-        count = draw(st.sampled_from([1, 1, 2, 3, 10**12, 2**62, 10**30, 0, -1]))
-        groups.append(MachineGroup(shape, assignment, count))
-    return problem, groups
-
-
-@given(cases())
-@example((one_job(0, 1), []))
-@example((one_job(1, "1/3", 3), [group(Configuration({"b": 3}), x=3)]))
-@example((one_job(2**63 - 1, 2**62), [group(count=2, x=1)]))
-def test_the_check_agrees_with_the_definition(case: tuple[Problem, list[MachineGroup]]) -> None:
-    problem, groups = case
-    assert (check(problem, Schedule(groups)) == ()) == is_valid(problem, groups)

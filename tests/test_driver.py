@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 import time
@@ -19,17 +18,13 @@ from cms.errors import AlgorithmError, InvalidSchedule
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
 from cms.referee.kinds import check
-from cms.running.stopping import GRACE_SECONDS, Stopped
+from cms.running.stopping import GRACE_SECONDS
 from cms.schedule.schedule import Schedule
 from cms.solving.solution import Incumbent, Status, StopReason
-from tests.ctrl_c import KINDS
-from tests.samples import few
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 
 #: Seconds after which what has not come never will, on the slowest machine.
 NEVER = 600.0
-
-# --- start and gap --------------------------------------------------------------------------------
 
 
 def test_a_start_is_improved_on_or_is_the_answer_or_is_refused() -> None:
@@ -61,9 +56,6 @@ def test_the_run_stops_at_the_gap(gap: Any) -> None:
     assert (solution.status, solution.gap, closed) == (Status.FEASIBLE, 1, [True])
 
 
-# --- time and cancels -----------------------------------------------------------------------------
-
-
 def thinking(problem: Problem, budget: Budget) -> Iterator[Claim]:
     """Think until stopped, then say the best."""
     yield serving(8, 6)
@@ -83,14 +75,6 @@ def test_what_a_stopped_algorithm_says_within_the_grace_still_counts(
     solution = solved(thinking, time_limit=limit, on_improvement=heard.append)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert (solution.cost, solution.lower_bound) == (5, 2)
-
-
-def test_an_algorithm_that_sees_that_its_time_is_too_short_has_not_finished() -> None:
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        yield serving(8, 6)
-        raise Stopped
-
-    assert solved(run, time_limit=None).stop_reason is StopReason.TIME_LIMIT
 
 
 def test_an_algorithm_that_never_stops_claiming_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +157,6 @@ def test_the_callers_cancel_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (again.stop_reason, again.status) == (StopReason.INTERRUPTED, Status.NO_SCHEDULE)
 
 
-# --- the conversation -----------------------------------------------------------------------------
-
-
 def test_an_algorithm_cannot_write_into_what_it_is_given_or_has_claimed() -> None:
     counts = np.array([4])
 
@@ -243,9 +224,6 @@ def test_an_error_of_the_callers_own_function_ends_the_run() -> None:
     with pytest.raises(OSError, match="disk full"):
         solved(run, on_improvement=report)
     assert closed == [1]
-
-
-# --- Ctrl-C in this process; the real thing is in test_ctrl_c.py ----------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -319,22 +297,3 @@ def test_an_event_loop_hears_its_signals_after_the_run() -> None:
 
     assert asyncio.run(program()).stop_reason is StopReason.INTERRUPTED
     assert heard == [1]
-
-
-@pytest.mark.parametrize("kind", few(2, sorted(KINDS)))
-def test_ctrl_c_is_heard_while_the_main_thread_is_in_native_code(kind: str) -> None:
-    begun = threading.Event()
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        yield serving(8, 6)
-        begun.set()
-        KINDS[kind](budget)
-
-    def press() -> None:
-        begun.wait()
-        time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=press).start()
-    solution = solved(run, time_limit=None)
-    assert (solution.stop_reason, solution.cost) == (StopReason.INTERRUPTED, 6)

@@ -65,13 +65,6 @@ def test_jobs_are_of_one_kind_exactly_if_their_rows_are_equal(
     assert (found.rows is rows) == (len(firsts) == len(lines))
 
 
-@pytest.mark.parametrize("shape", [(0, 2), (3, 0)])
-def test_there_may_be_no_jobs_or_no_blocks(shape: tuple[int, int]) -> None:
-    found = kinds(rows_of(np.full(shape[0], 4), np.ones(shape, dtype=np.int64)))
-    assert found.kind_of.tolist() == [0] * shape[0]
-    assert found.weights.tolist() == [shape[0]] * bool(shape[0])
-
-
 def test_denominators_do_not_matter_and_a_stopped_run_ends() -> None:
     rows = rows_of([0.5, "1/3", 2], [[0.25], ["1/6"], [1]])
     assert kinds(rows).kind_of.tolist() == [0, 0, 0]

@@ -87,17 +87,6 @@ def test_a_huge_demand_is_served_at_the_exact_price(
     assert (found.value if found else None) == opinion
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 30), st.integers(-1, 1)), min_size=2, max_size=6),
-    st.sampled_from([1, 7, 10**6, 2**40, 10**30]),
-    st.integers(1, 400),
-)
-def test_ratios_that_are_equal_or_nearly_so_are_told_apart(
-    rows: list[tuple[int, int]], unit: int, demand: int
-) -> None:
-    assert_cheapest([f * unit + off for f, off in rows], [f for f, _ in rows], demand)
-
-
 @pytest.mark.parametrize("many", [0, 2**10])
 def test_thousands_of_random_jobs_get_their_cheapest_options(
     many: int, monkeypatch: pytest.MonkeyPatch

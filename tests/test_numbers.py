@@ -176,22 +176,3 @@ def test_words_round_in_nobodys_favour_and_steer_no_terminal() -> None:
     assert not is_told_apart(Fraction(2, 3), Fraction(2, 3))
     assert printable("a\x1b[31mb") == "a\\x1b[31mb"
     assert printable_lines("one\ntwo\x9b2J\n") == "one\ntwo\\x9b2J\n"
-
-
-class Two(Fraction):
-    """One that calls itself two halves of something."""
-
-    @property
-    def numerator(self) -> Any:
-        return Odd(1)
-
-
-class Odd(int):
-    def __add__(self, other: object) -> Any:
-        return 7
-
-
-def test_an_exact_number_is_made_of_plain_integers() -> None:
-    for value in (Two(1, 3), Odd(5), Fraction(Odd(1), Odd(3))):
-        number = exact(value, "demand")
-        assert {type(number), type(number.numerator), type(number.denominator)} == {Fraction, int}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 from itertools import permutations
-from math import lcm
 from typing import Any
 
 from hypothesis import given
 
-from cms.problem.parts import Configuration, DemandFunction
+from cms.files import problem_to_json
 from cms.problem.problem import Problem
 from tests.files.documents import problems
+from tests.proofs_checks.streaming.folders import LEAF, hashed, leaf_of, rows_of
 from tests.samples import mig, mig_from_arrays
 
 
@@ -29,36 +26,14 @@ def test_the_same_problem_by_hand_and_from_arrays_in_any_order_of_the_blocks() -
 
 
 def sha256_by_definition(problem: Problem) -> str:
-    """The bytes of docs/reference/files.md, from the public face of a problem."""
-    blocks = sorted(problem.blocks)
-    shapes: list[dict[str, Any]] = []
-    for shape in problem.configurations:
-        if isinstance(shape, Configuration):
-            shapes.append({"machine": shape.machine, "blocks": dict(shape.blocks)})
-        else:
-            sizes = {block: str(size) for block, size in shape.sizes.items()}
-            bounds = {"capacity": str(shape.capacity), "max_blocks": shape.max_blocks}
-            shapes.append({"machine": shape.machine, "sizes": sizes, **bounds})
-    types = [{"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in problem.machine_types]
-    head = {"blocks": blocks, "configurations": shapes, "machine_types": types}
-    text = "cms-problem-2\n" + json.dumps(head, separators=(",", ":"), sort_keys=True) + "\n"
-    data = text.encode()
-    for begin in range(0, problem.n_jobs, 65_536):
-        mine = problem.jobs[begin : begin + 65_536]
-        names, table, late = "", b"", ""
-        for j, job in enumerate(mine, begin):
-            assert isinstance(job.demand_function, DemandFunction)
-            numbers = [job.demand, *(job.demand_function(block) for block in blocks)]
-            q = lcm(*(number.denominator for number in numbers))
-            row = [q, *(int(q * number) for number in numbers)]
-            names += job.name + "\n"
-            if max(row) < 2**63:
-                table += struct.pack(f"<{len(row)}q", *row)
-            else:
-                table += bytes(8 * len(row))
-                late += ":".join(map(str, [j, *row])) + "\n"
-        data += hashlib.sha256(names.encode() + b"\n" + table + late.encode()).digest()
-    return hashlib.sha256(data).hexdigest()
+    """The bytes of docs/reference/files.md, from what a file says of a problem."""
+    document = problem_to_json(problem)
+    rows, blocks = rows_of(document), document["blocks"]
+    leaves = [
+        leaf_of(rows[at : at + LEAF], blocks, at, problem.job_names[at : at + LEAF])
+        for at in range(0, len(rows), LEAF)
+    ]
+    return hashed(document, leaves)
 
 
 @given(problems())

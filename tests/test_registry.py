@@ -67,9 +67,6 @@ eight = NamedProblem(name="eight", title="8 blocks", source="here", make=lambda:
 """
 
 
-# --- the loop-back: a third party's distribution, end to end --------------------------------------
-
-
 def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> None:
     install(
         "Acme_Scheduling",
@@ -107,9 +104,6 @@ def test_an_installed_instance_is_found(install: Install) -> None:
         load_instance("eigth")
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
-
-
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
     install("acme", {"cms.algorithms": {"auto": "acme_plugin:Visitor"}}, acme_plugin=PLUGIN)
     with pytest.raises(PluginError, match="offered by 2 .*, acme and configurable-machines; unins"):
@@ -136,20 +130,6 @@ def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, 
     install("acme", {"cms.algorithms": {"it": entry}}, acme_plugin=PLUGIN)
     with pytest.raises(PluginError, match=f"algorithm 'it' .*of distribution acme.*{words}"):
         load_algorithm("it")
-
-
-def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
-    """Pip lets the last distribution that ships a top-level `algorithms` overwrite the others."""
-    (tmp_path / "algorithms").mkdir()
-    (tmp_path / "algorithms" / "__init__.py").write_text("")
-    info = tmp_path / "textbook-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: textbook\nVersion: 1.0\n")
-    (info / "top_level.txt").write_text("algorithms\n")
-    last = last_words("-c", "import cms.plugin.registry as r; r.load_algorithm('auto')", tmp_path)
-    assert "PluginError: algorithm 'auto'" in last
-    assert "is not of configurable-machines" in last
-    assert "textbook ships a top-level 'algorithms' too" in last
 
 
 @pytest.mark.parametrize("place", few(1, ["algorithms/__init__.py", "algorithms.py"]))

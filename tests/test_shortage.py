@@ -153,18 +153,16 @@ def test_a_solvers_word_that_a_schedule_disproves_is_an_error() -> None:
     assert "claims by a solver's word that there is no schedule; there is a valid one" in message
 
 
+SHORT = solve(blocks(8, limit=3))
+
+
 @pytest.mark.parametrize(
     ("demand", "limit", "arguments", "words"),
     [
         (8, 3, {"solution": 3}, "solution is 3"),
-        (9, 3, {"solution": solve(blocks(8, limit=3))}, "another problem"),
+        (9, 3, {"solution": SHORT}, "another problem"),
         (8, None, {"solution": solve(blocks(8))}, "expected 'infeasible'"),
-        (
-            8,
-            3,
-            {"solution": replace(solve(blocks(8, limit=3)), certificate=BlockPrices())},
-            "prove",
-        ),
+        (8, 3, {"solution": replace(SHORT, certificate=BlockPrices())}, "prove"),
         (8, 3, {"time_limit": -1}, "time_limit is -1"),
         (8, 3, {"cancel": 3}, "cancel is 3"),
     ],

@@ -17,6 +17,7 @@ from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import round_up as independently_rounded
 from proofs_checks.checker.usable import usable as independently_usable
 from tests.oracle import optimum
+from tests.property.problems import problems
 from tests.property.schedules import random_schedule
 
 Shape = Configuration | SizeBoundedConfigurations
@@ -47,38 +48,8 @@ def agree(problem: Problem) -> None:
     assert reduce(problem).problem.cost_step == step
 
 
-_COSTS = st.sampled_from([Fraction(cost) for cost in ("1", "4/3", "3/2", "2", "5/7", "0", "1")])
-_LIMITS = st.sampled_from((None, None, None, 0, 1, 2))
-_COUNTS = st.integers(0, 3)
-
-
-@st.composite
-def fleets(draw: st.DrawFn) -> Problem:
-    """A few types, many of whose configurations others hold."""
-    names = "mnop"[: draw(st.integers(1, 4))]
-    types = [MachineType(name, draw(_COSTS), draw(_LIMITS)) for name in names]
-    shapes: list[Shape] = []
-    for _ in range(draw(st.integers(1, 6))):
-        name = draw(st.sampled_from(names))
-        counts = {block: draw(_COUNTS) for block in "abc"}
-        if draw(st.integers(0, 3)) == 0:
-            sizes = {block: count + 1 for block, count in counts.items() if count < 3}
-            most = draw(st.sampled_from((None, 1, 2)))
-            shapes.append(
-                SizeBoundedConfigurations(sizes or {"a": 1}, draw(st.integers(1, 4)), name, most)
-            )
-        elif any(counts.values()):
-            shapes.append(Configuration(counts, name))
-    blocks = {block for c in shapes for block in getattr(c, "blocks", None) or c.sizes}  # type: ignore[union-attr]
-    jobs = []
-    for name in "xy"[: draw(st.integers(1, 2))]:
-        supply = {block: draw(st.sampled_from((1, 2, 0))) for block in sorted(blocks - {"c"})}
-        jobs.append(Job(name, draw(st.integers(0, 3)), supply))
-    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
-
-
 @settings(max_examples=80)
-@given(fleets())
+@given(problems(("costs", "free machines", "limits", "size-bounded beside listed")))
 @example(two_types(Configuration({"c": 5}, "other")))
 @example(two_types(listed(2), listed(1, 1)))
 @example(two_types(listed(2), listed(3)))
@@ -103,7 +74,7 @@ def test_counts_of_more_than_63_bits_are_compared_as_they_are() -> None:
 
 
 @settings(max_examples=15)
-@given(fleets(), st.sampled_from(("auto", "cp_sat", "ptas", "lp_rounding")))
+@given(problems(), st.sampled_from(("auto", "cp_sat", "ptas", "lp_rounding")))
 @example(two_types(listed(2, 1)), "auto")
 def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: str) -> None:
     """A schedule whose cost is no multiple of the step is no obstacle on the way to the optimum."""

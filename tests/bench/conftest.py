@@ -11,7 +11,23 @@ from typing import Any
 
 import pytest
 
-from bench.row import RunRow
+from bench.peers import GROUPS
+from bench.row import Outcome, RunRow
+from bench.task import Kind, Source, Task
+
+KINDS = {"best_fit": Kind.RULE, "parvagpu": Kind.RULE, "partition_free": Kind.BOUND}
+KINDS |= dict.fromkeys(("whole_gpus", "smallest", "static_mix"), Kind.RULE)
+KINDS |= {name: Kind.PEER for names in GROUPS.values() for name in names}
+
+
+def run_row(
+    method: str, source: Source, *, limit: float = 20, suite: str = "s", **found: Any
+) -> RunRow:
+    """The row of a run of a method on a problem that was answered with what is found."""
+    kind = KINDS.get(method, Kind.SOLVE)
+    task = Task(suite=suite, kind=kind, source=source, method=method, time_limit=limit)
+    return RunRow.of(task, **{"outcome": Outcome.ANSWERED, **found})
+
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ("--families", "tests.bench.stand_in", "--no-warm-up", "--no-figures")

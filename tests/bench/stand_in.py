@@ -10,8 +10,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+from cms.fleet import gpu
 
 SHAPES = [{"l": 1}, {"m": 2}, {"m": 1, "s": 2}, {"s": 5}]
+
+
+def on_a100(rows: list[tuple[int, list[int]]], cost: int = 1) -> Problem:
+    """Jobs on an A100 with what 1, 2, 3, 4 and 7 slices give them."""
+    card = gpu("a100-80gb")
+    return Problem(
+        configurations=card.configurations,
+        jobs=[
+            Job(f"j{j}", demand, dict(zip(card.base_profiles, supply, strict=True)))
+            for j, (demand, supply) in enumerate(rows)
+        ],
+        machine_types=[MachineType(card.key, cost)],
+    )
 
 
 def generate(name: str, *, n: int, seed: int, **parameters: Any) -> Problem:

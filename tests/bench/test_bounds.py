@@ -20,22 +20,10 @@ from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
 from cms.problem.parts import SizeBoundedConfigurations
 from instances.families import generate
+from tests.bench.stand_in import on_a100
 
 BOUND = BOUNDS["partition_free"]
 SLICES = (1, 2, 3, 4, 7)
-
-
-def services(rows: list[tuple[int, list[int]]], cost: int = 1) -> Problem:
-    """Jobs on an A100 with what 1, 2, 3, 4 and 7 slices give them."""
-    card = gpu("a100-80gb")
-    return Problem(
-        configurations=card.configurations,
-        jobs=[
-            Job(f"j{j}", demand, dict(zip(card.base_profiles, supply, strict=True)))
-            for j, (demand, supply) in enumerate(rows)
-        ],
-        machine_types=[MachineType(card.key, cost)],
-    )
 
 
 def value(problem: Problem) -> Fraction:
@@ -74,7 +62,7 @@ def test_it_is_the_fewest_slices_of_every_service_over_seven(
     rows: list[tuple[int, list[int]]], cost: int
 ) -> None:
     slices = sum(fewest_slices(demand, supply) for demand, supply in rows)
-    assert value(services(rows, cost)) == Fraction(cost * slices, 7)
+    assert value(on_a100(rows, cost)) == Fraction(cost * slices, 7)
 
 
 def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
@@ -85,31 +73,22 @@ def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
         machine_types=[MachineType(card.key)],
     )
     assert value(problem) == Fraction(5, 4)
-    without = Problem(configurations=[], jobs=[], machine_types=[MachineType(card.key)])
-    assert value(without) == 0
 
 
-SHARES = SizeBoundedConfigurations({"a": 1}, capacity=2, machine="a100-80gb")
+SHARES = SizeBoundedConfigurations({"a": 1}, capacity=2)
 
 
 @pytest.mark.parametrize(
     ("problem", "why"),
     [
         (
-            services([(1, [1] * 5)]).replace(machine_types=[MachineType("a100-80gb", limit=3)]),
+            on_a100([(1, [1] * 5)]).replace(machine_types=[MachineType("a100-80gb", limit=3)]),
             "limit",
         ),
         (generate("mixed-fleet", n=3, seed=1), "one GPU type, not several"),
-        (
-            Problem(
-                configurations=SHARES,
-                jobs=[Job("x", 1, {"a": 1})],
-                machine_types=[MachineType("a100-80gb")],
-            ),
-            "MIG layouts, not shares",
-        ),
+        (Problem(configurations=SHARES, jobs=[Job("x", 1, {"a": 1})]), "MIG layouts, not shares"),
         (generate("random-configurations", n=3, seed=1), "MIG alone"),
-        (services([(1, [0] * 5)]), "no block serves job 'j0'"),
+        (on_a100([(1, [0] * 5)]), "no block serves job 'j0'"),
     ],
 )
 def test_what_it_does_not_know_it_says(problem: Problem, why: str) -> None:

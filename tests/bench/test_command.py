@@ -161,29 +161,6 @@ def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_
     assert found == {"size-bounded", "proof"}
 
 
-def test_the_order_in_which_runs_end_changes_no_table(
-    here: Here, rows: Rows, tmp_path: Path
-) -> None:
-    arguments = ("--suite", "overview", *SMALLEST["overview"], "--time-limit", 5, "--json")
-    first = here(*arguments)
-    path = tmp_path / "rows" / "overview.jsonl"
-    path.write_text("".join(f"{row.to_line()}\n" for row in reversed(rows("overview"))))
-    again = here(*arguments, "--resume")
-    assert first.code == again.code == 0, again.err
-    assert again.out == first.out
-
-
-def test_a_figure_that_cannot_be_kept_costs_no_table(here: Here, tmp_path: Path) -> None:
-    (tmp_path / "rows").mkdir()
-    (tmp_path / "rows" / "figures").write_text("a file")
-    few = ("--instances", 3, "--largest", 2, "--peers", "none", "--no-warm-up")
-    run = here("--suite", "proof", "--json", *few, "--figures")
-    assert run.code == 0
-    assert run.err.startswith("bench: figures: FileExistsError: ")
-    assert run.err.count("\n") == 1
-    assert "sparse" in run.out
-
-
 def test_tables_can_be_had_for_a_paper(here: Here, tmp_path: Path) -> None:
     run = here("--suite", "size-bounded", "--largest", 3, "--seeds", 1, "--latex", "--figures")
     assert run.code == 0
@@ -228,66 +205,28 @@ def test_runs_without_a_row_are_told_and_the_exit_code_is_one(
     )
 
 
-def test_rows_of_other_code_are_told(here: Here, rows: Rows, tmp_path: Path) -> None:
-    few_runs = ("--suite", "size-bounded", *SMALLEST["size-bounded"])
-    assert here(*few_runs).err == here(*few_runs, "--resume").err == ""
-    first, *others = rows("size-bounded")
-    older = replace(first, versions={**first.versions, "code": "0123456789ab"})
-    path = tmp_path / "rows" / "size-bounded.jsonl"
-    path.write_text("".join(f"{row.to_line()}\n" for row in (older, *others)))
-    said = here(*few_runs, "--resume").err
-    assert said.startswith("bench: 1 of the rows kept are of other code")
-
-
-LONG = ("--suite", "proof", "--instances", 6, "--peers", "none", "-a", "stops")
-
-
-def without_times(text: str) -> list[dict[str, Any]]:
-    tables: list[dict[str, Any]] = json.loads(text)["tables"]
-    # What rechecking takes is nothing but times.
-    tables = [table for table in tables if table["title"] != "second checker against solve"]
-    for table in tables:
-        for row in table["rows"]:
-            for name in [name for name in row if name in ("median s", "p95 s")]:
-                del row[name]
-    return tables
-
-
-@pytest.mark.long
-def test_a_killed_run_goes_on_where_it_was(
-    bench: Bench, rows: Rows, tmp_path: Path, environment: dict[str, str]
+def test_kept_rows_in_any_order_give_the_same_tables_and_those_of_other_code_are_told(
+    here: Here, rows: Rows, tmp_path: Path
 ) -> None:
-    path = tmp_path / "rows" / "proof.jsonl"
-    command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
-    stops = {**environment, "BAD_PLUGIN_STOPS": "1"}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=stops, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as run:
-        while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
-            assert run.poll() is None, "it ended before it could be killed"
-            time.sleep(0.02)
-        run.send_signal(signal.SIGKILL)
-    kept = path.read_bytes()
-    kept = kept[: kept.rfind(b"\n") + 1]
-    done = kept.count(b"\n")
-    assert 3 <= done < 6
-    path.write_bytes(kept + b'{"key":"cut of')  # as if it had been killed while it wrote
-
-    resumed = bench(*LONG, "--resume", "--jobs", 2, "--json")
-    assert resumed.returncode == 0
-    assert path.read_bytes().startswith(kept), "no row is run again or changed"
-    found = rows("proof")
-    assert len({row.key for row in found}) == len(found) == 6
-
-    whole = bench(*LONG, "--json", "--out", tmp_path / "whole")
-    assert without_times(resumed.stdout) == without_times(whole.stdout)
+    arguments = ("--suite", "overview", *SMALLEST["overview"], "--time-limit", 5, "--json")
+    first = here(*arguments)
+    *others, last = rows("overview")
+    older = replace(last, versions={**last.versions, "code": "0123456789ab"})
+    path = tmp_path / "rows" / "overview.jsonl"
+    path.write_text("".join(f"{row.to_line()}\n" for row in (older, *reversed(others))))
+    again = here(*arguments, "--resume")
+    assert first.code == again.code == 0, again.err
+    assert again.out == first.out
+    assert (first.err, again.err.count("\n")) == ("", 1)
+    assert again.err.startswith("bench: 1 of the rows kept are of other code")
 
 
 def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     path = tmp_path / "rows" / "proof.jsonl"
-    command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
+    runs = ("--suite", "proof", "--instances", "6", "--peers", "none", "-a", "stops")
+    command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *runs]
     stops = {**environment, "BAD_PLUGIN_STOPS": "1"}
     with subprocess.Popen(
         command, cwd=ROOT, env=stops, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

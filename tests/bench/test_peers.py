@@ -91,41 +91,37 @@ def test_arc_flow_agrees_with_solve_where_machines_are_cut_at_will(
     assert facts["cost"] == solve(problem, time_limit=None).cost
 
 
-def test_too_many_contents_of_a_size_bounded_set_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("bench.peers.compact.MOST_SHAPES", 1000)
-    sizes = {f"b{i}": 100 + i for i in range(20)}
-    shape = SizeBoundedConfigurations(sizes, capacity=1000)
-    problem = Problem(configurations=shape, jobs=[Job("j", 1, dict.fromkeys(sizes, 1))])
-    with pytest.raises(UnsupportedProblem, match="more than 1000 maximal contents"):
-        CompactProgram.of(problem)
-
-
-def cut(sizes: dict[str, int], capacity: int, max_blocks: int | None = None) -> Problem:
+def cut(sizes: dict[str, int], capacity: int) -> Problem:
     return Problem(
-        configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
+        configurations=SizeBoundedConfigurations(sizes, capacity),
         jobs=[Job(f"of-{block}", 2, {block: 1}) for block in sizes],
     )
 
 
-def test_a_program_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnsupportedProblem, match="more than 1000000 nodes"):
-        ArcFlowProgram.of(cut({"a": 3, "b": 2}, 10**7))
+def of_pairs(demand: int) -> Problem:
+    return Problem(configurations=PAIR, jobs=[Job("long", demand, {"b": 3})])
+
+
+@pytest.mark.parametrize(
+    ("program", "problem", "why"),
+    [
+        (CompactProgram, cut({f"b{i}": 100 + i for i in range(20)}, 1000), "more than 1000 max"),
+        (ArcFlowProgram, cut({"a": 3, "b": 2}, 10**7), "more than 1000000 nodes"),
+        (ArcFlowProgram, cut({"a": 3, "b": 1}, 7), "more than 8 variables"),
+        (CompactProgram, of_pairs(2**64 + 1), "'long' need more than 63 bits"),
+    ],
+)
+def test_a_program_that_is_too_large_is_refused(
+    program: type[Program], problem: Problem, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.peers.compact.MOST_SHAPES", 1000)
     monkeypatch.setattr("bench.peers.arc_flow.MOST_VARIABLES", 8)
-    with pytest.raises(UnsupportedProblem, match="more than 8 variables"):
-        ArcFlowProgram.of(cut({"a": 3, "b": 1}, 7))
-
-
-def test_numbers_of_more_than_63_bits_are_refused_by_name() -> None:
-    problem = Problem(configurations=PAIR, jobs=[Job("long", 2**64 + 1, {"b": 3})])
-    with pytest.raises(UnsupportedProblem, match="'long' need more than 63 bits"):
-        CompactProgram.of(problem)
+    with pytest.raises(UnsupportedProblem, match=why):
+        program.of(problem)
 
 
 def test_sums_beyond_the_range_of_cp_sat_are_refused() -> None:
-    problem = Problem(configurations=PAIR, jobs=[Job("x", 2**61, {"b": 3})])
-    program = CompactProgram.of(problem)
+    program = CompactProgram.of(of_pairs(2**61))
     with pytest.raises(UnsupportedProblem, match="beyond CP-SAT's range"):
         PEERS["cp_sat_1"].prepare(program)
 

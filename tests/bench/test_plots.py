@@ -10,28 +10,27 @@ import pytest
 
 from bench.plots import draw
 from bench.plots.curves import gaps_at
-from bench.row import Outcome, RunRow
+from bench.row import RunRow
 from bench.suites import SUITES, Settings
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
-from bench.task import Kind, Source, Task
+from bench.task import Source
+from tests.bench.conftest import run_row
 from tests.samples import so_many
 
 HISTORY = ((0.1, None, 3, "bound"), (0.2, 6, 3, "first"), (2.0, "7/2", "7/2", "last"))
 
 
 def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **found: Any) -> RunRow:
-    kind = {"highs": Kind.PEER, "parvagpu": Kind.RULE}.get(method, Kind.SOLVE)
     family = found.pop("family", "real-rows")
     source = Source(family=family, arguments={"n": n, "m": m, "seed": 1})
-    task = Task(suite="s", kind=kind, source=source, method=method, time_limit=limit)
     facts: dict[str, Any] = {
-        "outcome": Outcome.ANSWERED, "n": n, "seconds": n / 1000, "cost": Fraction(4),
+        "n": n, "seconds": n / 1000, "cost": Fraction(4),
         "lower_bound": Fraction(4), "status": "optimal", "proof": "checked", "checker": "cms",
         "stop_reason": "proved", "gap": Fraction(0), "history": HISTORY,
     }  # fmt: skip
-    if kind is not Kind.SOLVE:
+    if method in ("highs", "parvagpu"):
         facts |= {"lower_bound": None, "history": (), "proof": "solver"}
-    return RunRow.of(task, **{**facts, **found})
+    return run_row(method, source, limit=limit, **{**facts, **found})
 
 
 GREEDY = {

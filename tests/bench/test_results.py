@@ -40,32 +40,23 @@ def test_tasks_have_the_same_key_if_and_only_if_they_are_the_same() -> None:
     assert task(3, time_limit=10).key == task(3, time_limit=10.0).key
 
 
-def test_rows_are_kept_and_their_tasks_not_run_again(tmp_path: Path) -> None:
-    with Results(tmp_path / "new" / "folder", "proof", resume=False) as results:
+def test_rows_are_kept_and_a_cut_last_line_is_run_again(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    with Results(folder, "proof", resume=False) as results:
         results.add(row(1))
         results.add(row(2))
-    with Results(tmp_path / "new" / "folder", "proof", resume=True) as results:
-        assert [r.arguments["n"] for r in results.rows] == [1, 2]
-        assert missing([task(1), task(3), task(2), task(3)], results) == [task(3)]
-
-
-def test_a_cut_last_line_is_dropped_and_the_file_mended(tmp_path: Path) -> None:
-    path = tmp_path / "proof.jsonl"
-    lines = [row(1).to_line(), row(2).to_line()]
-    path.write_text(f"{lines[0]}\n{lines[1][:-5]}", "utf-8")
-    with Results(tmp_path, "proof", resume=True) as results:
-        assert missing([task(1), task(2)], results) == [task(2)]
+    path = folder / "proof.jsonl"
+    lines = path.read_text("utf-8")
+    assert lines.splitlines() == [row(1).to_line(), row(2).to_line()]
+    with pytest.raises(ResultsError, match=r"has 2 rows of an earlier run; give --resume"):
+        Results(folder, "proof", resume=False)
+    assert path.read_text("utf-8") == lines
+    path.write_text(lines[:-5], "utf-8")
+    with Results(folder, "proof", resume=True) as results:
+        assert [r.arguments["n"] for r in results.rows] == [1]
+        assert missing([task(1), task(3), task(2), task(3)], results) == [task(3), task(2)]
         results.add(row(2))
-    assert path.read_text("utf-8").splitlines() == lines
-
-
-def test_rows_of_an_earlier_run_are_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "proof.jsonl"
-    path.write_text(f"{row(1).to_line()}\n", "utf-8")
-    before = path.read_bytes()
-    with pytest.raises(ResultsError, match=r"has 1 rows of an earlier run; give --resume"):
-        Results(tmp_path, "proof", resume=False)
-    assert path.read_bytes() == before
+    assert path.read_text("utf-8") == lines
 
 
 @pytest.mark.parametrize("line", ["{}", "[1]", "no json", '{"key": "a"}'])

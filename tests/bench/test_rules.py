@@ -15,11 +15,10 @@ from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from cms.errors import UnsupportedProblem
-from cms.fleet import gpu
 from instances.families import families, generate
+from tests.bench.stand_in import on_a100
 from tests.property.problems import share
 
-A100 = "a100-80gb"
 #: systems.md 4.4 and 4.5, at most 3 processes; the mix and first fit are our own measurement.
 GPUS = {
     "whole_gpus": (6, 11, 11, 11, 22, 22),
@@ -32,19 +31,6 @@ GPUS = {
 
 def scenario(name: str) -> Problem:
     return Source(family=name, module=NAMED).problem()
-
-
-def on_a100(rows: list[tuple[int, list[int]]]) -> Problem:
-    """Jobs with what 1, 2, 3, 4 and 7 slices give them."""
-    card = gpu(A100)
-    return Problem(
-        configurations=card.configurations,
-        jobs=[
-            Job(f"j{j}", demand, dict(zip(card.base_profiles, supply, strict=True)))
-            for j, (demand, supply) in enumerate(rows)
-        ],
-        machine_types=[MachineType(A100)],
-    )
 
 
 def test_every_rule_knows_the_published_scenarios_or_machines_cut_at_will() -> None:
@@ -63,9 +49,10 @@ def test_without_its_last_step_parvagpu_needs_what_its_authors_code_needs() -> N
     assert found == [2, 3, 8, 11, 22, 29]
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", [*families(), "beyond any float"])
 def test_a_rule_makes_a_valid_schedule_or_says_why_not(family: str) -> None:
-    problem = generate(family, n=40, seed=3)
+    beyond = [(10**400, [1, 2, 3, 4, 7])]
+    problem = generate(family, n=40, seed=3) if family in families() else on_a100(beyond)
     for rule in RULES.values():
         try:
             schedule = rule.schedule(problem)
@@ -150,16 +137,6 @@ def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None
     assert row.error.startswith("its schedule is not valid: ")
 
 
-def test_numbers_beyond_any_float_are_no_crash() -> None:
-    problem = on_a100([(10**400, [1, 2, 3, 4, 7])])
-    for rule in RULES.values():
-        try:
-            schedule = rule.schedule(problem)
-        except UnsupportedProblem:
-            continue
-        assert not check(problem, schedule)
-
-
 def one_by_one(sizes: list[int], capacity: int) -> int:
     """Count the bins of best fit decreasing, an item at a time."""
     bins: list[list[int]] = []
@@ -212,12 +189,9 @@ def test_best_fit_takes_the_block_that_costs_a_job_least() -> None:
     schedule = RULES["best_fit"].schedule(problem)
     assert not check(problem, schedule)
     assert schedule.machine_count == 3
-    many = Problem(
-        configurations=SizeBoundedConfigurations({"b": 2}, 5), jobs=[Job("x", 10**15, {"b": 1})]
-    )
+    pairs = SizeBoundedConfigurations({"b": 2}, 5)
+    many = Problem(configurations=pairs, jobs=[Job("x", 10**15, {"b": 1})])
     assert RULES["best_fit"].schedule(many).machine_count == 5 * 10**14
-    lost = Problem(
-        configurations=SizeBoundedConfigurations({"b": 2}, 5), jobs=[Job("x", 1, {"b": 0})]
-    )
+    lost = Problem(configurations=pairs, jobs=[Job("x", 1, {"b": 0})])
     with pytest.raises(UnsupportedProblem, match="no block serves job 'x'"):
         RULES["best_fit"].schedule(lost)

@@ -9,26 +9,22 @@ import pytest
 
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES
-from bench.task import Kind, Source, Task
+from bench.task import Source
+from tests.bench.conftest import run_row
 
 SUITE = SUITES["stock"]
-KINDS = {"best_fit": Kind.RULE, "highs_arc_flow": Kind.PEER}
 
 
 def row(method: str, seed: int, cost: Any = None, bound: Any = None, **found: Any) -> RunRow:
     source = Source(family="measured-shares", arguments={"n": 20, "seed": seed, "step": 1})
-    task = Task(
-        suite="stock", kind=KINDS.get(method, Kind.SOLVE), source=source, method=method,
-        time_limit=20,
-    )  # fmt: skip
-    facts: dict[str, Any] = {"outcome": Outcome.ANSWERED, "status": "no_schedule", "seconds": 2.0}
+    facts: dict[str, Any] = {"status": "no_schedule", "seconds": 2.0}
     if cost is not None:
         facts |= {"status": "feasible", "cost": Fraction(cost)}
     if bound is not None:
         facts |= {"lower_bound": Fraction(bound), "gap": Fraction(cost) - Fraction(bound)}
     if cost is not None and cost == bound:
         facts |= {"status": "optimal", "proof": "checked", "checker": "independent"}
-    return RunRow.of(task, **{**facts, **found})
+    return run_row(method, source, **{**facts, **found})
 
 
 def line(rows: list[RunRow]) -> tuple[dict[str, Any], bool]:

@@ -10,28 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.figures import growth, quantile
-from bench.peers import GROUPS
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES, Settings, peers, proof
 from bench.suites.agreement import agreement
 from bench.tables import Table, failures
-from bench.task import Kind, Source, Task
+from bench.task import Source
+from tests.bench.conftest import run_row
 
 
-def row(
-    method: str,
-    *,
-    n: int = 10,
-    m: int = 30,
-    seed: int = 0,
-    limit: float = 20,
-    family: str = "real-rows",
-    **found: Any,
-) -> RunRow:
-    kind = Kind.PEER if any(method in names for names in GROUPS.values()) else Kind.SOLVE
-    source = Source(family=family, arguments={"n": n, "m": m, "seed": seed})
-    task = Task(suite="s", kind=kind, source=source, method=method, time_limit=limit)
-    return RunRow.of(task, **{"outcome": Outcome.ANSWERED, **found})
+def row(method: str, *, n: int = 10, m: int = 30, seed: int = 0, **found: Any) -> RunRow:
+    return run_row(
+        method, Source(family="real-rows", arguments={"n": n, "m": m, "seed": seed}), **found
+    )
 
 
 def proved(method: str, cost: int, seconds: float = 1.0, **more: Any) -> RunRow:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms.certificate.certificate import Branch
 from cms.certificate.quantity import MachinesOfType
 from cms.errors import FileError
 from cms.files import certificate_from_json
-from tests.texts import LETTERS
 
 
 def test_a_type_counted_once_is_written_in_the_shorter_form() -> None:
@@ -27,30 +23,6 @@ def test_a_type_counted_once_is_written_in_the_shorter_form() -> None:
 
 LEAF: dict[str, Any] = {"prices": {}}
 GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEAF, "above": LEAF}
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(LETTERS, max_size=3),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["prices", "limit_prices", "multipliers", "proper", "branch", "at_most", "below",
-                 "above", "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine",
-                 "blocks"]
-            ),
-            inner, max_size=4,
-        ),
-        max_leaves=12,
-    )
-)  # fmt: skip
-def test_any_json_is_a_tree_or_is_refused_as_a_certificate(value: Any) -> None:
-    for tree in (value, {**GOOD, "branch": value}):
-        try:
-            certificate = certificate_from_json(tree)
-        except FileError:
-            continue
-        assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
 
 
 @pytest.mark.parametrize("depth", [201, 900, 5_000])

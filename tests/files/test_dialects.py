@@ -34,9 +34,6 @@ def source(*lines: str) -> Source:
     return Source("t.csv", "\n".join(lines) + "\n")
 
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 @pytest.mark.parametrize(
     ("cells", "numbers"),
@@ -98,8 +95,6 @@ def written(value: Fraction, mark: str, apart: str) -> str:
     rest = f"{int(places * 10**5):05d}".rstrip("0")
     return f"{int(whole):,}".replace(",", apart) + (f"{mark}{rest}" if rest else "")
 
-
-# --- tables ---------------------------------------------------------------------------------------
 
 NAMES = ("service", "model", "rate_rps", "latency_limit_ms", "late_share", "allowed_profiles")
 SPELT = {

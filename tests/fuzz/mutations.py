@@ -66,9 +66,6 @@ def case(number: int) -> Seed:
     return Seed(seed.kind, files)
 
 
-# -- bytes -----------------------------------------------------------------------------------------
-
-
 def _cut(rng: random.Random, data: bytes) -> tuple[bytes, bytes, bytes]:
     start = rng.randint(0, len(data))
     stop = min(len(data), start + rng.choice((1, 1, 2, 5, 20, 100)))
@@ -83,20 +80,6 @@ def _flip(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def _remove(rng: random.Random, data: bytes) -> bytes:
-    before, _, after = _cut(rng, data)
-    return before + after
-
-
-def _truncate(rng: random.Random, data: bytes) -> bytes:
-    return data[: rng.randint(0, len(data))]
-
-
-def _repeat(rng: random.Random, data: bytes) -> bytes:
-    before, piece, after = _cut(rng, data)
-    return before + piece * rng.choice((2, 3, 50, 3000)) + after
-
-
 def _splice(rng: random.Random, data: bytes) -> bytes:
     before, _, after = _cut(rng, data)
     _, other = rng.choice(list(rng.choice(seeds()).files.items()))
@@ -105,16 +88,22 @@ def _splice(rng: random.Random, data: bytes) -> bytes:
     return before + piece[start : start + rng.choice((5, 50, 500, 10**6))] + after
 
 
-def _move(rng: random.Random, data: bytes) -> bytes:
+def _edit(rng: random.Random, data: bytes) -> bytes:
+    """A piece removed, repeated, moved, replaced or nested; or nothing behind it."""
     before, piece, after = _cut(rng, data)
-    data = before + after
-    at = rng.randint(0, len(data))
-    return data[:at] + piece + data[at:]
-
-
-def _insert(rng: random.Random, data: bytes) -> bytes:
-    before, _, after = _cut(rng, data)
-    return before + rng.choice(TOKENS).encode() + after
+    at = rng.randint(0, len(before))
+    deep = rng.choice((3, 150, 250, 990, 30_000))
+    opening, closing = rng.choice(((b"[", b"]"), (b'{"x-a":', b"}"), (b"- ", b""), (b"(", b")")))
+    middle = rng.choice(
+        (
+            b"",
+            piece * rng.choice((2, 3, 50, 3000)),
+            rng.choice(TOKENS).encode(),
+            opening * deep + piece + closing * deep,
+        )
+    )
+    moved = before[:at] + piece + before[at:] + after
+    return rng.choice((before + middle + after, before + middle + after, moved, before))
 
 
 def _exchange(pattern: re.Pattern[bytes]) -> Bytes:
@@ -138,13 +127,6 @@ def _long(rng: random.Random, token: bytes) -> bytes:
     return b'"' + body + b'"' if token.startswith(b'"') else body
 
 
-def _deep(rng: random.Random, data: bytes) -> bytes:
-    before, piece, after = _cut(rng, data)
-    deep = rng.choice((3, 150, 250, 990, 30_000))
-    opening, closing = rng.choice(((b"[", b"]"), (b'{"x-a":', b"}"), (b"- ", b""), (b"(", b")")))
-    return before + opening * deep + piece + closing * deep + after
-
-
 def _key_twice(rng: random.Random, data: bytes) -> bytes:
     found = list(re.finditer(rb'"[^"]*": ?[^,{}\[\]]*[,}]', data))
     if not found:
@@ -165,12 +147,9 @@ def _encode(rng: random.Random, data: bytes) -> bytes:
 
 
 TEXTUAL: list[Bytes] = [
-    _flip, _remove, _truncate, _repeat, _splice, _move, _insert, _deep, _key_twice, _encode,
+    *[_flip, _splice, _key_twice, _encode], *[_edit] * 6,
     *[_exchange(NUMBER)] * 3, *[_exchange(WORD)] * 2,
 ]  # fmt: skip
-
-
-# -- what a document says --------------------------------------------------------------------------
 
 
 def _changed_tree(rng: random.Random, text: str) -> str:
@@ -199,11 +178,9 @@ def _changed_tree(rng: random.Random, text: str) -> str:
         container[key], other[its] = other[its], container[key]
     elif kind == 4 and isinstance(container, list):
         container[key:key] = [container[key]] * rng.choice((1, 2, 300))
-    elif kind == 5:
-        if isinstance(container[key], dict):
-            container[key][rng.choice(("x-", "x-own", "machine", "limit", "1g", ""))] = rng.choice(
-                VALUES
-            )
+    elif kind == 5 and isinstance(container[key], dict):
+        more = rng.choice(("x-", "x-own", "machine", "limit", "1g", ""))
+        container[key][more] = rng.choice(VALUES)
     elif kind == 6:
         return _renamed_everywhere(rng, document[0])
     elif kind == 7:
@@ -278,15 +255,8 @@ def _nudge(rng: random.Random, places: list[tuple[Any, Any]]) -> None:
     if type(value) is int and abs(value) > 10**300:  # no float holds it
         container[key] = value + rng.choice((-1, 1))
     elif isinstance(value, str):
-        container[key] = rng.choice(
-            (
-                f"{value}1",
-                value.replace("/", "1/"),
-                value.replace(".", ""),
-                f"-{value}",
-                f" {value}",
-            )
-        )
+        others = value.replace("/", "1/"), value.replace(".", "")
+        container[key] = rng.choice((f"{value}1", f"-{value}", f" {value}", *others))
     else:
         container[key] = rng.choice(
             (value + 1, value - 1, -value, 2 * value, value / 2, value + 0.125, str(value),

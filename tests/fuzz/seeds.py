@@ -13,13 +13,11 @@ from cms import (
     BlocksOfJob,
     Branch,
     Configuration,
-    Job,
     MachineGroup,
     MachinesOf,
     Mix,
     MixPrices,
     PriceFunction,
-    Problem,
     Schedule,
     Solution,
     TimeSharedJob,
@@ -41,7 +39,7 @@ from cms.fleet.sharing import (
 from cms.fleet.sharing.edge_problems import SHARING_EDGE_PROBLEMS
 from cms.fleet.sharing.files import sharing_problem_to_json, sharing_solution_to_json
 from cms.fleet.sharing.predictor.files import predictor_to_json
-from cms.problem.parts import MachineType, SizeBoundedConfigurations
+from cms.problem.parts import SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from tests.cli.shared import POINTS
@@ -141,19 +139,6 @@ def _promising_plan() -> Document:
     return plan_to_json(Plan(serving, solve(serving.problem)))
 
 
-def _branching() -> tuple[Document, Document]:
-    """A bound that only a branch proves: two machines of three blocks for what takes 4 blocks."""
-    problem = Problem(
-        configurations=[
-            Configuration({"b": 3}, "m"),
-            SizeBoundedConfigurations({"b": 1, "c": "1/3"}, "5/2", "n", 4),
-        ],
-        jobs=[Job("x", 2, {"b": 1}), Job("y", "2.5", {"b": "1.5", "c": "1/7"})],
-        machine_types=[MachineType("m", "1.5", 4), MachineType("n", 1)],
-    )
-    return problem_to_json(problem), solution_to_json(solve(problem, threads=1))
-
-
 def _time_shared() -> tuple[Document, Document]:
     """Two jobs that share a block, its price, and what they pay for it."""
     pair = Configuration({"60": 1, "40": 1}, "machine")
@@ -184,7 +169,7 @@ def seeds() -> tuple[Seed, ...]:
     pairs: list[Iterable[Document]] = [
         (SERVICES, SOLUTION), (SERVICES, WEAK), (SERVICES, BY_WORD), (SERVICES, NOTHING),
         (ONE_IS_TOO_FEW, INFEASIBLE), (ONE_IS_TOO_FEW, INFEASIBLE_BY_WORD),
-        made["branches"], made["shortage"], _branching(), _time_shared(),
+        made["branches"], made["shortage"], _time_shared(),
     ]  # fmt: skip
     problems = [PROBLEM]
     for family in FAMILIES:
@@ -206,7 +191,7 @@ def seeds() -> tuple[Seed, ...]:
     found += [Seed("tables", files) for files in tables]
     for key in ("a30-24gb", "rtx-pro-6000-96gb"):
         text = (_DEVICES / f"{key}.json").read_text("utf-8")
-        plain = _as_yaml(json.loads(text))
+        plain = "".join(f"{k}: {json.dumps(v)}\n" for k, v in json.loads(text).items())
         points = "".join(
             f"bert,{key},{profile['name']},1,1,{10 * profile['compute']},9\n"
             for profile in json.loads(text)["profiles"]
@@ -273,14 +258,3 @@ def _sharing() -> Iterator[Seed]:
     for model in ("ridge", "mean"):
         trained = predictor_to_json(train_predictor(measured, model=model))
         yield Seed("predictor", {"model.json": lay_out(trained), **tables})
-
-
-def _as_yaml(document: Document) -> str:
-    lines = []
-    for key, value in document.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines.append(f"{key}:")
-            lines += [f"- {json.dumps(entry)}" for entry in value]
-        else:
-            lines.append(f"{key}: {json.dumps(value)}")
-    return "\n".join(lines) + "\n"

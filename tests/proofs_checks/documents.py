@@ -70,6 +70,14 @@ def solution(of: Document, groups: list[Document], tree: Document, **changes: An
     }
 
 
+def leaf(prices: Document, *multipliers: Any, **more: Any) -> Document:
+    return {"prices": prices, "multipliers": list(multipliers), **more}
+
+
+def branch(on: Any, at_most: Any, below: Document, above: Document) -> Document:
+    return {"branch": on, "at_most": at_most, "below": below, "above": above}
+
+
 def changed(document: Document, *path: Any, to: Any) -> Document:
     """A copy with the value at a path exchanged; ``...`` as the value removes the key."""
     copied = copy.deepcopy(document)

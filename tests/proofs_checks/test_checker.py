@@ -1,17 +1,18 @@
-"""The independent checker on documents whose right verdict was derived by hand."""
+"""The independent checker on documents whose right verdict was derived by hand.
+
+That it takes the true ones, as the package does, and of tampered ones has one opinion with it, is
+shown by ``tests/cli/test_both_checkers.py``.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from proofs_checks import checker
 from tests.proofs_checks.documents import (
-    BY_WORD,
     INFEASIBLE,
-    INFEASIBLE_BY_WORD,
     NOTHING,
     ONE_IS_TOO_FEW,
     SERVICES,
@@ -24,37 +25,19 @@ from tests.proofs_checks.documents import (
     solution,
 )
 
-# --- schedules ------------------------------------------------------------------------------------
-
-
-# --- solutions ------------------------------------------------------------------------------------
-
-
-def test_a_proved_solution_has_no_faults() -> None:
-    assert checker.check_solution(SERVICES, SOLUTION) == []
-
-
-@pytest.mark.parametrize("document", [WEAK, NOTHING, BY_WORD])
-def test_a_weaker_claim_that_is_true_has_no_faults(document: Document) -> None:
-    assert checker.check_solution(SERVICES, document) == []
-
 
 @pytest.mark.parametrize(
     ("document", "path", "to", "sentence"),
     [
         (SOLUTION, ["problem_sha256"], "0" * 64, "the problem_sha256 is not this problem's"),
-        (SOLUTION, ["certificate", "problem_sha256"], "", "the certificate's problem_sha256"),
         (SOLUTION, ["machine_count"], 2, "recomputed, they are 3, 3, 0"),
         (SOLUTION, ["cost"], "5/2", "recomputed, they are 3, 3, 0"),
-        (SOLUTION, ["cost"], None, "recomputed, they are 3, 3, 0"),
-        (SOLUTION, ["gap"], 1, "recomputed, they are 3, 3, 0"),
         (
             SOLUTION,
             ["lower_bound"],
             4,
             "the certificate proves 17/7, rounded up to the costs' step: 3",
         ),
-        (SOLUTION, ["lower_bound"], "3.01", "the certificate proves 17/7"),
         (SOLUTION, ["lower_bound"], None, "lower_bound is None, not an exact number"),
         (SOLUTION, ["lower_bound"], 2, "the lower_bound 2 is not the cost 3"),
         (
@@ -68,17 +51,14 @@ def test_a_weaker_claim_that_is_true_has_no_faults(document: Document) -> None:
         (SOLUTION, ["claimed_bound"], 4, "the claimed_bound 4 exceeds the cost 3"),
         (SOLUTION, ["schedule", "groups", 2], ..., "job 'vgg' has 60 of its demand 100 covered"),
         (SOLUTION, ["status"], "feasible", "the status feasible has the proof 'checked', not none"),
-        (SOLUTION, ["status"], "infeasible", "the status is infeasible, but there is a schedule"),
         (SOLUTION, ["status"], "perfect", "the status is 'perfect', not one of optimal"),
         (SOLUTION, ["proof"], "solver", "the claimed_bound None is not the cost 3"),
         (SOLUTION, ["proof"], "none", "the status optimal has the proof 'none'"),
         (SOLUTION, ["stop_reason"], "bored", "the stop_reason 'bored' is unknown"),
         (WEAK, ["stop_reason"], "proved", "the stop_reason is proved, but the proof is 'none'"),
-        (BY_WORD, ["claimed_bound"], 2, "the claimed_bound 2 is not the cost 3"),
         (NOTHING, ["status"], "infeasible", "the status infeasible has the proof 'none'"),
         (NOTHING, ["cost"], 3, "recomputed, they are None, None, None"),
         (SOLUTION, ["seconds"], -1, "seconds is -1, not a number >= 0"),
-        (SOLUTION, ["seconds"], Fraction(10**400), "which is no time"),
         (SOLUTION, ["method"], None, "method is None, not a text"),
         (SOLUTION, ["limit"], 3, "the solution has the unknown key 'limit'"),
         (SOLUTION, ["history"], ..., "the solution has no 'history'"),
@@ -93,55 +73,11 @@ def test_a_false_claim_is_named(
     assert any(sentence in fault for fault in faults), faults
 
 
-def test_infeasibility_is_proved_by_a_ray_or_rests_on_a_solvers_word() -> None:
-    assert checker.check_solution(ONE_IS_TOO_FEW, INFEASIBLE) == []
+def test_without_a_ray_infeasibility_is_not_proved() -> None:
     no_ray = changed(INFEASIBLE, "certificate", "tree", to={"prices": {"a": 1}})
     assert checker.check_solution(ONE_IS_TOO_FEW, no_ray) == [
         "the certificate does not prove that there is no schedule"
     ]
-    assert checker.check_solution(ONE_IS_TOO_FEW, INFEASIBLE_BY_WORD) == []
-
-
-def line(cost: Any, lower_bound: Any) -> Document:
-    return {
-        "seconds": 0.5,
-        "cost": cost,
-        "lower_bound": lower_bound,
-        "claimed_bound": None,
-        "source": "by hand",
-    }
-
-
-@pytest.mark.parametrize(
-    ("history", "holds"),
-    [
-        ([line(None, 1), line(5, 2), line(4, 2), line(3, 3)], True),
-        ([line(2, 1), line(3, 3)], False),  # it had a cheaper schedule
-        ([line(5, 1), line(6, 2)], False),
-        ([line(5, 4)], False),  # a bound that nothing proves
-        ([line(5, 2), line(5, 1)], False),
-    ],
-)
-def test_a_history_leads_to_its_solution(history: list[Document], holds: bool) -> None:
-    assert (checker.check_solution(SERVICES, {**SOLUTION, "history": history}) == []) is holds
-
-
-@pytest.mark.parametrize(
-    ("factor", "additive", "holds"), [(2, 0, True), ("1/2", "3/2", True), ("1/2", 1, False)]
-)
-def test_a_verified_guarantee_follows_from_the_bound(
-    factor: Any, additive: Any, holds: bool
-) -> None:
-    # 3 <= factor * 3 + additive
-    guarantee = {
-        "factor": factor,
-        "additive": additive,
-        "against": "LP_DW",
-        "theorem": "T",
-        "verdict": "verified",
-    }
-    document = {**SOLUTION, "guarantee": guarantee}
-    assert (checker.check_solution(SERVICES, document) == []) is holds
 
 
 def test_a_bound_is_rounded_up_to_the_costs_common_step() -> None:

@@ -78,14 +78,6 @@ def test_a_problem_that_is_none_is_refused(path: list[Any], to: Any, sentence: s
     assert sentence in fault
 
 
-@pytest.mark.parametrize("document", [None, 1, "x", [], {}, [[]], {"format": {}}, True])
-def test_what_is_no_document_at_all_is_refused(document: Any) -> None:
-    assert len(checker.check_problem(document)) == 1
-    assert len(checker.check_solution(document, document)) == 1
-    assert len(checker.check_solution(PAIRS, document)) == 1
-    assert len(checker.check_schedule(PAIRS, document)) == 1
-
-
 @pytest.mark.parametrize(
     "junk",
     [None, True, -1, Fraction(1, 2), "", "9" * 5000, 10**5000, [], {}],
@@ -97,9 +89,6 @@ def test_junk_anywhere_in_a_document_raises_nothing(junk: Any) -> None:
             checker.check_solution(of, changed(document, *path, to=junk))
         for path in places(of):
             checker.check_solution(changed(of, *path, to=junk), document)
-
-
-# --- the command line -----------------------------------------------------------------------------
 
 
 def write(path: Path, document: Any) -> str:

@@ -49,45 +49,49 @@ def best_within(prices: list[F], sizes: list[F], capacity: F, most: int | None) 
     return max(ways, default=F(0))
 
 
-@given(st.lists(st.tuples(sixths, small), max_size=4), st.integers(min_value=0, max_value=60))
-@example([(F(2), 2), (F(3), 3), (F(6), 6)], 59)  # equal ratios
-@example([(F(0), 1), (F(1), 7)], 60)  # a block for nothing
-@example([(F(7), 6), (F(10), 9), (F(22), 20)], 43)  # not every demand is a sum
-def test_the_cheapest_option_is_that_of_the_table(blocks: list[tuple[F, int]], demand: int) -> None:
+near_ties = st.lists(
+    st.tuples(st.integers(1, 12), st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=5
+)
+
+
+def with_limits(work: Callable[[], T], **limits: int) -> T:
+    """Do it with other limits of the two searches, so that small problems meet them."""
+    with ExitStack() as stack:
+        for name, value in limits.items():
+            module, constant = name.split("_", 1)
+            stack.enter_context(patch(f"proofs_checks.checker.{module}._{constant.upper()}", value))
+        return work()
+
+
+@given(
+    st.lists(st.tuples(sixths, small), max_size=4),
+    st.integers(min_value=0, max_value=60),
+    st.fractions(min_value=F(1, 9), max_value=9, max_denominator=9),
+)
+@example([(F(2), 2), (F(3), 3), (F(6), 6)], 59, F(1))  # equal ratios
+@example([(F(0), 1), (F(1), 7)], 60, F(1))  # a block for nothing
+@example([(F(7), 6), (F(10), 9), (F(22), 20)], 43, F(1))  # not every demand is a sum
+def test_the_cheapest_option_is_that_of_the_table_in_any_unit(
+    blocks: list[tuple[F, int]], demand: int, unit: F
+) -> None:
     prices, supply = [p for p, _ in blocks], [f for _, f in blocks]
-    exact = cheapest_option(prices, [F(f) for f in supply], F(demand))
+    exact = cheapest_option(prices, [f * unit for f in supply], demand * unit)
     assert exact == table_of_residual_demands(prices, supply, demand)
 
 
-@given(
-    st.lists(st.tuples(sixths, st.integers(1, 30)), min_size=1, max_size=5),
-    st.integers(900, 10**4),
-    st.integers(1, 10**12),
-)
-def test_a_huge_demand_adds_the_price_of_the_best_blocks(
-    blocks: list[tuple[F, int]], demand: int, more: int
+@given(near_ties, st.integers(1, 4_000), st.booleans(), st.sampled_from([0, 1, 3]), st.booleans())
+@example([(7, 0, 1), (7, 1, 1), (5, 1, 0), (3, 0, 0)], 2_345, True, 0, True)
+def test_lists_pairs_and_a_table_over_remainders_find_what_the_table_has(
+    sizes: list[tuple[int, int, int]], demand: int, even: bool, steps: int, few: bool
 ) -> None:
-    # Some cheapest option has fewer than F blocks besides those of the best type, which covers F
-    # (theory 6.5). From a demand of 29 * 30 on, it has a block of the best type: F more demand cost
-    # one of them more.
-    prices, supply = [p for p, _ in blocks], [F(f) for _, f in blocks]
-    p, f = min(zip(prices, supply, strict=True), key=lambda block: block[0] / block[1])
-    h = cheapest_option(prices, supply, F(demand))
-    assert h is not None
-    assert cheapest_option(prices, supply, demand + more * f) == h + more * p
-
-
-@given(
-    st.lists(st.tuples(sixths, sixths), min_size=1, max_size=3),
-    st.fractions(min_value=0, max_value=5, max_denominator=7),
-    st.fractions(min_value=F(1, 9), max_value=9, max_denominator=9),
-)
-def test_the_unit_of_a_demand_does_not_matter(
-    blocks: list[tuple[F, F]], demand: F, unit: F
-) -> None:
-    prices, supply = [p for p, _ in blocks], [f for _, f in blocks]
-    scaled = cheapest_option(prices, [f * unit for f in supply], demand * unit)
-    assert scaled == cheapest_option(prices, supply, demand)
+    # Prices and supply near the sizes: little is cut off early, and after a step others take over.
+    # Even supplies have remainders in common with the demand, or with none of the others.
+    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
+    supply = [max(0, 3 * size + up) * (1 + even) for size, _, up in sizes]
+    exact = table_of_residual_demands(prices, supply, demand)
+    limits = {"knapsacks_steps": steps, "knapsacks_few": 3 * few if steps else 0}
+    found = with_limits(lambda: cheapest_option(prices, [*map(F, supply)], F(demand)), **limits)
+    assert found == exact
 
 
 @given(
@@ -108,68 +112,6 @@ def test_the_dearest_filling_is_the_best_of_all(
     prices, sizes = [p for p, _ in blocks], [s for _, s in blocks]
     value = dearest_filling(prices, sizes, capacity, most)
     assert value == best_within(prices, sizes, capacity, most)
-
-
-@given(
-    st.lists(st.tuples(sixths, st.integers(1, 9)), min_size=1, max_size=4),
-    st.integers(100, 10**3),
-    st.integers(1, 10**12),
-)
-def test_a_huge_machine_is_filled_quickly(
-    blocks: list[tuple[F, int]], capacity: int, more: int
-) -> None:
-    # As for demands: beyond 8 * 9 of room, s more are filled by one more of the best type.
-    prices, sizes = [p for p, _ in blocks], [F(s) for _, s in blocks]
-    p, s = max(zip(prices, sizes, strict=True), key=lambda block: block[0] / block[1])
-    value = dearest_filling(prices, sizes, F(capacity))
-    assert dearest_filling(prices, sizes, capacity + more * s) == value + more * p
-
-
-# --- near ties, and what happens when the work grows ----------------------------------------------
-
-near_ties = st.lists(
-    st.tuples(st.integers(1, 12), st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=5
-)
-
-
-def with_limits(work: Callable[[], T], **limits: int) -> T:
-    """Do it with other limits of the two searches, so that small problems meet them."""
-    with ExitStack() as stack:
-        for name, value in limits.items():
-            module, constant = name.split("_", 1)
-            stack.enter_context(patch(f"proofs_checks.checker.{module}._{constant.upper()}", value))
-        return work()
-
-
-@given(near_ties, st.integers(1, 150), st.sampled_from([1, 3]), st.sampled_from([0, 3]))
-def test_lists_and_pairs_find_what_the_table_has(
-    sizes: list[tuple[int, int, int]], demand: int, steps: int, few: int
-) -> None:
-    # Prices and supply near the sizes: little is cut off early, and after a step lists take over.
-    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
-    supply = [F(max(0, 3 * size + up)) for size, _, up in sizes]
-    exact = table_of_residual_demands(prices, [int(f) for f in supply], demand)
-    found = with_limits(
-        lambda: cheapest_option(prices, supply, F(demand)), knapsacks_steps=steps, knapsacks_few=few
-    )
-    assert found == exact
-
-
-@given(near_ties, st.integers(1, 4_000), st.booleans())
-@example([(7, 0, 1), (7, 1, 1), (5, 1, 0), (3, 0, 0)], 2_345, True)
-def test_a_table_over_remainders_finds_what_the_table_of_demands_has(
-    sizes: list[tuple[int, int, int]], demand: int, even: bool
-) -> None:
-    # Even supplies have remainders in common with the demand, or with none of the others.
-    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
-    supply = [max(0, 3 * size + up) * (1 + even) for size, _, up in sizes]
-    exact = table_of_residual_demands(prices, supply, demand)
-    found = with_limits(
-        lambda: cheapest_option(prices, [F(f) for f in supply], F(demand)),
-        knapsacks_steps=0,
-        knapsacks_few=0,
-    )
-    assert found == exact
 
 
 @given(near_ties, st.integers(1, 150), st.integers(0, 12))

@@ -11,6 +11,7 @@ import pytest
 
 from cms import solve
 from cms.errors import FileError, InvalidProblem
+from cms.files.documents import lay_out
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
 from cms.fleet.hardware.device_file import DevicePart
@@ -32,6 +33,7 @@ from tests.proofs_checks.moves import (
     transition,
 )
 from tests.proofs_checks.test_replay import SMALL, in_package
+from tests.proofs_checks.test_schemas import is_valid
 
 ME = instance("small+me", 0)
 AT_START = deployment(LENT)
@@ -40,6 +42,7 @@ DEPLOYED = ("nodes", 0, "gpus", 0)
 
 def test_a_deployment_is_judged_by_its_devices() -> None:
     assert check_deployment(read(AT_START)) == []
+    assert is_valid(AT_START)
     for held, words in (
         ([FULL, SMALL[0]], "the compute slices are 5, at most 4 may be"),
         ([FULL, ME, instance("small+me", 1)], "the instances with media engines are 2"),
@@ -63,6 +66,7 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
 def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
     of = deployment_to_json(Deployment((FleetNode("n", driver="550.54"),)))
     assert check_deployment(of) == []
+    assert is_valid(of)
     wrong = changed(of, "nodes", 0, "driver", to=driver)
     assert any("which is no version of a driver" in each for each in check_deployment(wrong))
     with pytest.raises(FileError, match="node 'n'.*expected its version, as nvidia-smi prints it"):
@@ -151,6 +155,7 @@ def test_a_plan_is_for_gpus_that_can_be_cut_so(
     point = OperatingPoint("chat", "a30-24gb", "1g.6gb", 1, 1, 10, 1)
     serving = as_problem([Service("chat", "chat", 40, 100)], [point], "a30-24gb", rule="half")
     plan = plan_to_json(Plan(serving, solve(serving.problem)))
+    assert is_valid(json.loads(lay_out(plan)))
     path = tmp_path / "plan.json"
     for changes, status, words in (
         ({}, 0, "the schedule is valid: 1 machines"),
@@ -231,54 +236,63 @@ def certified(
     return of
 
 
-def test_supplies_under_load_are_proved_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    granted = Fraction(3468, 5)
-    assert check_deployment(certified(8, str(granted))) == []
-    for other in (650, 780):
-        (fault,) = check_deployment(certified(8, other))
-        assert f"supplies {other} items/s: the rule grants {granted}" in fault
-    (fault, *_) = check_deployment(certified(8, 1, certified=True, queue="instance"))
-    assert "supplies 1 items/s: the rule grants 0" in fault
-    (fault,) = check_deployment(
-        changed(certified(8, str(granted)), "points", 0, "evidence", to=None)
-    )
-    assert "the evidence of point" in fault
-    curve = {"late_share": "1/100", "evidence": "measured", "rates_rps": [100, 200],
-             "latencies_ms": [30, 35]}  # fmt: skip
-    measured = changed(certified(8, 200, evidence="measured"), "points", 0, "load_curve", to=curve)
-    assert check_deployment(measured) == []
-    for other in (150, 201):
-        (fault,) = check_deployment(changed(measured, "points", 0, "supply_rps", to=other))
-        assert "the rule grants 200" in fault
-    named = changed(measured, "points", 0, "load_curve", to={**curve, "batches_sha256": "a" * 64})
-    (fault,) = check_deployment(named)
-    assert "which no simulated batches have" in fault
-    for key, to, words in (
-        ("batches_sha256", "A" * 64, "which no simulated batches have"),
-        ("batches_sha256", None, "not a text"),
-        ("late_share", 1, "not between 0 and 1"),
-    ):
-        simulated = {**curve, "evidence": "simulated", key: to}
-        (fault,) = check_deployment(changed(measured, "points", 0, "load_curve", to=simulated))
-        assert words in fault
-    blank = {**curve, "batches_sha256": ""}
-    assert check_deployment(changed(measured, "points", 0, "load_curve", to=blank)) == []
-    # one machine's curve holds for all services whose limit it speaks of
-    second = {**measured["services"][0], "name": "other"}
-    bare = {**measured["points"][0], "name": "bare", "service": "other", "load_curve": None}
-    twice = changed(measured, "services", to=[*measured["services"], second])
-    for counted, evidence in ((200, "measured"), (str(granted), "table")):
+CURVE = {
+    "late_share": "1/100", "evidence": "measured",
+    "rates_rps": [100, 200], "latencies_ms": [30, 35],
+}  # fmt: skip
+GRANTED = Fraction(3468, 5)
+MEASURED = changed(certified(8, 200, evidence="measured"), "points", 0, "load_curve", to=CURVE)
+SIMULATED = CURVE | {"evidence": "simulated", "batches_sha256": "a" * 64}
+# of a simulated one, too, nothing is known between its rates
+CLOSE = SIMULATED | {"rates_rps": [100, 200, 300, 400], "latencies_ms": [10, 20, 50, 90]}
+
+
+def by(curve: Document, supply: int | None = None) -> Document:
+    """The point of `MEASURED` with another curve, or what is simulated supplies so much by it."""
+    of = MEASURED if supply is None else certified(8, supply, evidence="simulated")
+    return changed(of, "points", 0, "load_curve", to=curve)
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (certified(8, str(GRANTED)), ""),
+        *(
+            (certified(8, n), f"supplies {n} items/s: the rule grants {GRANTED}")
+            for n in (650, 780)
+        ),
+        (certified(8, 1, certified=True, queue="instance"), "1 items/s: the rule grants 0"),
+        (
+            changed(certified(8, str(GRANTED)), "points", 0, "evidence", to=None),
+            "the evidence of p",
+        ),
+        (MEASURED, ""),
+        *((changed(MEASURED, "points", 0, "supply_rps", to=n), "grants 200") for n in (150, 201)),
+        (by({**CURVE, "batches_sha256": "a" * 64}), "which no simulated batches have"),
+        (by({**CURVE, "batches_sha256": ""}), ""),
+        (by({**SIMULATED, "batches_sha256": "A" * 64}), "which no simulated batches have"),
+        (by({**SIMULATED, "batches_sha256": None}), "not a text"),
+        (by({**SIMULATED, "late_share": 1}), "not between 0 and 1"),
+        (by(CLOSE, 200), ""),
+        (by(CLOSE, 250), "the rule grants"),
+    ],
+)
+def test_supplies_under_load_are_proved_again(of: Document, words: str) -> None:
+    found = check_deployment(of)
+    assert [words in each for each in found] == ([True] if words else [])
+
+
+def test_one_machines_curve_holds_for_all_services_whose_limit_it_speaks_of() -> None:
+    second = {**MEASURED["services"][0], "name": "other"}
+    bare = {**MEASURED["points"][0], "name": "bare", "service": "other", "load_curve": None}
+    twice = changed(MEASURED, "services", to=[*MEASURED["services"], second])
+    for counted, evidence in ((200, "measured"), (str(GRANTED), "table")):
         more = {**bare, "supply_rps": counted, "evidence": evidence}
-        found = check_deployment(changed(twice, "points", to=[*measured["points"], more]))
+        found = check_deployment(changed(twice, "points", to=[*MEASURED["points"], more]))
         assert any("'bare' has no load curve" in each for each in found), found
-    # of a simulated one, too, nothing is known between its rates
-    close = {**curve, "evidence": "simulated", "batches_sha256": "a" * 64,
-             "rates_rps": [100, 200, 300, 400], "latencies_ms": [10, 20, 50, 90]}  # fmt: skip
-    for supply, faults in ((200, 0), (250, 1)):
-        simulated = certified(8, supply, evidence="simulated")
-        found = check_deployment(changed(simulated, "points", 0, "load_curve", to=close))
-        assert len(found) == faults
-    # a table that says too much is no proof
+
+
+def test_a_table_that_says_too_much_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     better = tables.Entry(1, 8, Fraction(7, 2), Fraction(1, 100), Fraction(99, 100))
     monkeypatch.setattr("proofs_checks.checker.supplies.looked_up", lambda *asked: better)
     (fault,) = check_deployment(certified(8, 792))

@@ -183,9 +183,6 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in (err if status else out)
 
 
-# --- documents ------------------------------------------------------------------------------------
-
-
 _FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
 PLACES = [path for path in places(REWRITTEN) if not _FREE & set(path)]
 KEYS = [path for path in places(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
@@ -209,9 +206,6 @@ def test_a_document_with_a_wrong_part_never_breaks_the_checker(path: Any, to: An
 @pytest.mark.parametrize("value", [None, [], 3, "text", {}, {"format": "cms-plan"}])
 def test_what_is_no_transition_is_refused(value: Any) -> None:
     assert len(check_transition(value)) == len(check_deployment(value)) == 1
-
-
-# --- the worst moment, and the package's own check ------------------------------------------------
 
 
 @given(st.data())

@@ -125,8 +125,6 @@ def test_of_shared_gpus_nothing_is_proved() -> None:
     assert in_package(of)
 
 
-# --- by the planner -------------------------------------------------------------------------------
-
 #: Of pairs of GPUs that need a spare one: proved by search, by prices, by trying all uses of rooms.
 SEEDS = (7, 12, 15, 26, 31)
 
@@ -149,24 +147,14 @@ def opinions(of: Document) -> tuple[bool, bool]:
         return other, False
 
 
-@pytest.mark.parametrize("seed", few(2, SEEDS))
-def test_a_planned_proof_holds(seed: int) -> None:
-    of = planned(seed)
-    assert (of["spare"]["count"], of["spare"]["least"]) == (1, 1)
-    assert opinions(of) == (True, True)
-    assert is_valid(of)
-
-
 def _more(proof: Document, points: list[str]) -> list[Document]:
     """Say of one point more that it never stops or never begins, or of one that it does not."""
     named = {each["point"] for key in ("stays", "never") for each in proof[key]}
     found = []
     for point in points:
         if point not in named:
-            for key, entry in (
-                ("stays", {"point": point, "prices": None}),
-                ("never", {"point": point, "prices": None}),
-            ):
+            for key in ("stays", "never"):
+                entry = {"point": point, "prices": None}
                 found.append(changed(proof, key, to=[*proof[key], entry]))
     for key in ("stays", "never"):
         for at, each in enumerate(proof[key]):
@@ -187,18 +175,17 @@ def _other(states: list[int]) -> list[Document]:
 
 
 @pytest.mark.parametrize("seed", few(2, SEEDS))
-def test_forgeries_of_a_planned_proof_are_refused_twice(seed: int) -> None:
+def test_a_planned_proof_holds_and_forgeries_of_it_are_refused_twice(seed: int) -> None:
     of = planned(seed)
+    assert (of["spare"]["count"], of["spare"]["least"]) == (1, 1)
+    assert opinions(of) == (True, True)
+    assert is_valid(of)
     proof, points = of["spare"]["proof"], [each["name"] for each in of["points"]]
     forged = _other(proof["states"]) if "states" in proof else _more(proof, points)
     assert len(forged) > 3
     for each in forged:
         assert opinions(changed(of, "spare", "proof", to=each)) == (False, False), each
-
-
-@pytest.mark.parametrize("seed", few(2, SEEDS))
-def test_a_proof_is_of_its_floors(seed: int) -> None:
-    of = planned(seed)
+    # it is of its floors
     for name in of["floors"]:
         of = changed(of, "floors", name, "rps", to=1)
     assert opinions(of) == (False, False)
@@ -207,8 +194,6 @@ def test_a_proof_is_of_its_floors(seed: int) -> None:
 
 NOTHING: Document = {"least": 0, "reason": "", "proof": None}
 
-
-# --- where whole GPUs are cut ---------------------------------------------------------------------
 
 #: Pairs that need a spare GPU, and the tool.
 WHOLE = ((4, "mig-parted"), (9, "mig-parted"), (31, "slurm"))
@@ -239,7 +224,9 @@ def with_idle(of: Document, side: str, *, owner: str | None = None) -> Document:
 
 
 @pytest.mark.parametrize(("seed", "tool"), WHOLE)
-def test_a_planned_proof_about_whole_gpus_holds(seed: int, tool: str) -> None:
+def test_a_proof_about_whole_gpus_holds_and_forgeries_are_refused_twice(
+    seed: int, tool: str
+) -> None:
     of = cut(seed, tool)
     assert (of["spare"]["count"], of["spare"]["least"]) == (1, 1)
     assert of["spare"]["proof"]["kind"] == "first_cut"
@@ -249,11 +236,6 @@ def test_a_planned_proof_about_whole_gpus_holds(seed: int, tool: str) -> None:
     pinned = with_idle(with_idle(of, "start", owner="pod x/y"), "target", owner="pod x/y")
     assert opinions(pinned) == (True, True)
     assert opinions(with_idle(with_idle(of, "start"), "target")) == (False, False)
-
-
-@pytest.mark.parametrize(("seed", "tool"), WHOLE)
-def test_forgeries_of_a_proof_about_whole_gpus_are_refused_twice(seed: int, tool: str) -> None:
-    of = cut(seed, tool)
     prices = of["spare"]["proof"]["prices"]
     forged = [
         changed(of, *PROOF, "prices", to=[]),

@@ -5,10 +5,11 @@ Every stand-in below takes the place of `cms.solve`; so these tests need none of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,18 @@ from tests.samples import spread
 
 RUN_ALGORITHMS = [name for name in theorems.CHECKS if theorems.runs_algorithms(name)]
 CASES = 2
-#: What an optimal answer may promise.
-EXACT = GuaranteeVerdict(Guarantee(1, 0, Reference.OPT, "optimal"), Verdict.VERIFIED)
 #: Cases about the ways an algorithm took, which no stand-in goes.
 WAYS = ("every branch of", "every way of")
+
+
+def verified(factor: int, theorem: str) -> GuaranteeVerdict:
+    return GuaranteeVerdict(Guarantee(factor, 0, Reference.OPT, theorem), Verdict.VERIFIED)
+
+
+@cache
+def _solved(problem: Problem, time_limit: float) -> Solution:
+    """Solve once what every stand-in is asked."""
+    return solve(problem, "price_and_branch", time_limit=time_limit)
 
 
 def optimal(
@@ -46,87 +55,49 @@ def optimal(
         raise UnsupportedProblem("it lists too many configurations")
     if method in limits.REFUSE and any(m.limit is not None for m in problem.machine_types):
         raise UnsupportedProblem("there are limits")
-    return replace(_solved(problem, time_limit), guarantee=EXACT)
+    return replace(_solved(problem, time_limit), guarantee=verified(1, "optimal"))
 
 
-@cache
-def _solved(problem: Problem, time_limit: float) -> Solution:
-    """Solve once what every stand-in is asked."""
-    return solve(problem, "price_and_branch", time_limit=time_limit)
+def saying(change: Callable[[Problem, Solution], Solution]) -> Solver:
+    """Answers optimally, but for a change to what is said."""
+
+    def answers(
+        problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+    ) -> Solution:
+        return change(problem, optimal(problem, method, options=options, time_limit=time_limit))
+
+    return answers
 
 
-def silent(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Promises nothing, though what it answers is optimal."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
-    return replace(solution, guarantee=None)
-
-
-def generous(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Promises a thousand times the optimum."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
-    loose = Guarantee(1000, 0, Reference.OPT, "no theorem")
-    return replace(solution, guarantee=GuaranteeVerdict(loose, Verdict.VERIFIED))
-
-
-def broken(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Ends in an error that is none of the package's."""
-    raise IndexError(f"{method} looks beyond a row")
-
-
-def wasteful(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Opens a thousand machines more than needed."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
-    groups = list(solution.schedule.groups)
-    if not groups:
-        return solution
-    more = MachineGroup(groups[0].configuration, {}, 1000)
-    schedule = Schedule([*groups, more])
+def with_groups(problem: Problem, solution: Solution, groups: list[MachineGroup]) -> Solution:
+    schedule = Schedule(groups)
     return replace(solution, schedule=schedule, cost=schedule.cost(problem))
 
 
-def short_of_blocks(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Leaves out a machine, and says that nothing is missing."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
+def waste(problem: Problem, solution: Solution) -> Solution:
+    """Open a thousand machines more than needed."""
+    groups = list(solution.schedule.groups)
+    idle = [MachineGroup(group.configuration, {}, 1000) for group in groups[:1]]
+    return with_groups(problem, solution, [*groups, *idle]) if groups else solution
+
+
+def leave_out_a_machine(problem: Problem, solution: Solution) -> Solution:
+    """And say that nothing is missing."""
     if solution.cost is None:
         return solution
     first, *others = solution.schedule.groups
     fewer = [first._replace(count=first.count - 1)] if first.count > 1 else []
-    schedule = Schedule([*fewer, *others])
-    return replace(solution, schedule=schedule, cost=schedule.cost(problem))
+    return with_groups(problem, solution, [*fewer, *others])
 
 
-def missing(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
+def break_down(problem: Problem, solution: Solution) -> Solution:
+    """End in an error that is none of the package's."""
+    raise IndexError("beyond a row")
+
+
+def missing(problem: Problem, method: str, **more: Any) -> Solution:
     """Is installed under another name."""
-    return solve(problem, f"{method}-of-old", options=options, time_limit=time_limit)
-
-
-def stuck(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Runs into the time limit."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
-    return replace(solution, stop_reason=StopReason.TIME_LIMIT)
-
-
-def boastful(
-    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
-) -> Solution:
-    """Claims a bound that its prices do not prove."""
-    solution = optimal(problem, method, options=options, time_limit=time_limit)
-    dear = BlockPrices(dict.fromkeys(problem.blocks, Fraction(1000)))
-    return replace(solution, certificate=dear)
+    return solve(problem, f"{method}-of-old", **more)
 
 
 def willing(
@@ -154,9 +125,9 @@ def _all_but_the_solver_aside(
             monkeypatch.setattr(stub, lambda *_: Fraction(1), raising=False)
 
 
-def failures(name: str, solver: Solver) -> tuple[str, ...]:
+def failures(name: str, solver: Solver) -> list[str]:
     found = theorems.run(name, cases=CASES, solver=solver).failures
-    return tuple(one for one in found if not one.startswith(WAYS))
+    return [one for one in found if not one.startswith(WAYS)]
 
 
 @pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
@@ -165,73 +136,54 @@ def test_an_optimal_answer_keeps_every_theorem(name: str) -> None:
 
 
 #: Where an algorithm's promise is the theorem's.
-PROMISES = (
+PROMISES = [
     *("t2_tadd", "inner_problem", "g_int", "g_real", "g_alone", "set_cover"),
     *("theorem_a", "few_configurations", "theorem_b", "ptas_switch"),
-)
-
-
-@pytest.mark.parametrize("name", spread(4, PROMISES))
-def test_an_algorithm_that_promises_nothing_is_a_failure(name: str) -> None:
-    found = failures(name, silent)
-    assert found
-    assert all("no guarantee is stated" in one for one in found if not one.startswith("and "))
-
-
-@pytest.mark.parametrize("name", spread(4, PROMISES))
-def test_a_promise_beyond_the_theorem_is_a_failure(name: str) -> None:
-    found = failures(name, generous)
-    assert found
-    assert all("more than the theorem" in one for one in found if not one.startswith("and "))
-
-
-@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
-def test_an_error_of_any_kind_is_reported_with_its_case(name: str) -> None:
-    found = failures(name, broken)
-    assert found
-    assert all("IndexError: " in one for one in found if not one.startswith("and "))
-
-
-@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
-def test_a_method_that_is_not_installed_is_a_failure(name: str) -> None:
-    found = failures(name, missing)
-    assert found
-    assert all("-of-old" in failure for failure in found if not failure.startswith("and "))
-
-
-@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
-def test_an_answer_cut_short_is_a_failure(name: str) -> None:
-    found = failures(name, stuck)
-    assert found
-    assert all("ended by time_limit" in one for one in found if not one.startswith("and "))
-
-
+]
 # prices looks at certificates alone, these at schedules alone.
 SCHEDULES = [name for name in RUN_ALGORITHMS if name != "prices"]
 CERTIFICATES = [
     name for name in RUN_ALGORITHMS if name not in ("list_hardness", "structure_theorem")
 ]
+DEAR = saying(
+    lambda p, s: replace(s, certificate=BlockPrices(dict.fromkeys(p.blocks, Fraction(1000))))
+)
+#: A stand-in, the theorems that must notice it, and what each of their failures says.
+BAD: dict[str, tuple[Solver, list[str], str]] = {
+    "promises nothing": (
+        saying(lambda _, s: replace(s, guarantee=None)), PROMISES, "no guarantee is stated",
+    ),
+    "promises a thousand times the optimum": (
+        saying(lambda _, s: replace(s, guarantee=verified(1000, "no theorem"))),
+        PROMISES, "more than the theorem",
+    ),
+    "breaks down": (saying(break_down), RUN_ALGORITHMS, "IndexError: "),
+    "is not installed": (missing, RUN_ALGORITHMS, "-of-old"),
+    "is cut short": (
+        saying(lambda _, s: replace(s, stop_reason=StopReason.TIME_LIMIT)),
+        RUN_ALGORITHMS, "ended by time_limit",
+    ),
+    "is wasteful": (saying(waste), SCHEDULES, ""),
+    "leaves out a machine": (saying(leave_out_a_machine), SCHEDULES, ""),
+    "claims a bound that its prices do not prove": (DEAR, CERTIFICATES, "the certificate of"),
+    "takes a list that it must refuse": (
+        willing, ["list_hardness"],
+        "conic refuses a long list: conic takes a list of 102 configurations",
+    ),
+    "takes limits": (willing, ["limits"], "takes a problem with limits"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", spread(4, SCHEDULES))
-@pytest.mark.parametrize("solver", [wasteful, short_of_blocks], ids=["wasteful", "short"])
-def test_a_wrong_schedule_is_a_failure(name: str, solver: Solver) -> None:
-    assert failures(name, solver)
-
-
-@pytest.mark.parametrize("name", spread(4, CERTIFICATES))
-def test_a_certificate_that_does_not_hold_is_a_failure(name: str) -> None:
-    found = failures(name, boastful)
+@pytest.mark.parametrize(
+    ("bad", "name"),
+    [
+        pytest.param(bad, *each.values, marks=each.marks)
+        for bad, (_, names, _) in BAD.items()
+        for each in spread(4, names)
+    ],
+)
+def test_a_bad_answer_is_a_failure(bad: str, name: str) -> None:
+    solver, _, words = BAD[bad]
+    found = failures(name, solver)
     assert found
-    assert all("the certificate of" in one for one in found if not one.startswith("and "))
-
-
-def test_taking_a_list_where_it_must_be_refused_is_a_failure() -> None:
-    (failure,) = failures("list_hardness", willing)
-    assert failure == "conic refuses a long list: conic takes a list of 102 configurations"
-
-
-def test_taking_a_problem_with_limits_is_a_failure() -> None:
-    found = failures("limits", willing)
-    assert found
-    assert all("takes a problem with limits" in one for one in found if not one.startswith("and "))
+    assert all(words in one for one in found if not one.startswith("and "))

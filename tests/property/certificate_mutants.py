@@ -46,18 +46,9 @@ class Case:
     def changed(self, value: Any) -> Any:
         """A number near another one, or far away; never negative."""
         number = Fraction(value)
-        number = self.rng.choice(
-            [
-                number + LITTLE,
-                max(Fraction(0), number - LITTLE),
-                number * 2,
-                number / 2,
-                number + 1,
-                Fraction(0),
-                number * Fraction(self.rng.randint(1, 30), 20),
-            ]
-        )
-        return number_to_json(number)
+        near = [number + LITTLE, max(Fraction(0), number - LITTLE), number + 1]
+        far = [number * 2, number / 2, Fraction(0), number * Fraction(self.rng.randint(1, 30), 20)]
+        return number_to_json(self.rng.choice(near + far))
 
 
 _OF_A_CASE = {"case": "Case", "return": "bool"}
@@ -80,9 +71,10 @@ def raise_a_price_by_far(case: Case) -> bool:
 
 
 def change_a_price(case: Case) -> bool:
-    leaf = case.leaf()
-    block = case.rng.choice(case.original.blocks)
-    leaf["prices"][block] = case.changed(leaf["prices"].get(block, 0))
+    prices, block = case.leaf()["prices"], case.rng.choice(case.original.blocks)
+    prices[block] = case.changed(prices.get(block, 0))
+    if case.rng.random() < 0.3:
+        del prices[block]
     return False
 
 
@@ -93,12 +85,6 @@ def scale_a_leaf(case: Case) -> bool:
             table[name] = number_to_json(Fraction(table[name]) * factor)
     if case.rng.random() < 0.5:
         leaf["multipliers"] = [number_to_json(Fraction(m) * factor) for m in leaf["multipliers"]]
-    return False
-
-
-def drop_a_price(case: Case) -> bool:
-    prices = case.leaf()["prices"]
-    del prices[case.some(prices)]
     return False
 
 
@@ -162,63 +148,42 @@ def a_number_that_is_none(case: Case) -> bool:
 
 
 def an_unknown_name(case: Case) -> bool:
-    name = case.rng.choice(["nobody", "", "B0"])
+    name, machine = case.rng.choice(["nobody", "", "B0"]), case.original.machine_types[0].name
     kind = case.rng.choice(["prices", "limit_prices", "proper", "branch"])
     if kind != "branch":
         case.leaf().setdefault(kind, {})[name] = case.rng.choice([0, 1])
         return True
     block, job = case.rng.choice(case.original.blocks), case.rng.choice(case.original.job_names)
-    case.branch()["branch"] = case.rng.choice(
-        [
-            {"machines_of_type": name},
-            {"machines_of_type": {case.original.machine_types[0].name: 1, name: 1}},
-            {"machines_of": {"machine": name, "blocks": {block: 1}}},
-            {"machines_of": {"machine": case.original.machine_types[0].name, "blocks": {name: 1}}},
-            {"machines_with": {"machine": name, "blocks": {block: 1}}},
-            {
-                "machines_with": {
-                    "machine": case.original.machine_types[0].name,
-                    "blocks": {name: 1},
-                }
-            },
-            {"blocks_of": name},
-            {"blocks_of_job": {"block": name, "job": job}},
-            {"blocks_of_job": {"block": block, "job": name}},
-        ]
-    )
+    contents = [{"machine": name, "blocks": {block: 1}}, {"machine": machine, "blocks": {name: 1}}]
+    quantities: list[Document] = [
+        {"machines_of_type": name},
+        {"machines_of_type": {machine: 1, name: 1}},
+        *({kind: content} for kind in ("machines_of", "machines_with") for content in contents),
+        {"blocks_of": name},
+        {"blocks_of_job": {"block": name, "job": job}},
+        {"blocks_of_job": {"block": block, "job": name}},
+    ]
+    case.branch()["branch"] = case.rng.choice(quantities)
     return True
 
 
 def a_malformed_branch(case: Case) -> bool:
     node, block = case.branch(), case.rng.choice(case.original.blocks)
+    machine = case.original.machine_types[0].name
     if case.rng.random() < 0.3:
         del node[case.rng.choice(["at_most", "below", "above"])]
-    else:
-        node["branch"] = case.rng.choice(
-            [
-                {},
-                None,
-                block,
-                {"blocks_of": 1},
-                {"machines_of_type": {}},
-                {"machines_of_type": [case.original.machine_types[0].name]},
-                {"machines_of_type": {case.original.machine_types[0].name: 0}},
-                {"machines_of_type": {case.original.machine_types[0].name: -1}},
-                {"machines_of_type": {case.original.machine_types[0].name: 1.5}},
-                {"machines_of_type": {case.original.machine_types[0].name: "1"}},
-                {"blocks_of": block, "machines_of_type": case.original.machine_types[0].name},
-                {"blocks_of_job": {"block": block}},
-                {"blocks_of_job": [block]},
-                {"machines_of": {"machine": None, "blocks": {}}},
-                {"machines_of": {"blocks": {block: 0}}},
-                {"machines_of": {"blocks": {block: -1}}},
-                {"machines_of": {"blocks": {block: "1"}}},
-                {"machines_with": {"machine": None, "blocks": {}}},
-                {"machines_with": {"blocks": {block: -1}}},
-                {"machines_with": block},
-                {"machines": 3},
-            ]
-        )
+        return True
+    contents: list[Any] = [{"machine": None, "blocks": {}}, block]
+    contents += [{"blocks": {block: count}} for count in (0, -1, "1")]
+    weights: list[Any] = [{}, [machine], *({machine: n} for n in (0, -1, 1.5, "1"))]
+    quantities: list[Any] = [
+        *({}, None, block, {"blocks_of": 1}, {"machines": 3}),
+        *({"machines_of_type": weight} for weight in weights),
+        {"blocks_of": block, "machines_of_type": machine},
+        *({"blocks_of_job": pair} for pair in ({"block": block}, [block])),
+        *({kind: content} for kind in ("machines_of", "machines_with") for content in contents),
+    ]
+    node["branch"] = case.rng.choice(quantities)
     return True
 
 
@@ -240,15 +205,11 @@ def keep_one_side_only(case: Case) -> bool:
     return not forget
 
 
-def swap_the_sides(case: Case) -> bool:
+def other_sides(case: Case) -> bool:
+    """The sides of a branch exchanged, or one of them twice."""
     node = case.branch()
-    node["below"], node["above"] = node["above"], node["below"]
-    return False
-
-
-def the_same_side_twice(case: Case) -> bool:
-    node = case.branch()
-    node["below"] = copy.deepcopy(node["above"])
+    sides = node["above"], case.rng.choice([node["below"], copy.deepcopy(node["above"])])
+    node["below"], node["above"] = sides
     return False
 
 
@@ -318,54 +279,42 @@ def a_missing_entry(case: Case) -> bool:
     return entry == "prices" or (entry == "multipliers" and bool(left_out))
 
 
-def another_cost(case: Case) -> bool:
+def another_machine_type(case: Case) -> bool:
     machine = case.rng.choice(case.problem["machine_types"])
-    machine["cost"] = case.changed(machine["cost"])
-    return False
-
-
-def another_limit(case: Case) -> bool:
-    machine = case.rng.choice(case.problem["machine_types"])
-    machine["limit"] = case.rng.choice([None, 0, 1, (machine["limit"] or 0) + 1])
-    return False
-
-
-def another_demand(case: Case) -> bool:
-    job = case.rng.choice(case.problem["jobs"])
-    factor = case.rng.choice([Fraction(1, 2), 1 - LITTLE, 1 + LITTLE, Fraction(4, 3), Fraction(0)])
-    job["demand"] = number_to_json(Fraction(job["demand"]) * factor)
-    return False
-
-
-def another_supply(case: Case) -> bool:
-    table = case.rng.choice(case.problem["jobs"])["demand_function"]
-    block = case.some(table)
-    factor = case.rng.choice([1 + LITTLE, 1 - LITTLE, Fraction(3, 2), Fraction(2), Fraction(0)])
-    table[block] = number_to_json(Fraction(table[block]) * factor)
-    return False
-
-
-def one_configuration_more_or_less(case: Case) -> bool:
-    shapes = case.problem["configurations"]
     if case.rng.random() < 0.5:
-        shapes.remove(case.rng.choice(shapes))
-        return False
-    block = case.rng.choice(case.original.blocks)
-    machine = case.rng.choice(case.original.machine_types).name
-    shapes.append({"machine": machine, "blocks": {block: case.rng.randint(1, 5)}})
+        machine["cost"] = case.changed(machine["cost"])
+    else:
+        machine["limit"] = case.rng.choice([None, 0, 1, (machine["limit"] or 0) + 1])
+    return False
+
+
+def another_job(case: Case) -> bool:
+    job = case.rng.choice(case.problem["jobs"])
+    table, key = case.rng.choice([(job, "demand"), (job["demand_function"], "")])
+    factors = [Fraction(0), Fraction(1, 2), 1 - LITTLE, 1 + LITTLE, Fraction(4, 3), Fraction(2)]
+    key = key or case.some(table)
+    table[key] = number_to_json(Fraction(table[key]) * case.rng.choice(factors))
     return False
 
 
 def one_job_less(case: Case) -> bool:
-    jobs = case.problem["jobs"]
-    jobs.remove(case.rng.choice(jobs))
+    case.problem["jobs"].remove(case.rng.choice(case.problem["jobs"]))
     return False
 
 
-def a_larger_set(case: Case) -> bool:
-    shape = case.rng.choice([c for c in case.problem["configurations"] if "sizes" in c])
-    shape["max_blocks"] = None
-    shape["capacity"] = number_to_json(Fraction(shape["capacity"]) * Fraction(5, 4))
+def other_configurations(case: Case) -> bool:
+    """One less, one more, or a set with more room."""
+    shapes, kind = case.problem["configurations"], case.rng.randrange(3)
+    if kind == 0:
+        shapes.remove(case.rng.choice(shapes))
+    elif kind == 1:
+        counts = {case.rng.choice(case.original.blocks): case.rng.randint(1, 5)}
+        machine = case.rng.choice(case.original.machine_types).name
+        shapes.append({"machine": machine, "blocks": counts})
+    else:
+        shape = case.rng.choice([c for c in shapes if "sizes" in c])
+        shape["max_blocks"] = None
+        shape["capacity"] = number_to_json(Fraction(shape["capacity"]) * Fraction(5, 4))
     return False
 
 

@@ -1,7 +1,7 @@
 """Problems for the property tests, drawn by Hypothesis; more kinds are in ``tests.families``.
 
 They shrink to what a person can read: one machine, one job, one block, small integers, names of a
-letter. A counterexample is written out as the code that rebuilds it.
+letter. A counterexample is written out as its document.
 
 The optimum of a ``TINY`` problem is within the reach of ``tests.oracle``: no job demands more than
 four blocks of the weakest type that serves it.
@@ -26,6 +26,7 @@ from cms import (
     SizeBoundedConfigurations,
     solve,
 )
+from cms.files import lay_out, problem_to_json
 
 BLOCKS, JOBS, MACHINES = ("a", "b", "c", "d"), ("x", "y", "z", "w"), ("m", "n")
 #: What a job demands at most, in blocks of the weakest type that serves it.
@@ -255,30 +256,5 @@ def shown(problem: Problem) -> Problem:
 
 
 def source(problem: Problem) -> str:
-    """The code that rebuilds a problem."""
-    shapes = ", ".join(map(_shape, problem.configurations))
-    jobs = ", ".join(
-        f"Job({job.name!r}, {_number(job.demand)}, {_numbers(supply(job))})" for job in problem.jobs
-    )
-    types = ", ".join(
-        f"MachineType({machine.name!r}, {_number(machine.cost)}, {machine.limit})"
-        for machine in problem.machine_types
-    )
-    return f"Problem(configurations=[{shapes}], jobs=[{jobs}], machine_types=[{types}])"
-
-
-def _shape(shape: Shape) -> str:
-    if isinstance(shape, Configuration):
-        return f"Configuration({dict(shape.blocks)}, {shape.machine!r})"
-    return (
-        f"SizeBoundedConfigurations({_numbers(shape.sizes)}, {_number(shape.capacity)}, "
-        f"{shape.machine!r}, {shape.max_blocks})"
-    )
-
-
-def _numbers(numbers: Mapping[str, Fraction]) -> str:
-    return "{" + ", ".join(f"{name!r}: {_number(n)}" for name, n in numbers.items()) + "}"
-
-
-def _number(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else repr(str(value))
+    """The document that a problem is read back from."""
+    return lay_out(problem_to_json(problem))

@@ -131,16 +131,25 @@ _OF_A_CASE = {"case": "Case", "return": "bool"}
 Mutation = Callable[[Case], bool]
 
 
-def drop_an_entry(case: Case) -> bool:
-    assignment = case.serving()["assignment"]
-    assignment.remove(case.rng.choice(assignment))
+def fewer_blocks(case: Case) -> bool:
+    """An entry, a block, a group or a machine less, or no machine at all."""
+    kind = case.rng.randrange(5)
+    if kind == 0:
+        assignment = case.serving()["assignment"]
+        assignment.remove(case.rng.choice(assignment))
+    elif kind == 1:
+        entry = case.entry()
+        entry[2] -= 1
+        return entry[2] < 1 or case.short
+    elif kind == 2:
+        case.groups.remove(case.group())
+    elif kind == 3:
+        group = case.group()
+        group["count"] -= 1
+        return group["count"] < 1 or case.short
+    else:
+        case.groups.clear()
     return case.short
-
-
-def drop_a_block(case: Case) -> bool:
-    entry = case.entry()
-    entry[2] -= 1
-    return entry[2] < 1 or case.short
 
 
 def one_block_more(case: Case) -> bool:
@@ -149,17 +158,6 @@ def one_block_more(case: Case) -> bool:
     entry[2] += 1
     used = sum(int(n) for b, _, n in group["assignment"] if b == block)
     return used > int(group["configuration"][block])
-
-
-def drop_a_group(case: Case) -> bool:
-    case.groups.remove(case.group())
-    return case.short
-
-
-def one_machine_less(case: Case) -> bool:
-    group = case.group()
-    group["count"] -= 1
-    return group["count"] < 1 or case.short
 
 
 def one_group_twice(case: Case) -> bool:
@@ -182,19 +180,10 @@ def a_huge_count(case: Case) -> bool:
     return case.breaks_limit() or case.short
 
 
-def swap_jobs(case: Case) -> bool:
-    one, other = case.entry(), case.entry()
-    one[1], other[1] = other[1], one[1]
-    return case.short
-
-
-def another_job(case: Case) -> bool:
-    case.entry()[1] = case.rng.choice(case.problem["jobs"])["name"]
-    return case.short
-
-
-def another_block(case: Case) -> bool:
-    case.entry()[0] = case.rng.choice(case.problem["blocks"])
+def another_block_or_job(case: Case) -> bool:
+    jobs = [job["name"] for job in case.problem["jobs"]]
+    at, names = case.rng.choice([(0, case.problem["blocks"]), (1, jobs)])
+    case.entry()[at] = case.rng.choice(names)
     return case.short
 
 
@@ -207,10 +196,8 @@ def the_same_entry_twice(case: Case) -> bool:
 def an_unknown_name(case: Case) -> bool:
     where = case.rng.randrange(5)
     name = case.rng.choice(["nobody", "", "b0 ", "B0"])
-    if where == 0:
-        case.entry()[0] = name
-    elif where == 1:
-        case.entry()[1] = name
+    if where < 2:
+        case.entry()[where] = name
     elif where == 2:
         case.group()["machine"] = name
     elif where == 3:
@@ -306,20 +293,8 @@ def a_smaller_set(case: Case) -> bool:
     if case.rng.random() < 0.5:
         shape["max_blocks"] = case.rng.randint(1, 3)
     else:
-        shape["capacity"] = str(
-            Fraction(shape["capacity"]) * case.rng.choice([Fraction(1, 2), Fraction(1)])
-        )
+        shape["capacity"] = str(Fraction(shape["capacity"]) / case.rng.choice([1, 2]))
     return False
-
-
-def one_configuration_less(case: Case) -> bool:
-    case.problem["configurations"].remove(case.rng.choice(case.problem["configurations"]))
-    return False
-
-
-def an_empty_schedule(case: Case) -> bool:
-    case.groups.clear()
-    return case.short
 
 
 def an_empty_machine(case: Case) -> bool:
@@ -327,7 +302,7 @@ def an_empty_machine(case: Case) -> bool:
     return True
 
 
-MUTATIONS: tuple[Mutation, ...] = tuple(
+MUTATIONS: tuple[Mutation, ...] = (fewer_blocks,) * 4 + tuple(
     thing
     for thing in list(globals().values())
     if getattr(thing, "__annotations__", {}) == _OF_A_CASE

@@ -5,8 +5,6 @@ The judge is enumeration (``tests.oracle``), which shares nothing with any of th
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -26,11 +24,10 @@ from tests.property.problems import (
     problems,
     rebuilt,
     share,
-    source,
     supply,
 )
 from tests.references.guarantees import METHODS, examine, promise
-from tests.samples import few, spread
+from tests.samples import spread
 
 #: These decide every tiny problem, whatever its kind.
 EXACT = ("price_and_branch", "cp_sat", "auto")
@@ -147,28 +144,6 @@ def test_huge_demands_are_met_by_few_groups_within_every_guarantee(
         schedule = solution.schedule
         entries = {pair for group in schedule.groups for pair in group.assignment}
         assert len(schedule.groups) <= len(schedule.machines) + 2 * len(entries), method
-
-
-#: Once, GLOP did not return from the first program over its prices.
-ENDLESS = Problem(
-    configurations=[Configuration({"a": 4, "b": 4}), Configuration({"a": 1, "b": 2, "c": 3})],
-    jobs=[
-        Job("x", 18 * 10**12, {"a": 9, "b": 5}),
-        Job("z", 8 * 10**12 + 2, {"a": 5, "b": 7, "c": 2}),
-    ],
-)
-
-
-@pytest.mark.parametrize("method", few(1, ["price_and_branch", "cp_sat"]))
-def test_the_prices_of_huge_demands_come_to_an_end(method: str) -> None:
-    # In a process of its own: a thread that does not return would slow down all later tests.
-    code = (
-        "from cms import *; from cms import solve; "
-        f"found = solve({source(ENDLESS)}, {method!r}, threads=1, time_limit={PLENTY}); "
-        "print(found.status, found.cost)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["optimal", str(solve(ENDLESS, "ptas").cost)]
 
 
 def test_a_contradiction_is_noticed() -> None:

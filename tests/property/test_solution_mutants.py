@@ -39,21 +39,21 @@ def shift(document: Document, key: str, off: Fraction) -> None:
         document["gap"] = number_to_json(gap)
 
 
-def of_status(rng: random.Random, document: Document) -> None:
-    document["status"] = rng.choice(["optimal", "feasible", "infeasible", "no_schedule", "best"])
+#: What a key may be said to be, whatever it is.
+WORDS: dict[str, list[Any]] = {
+    "status": ["optimal", "feasible", "infeasible", "no_schedule", "best"],
+    "proof": ["checked", "solver", "none", "sure"],
+    "stop_reason": ["proved", "finished", "gap", "time_limit", "interrupted", "bored"],
+    "machine_count": [None, 0, 1, 2, -1, "2", 1.5, True],
+    "gap": [None, 0, 1, "1/3", "-1/3"],
+    "problem_sha256": ["0" * 64, ""],
+}
 
 
-def of_proof(rng: random.Random, document: Document) -> None:
-    document["proof"] = rng.choice(["checked", "solver", "none", "sure"])
-
-
-def of_stop_reason(rng: random.Random, document: Document) -> None:
-    reasons = ["proved", "finished", "gap", "time_limit", "interrupted", "bored"]
-    document["stop_reason"] = rng.choice(reasons)
-
-
-def of_machine_count(rng: random.Random, document: Document) -> None:
-    document["machine_count"] = rng.choice([None, 0, 1, 2, -1, "2", 1.5, True])
+def of_words(rng: random.Random, document: Document) -> None:
+    key = rng.choice(sorted(WORDS))
+    part = document["certificate"] if key == "problem_sha256" and rng.random() < 0.5 else document
+    part[key] = rng.choice(WORDS[key])
 
 
 def of_cost(rng: random.Random, document: Document) -> None:
@@ -74,10 +74,6 @@ def of_claimed_bound(rng: random.Random, document: Document) -> None:
     )
 
 
-def of_gap(rng: random.Random, document: Document) -> None:
-    document["gap"] = rng.choice([None, 0, 1, "1/3", "-1/3"])
-
-
 def of_history(rng: random.Random, document: Document) -> None:
     history = document["history"]
     kind = rng.randrange(5)
@@ -91,11 +87,6 @@ def of_history(rng: random.Random, document: Document) -> None:
         rng.choice(history)["cost"] = rng.choice([None, 0, 10**6])
     else:
         history.append(dict(history[-1], cost=rng.choice([None, 0, 5])))
-
-
-def of_the_problem(rng: random.Random, document: Document) -> None:
-    where = rng.choice([document, document["certificate"]])
-    where["problem_sha256"] = rng.choice(["0" * 64, "", where["problem_sha256"].upper()])
 
 
 def of_schedule(rng: random.Random, document: Document) -> None:
@@ -139,7 +130,7 @@ def of_shape(rng: random.Random, document: Document) -> None:
         document[f"{key}s"] = document[key]
 
 
-CHANGES = [thing for name, thing in list(globals().items()) if name.startswith("of_")]
+CHANGES = [*[of_words] * 6, *(f for n, f in list(globals().items()) if n.startswith("of_"))]
 
 
 def mutants(family: str, numbers: range) -> Iterator[tuple[str, Document, Document]]:

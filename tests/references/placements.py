@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 
 from cms.fleet import Gpu
 from cms.fleet.deployment import (
@@ -25,8 +25,9 @@ from cms.fleet.deployment import (
     State,
     Wanted,
     Wishes,
-    check_deployment,
 )
+from cms.fleet.hardware import Placement
+from tests.references import layouts
 
 #: Kept, at places where an instance was, minus GPUs touched.
 Score = tuple[int, int, int]
@@ -34,19 +35,9 @@ Placed = tuple[tuple[Kind, int], ...]
 
 
 @cache
-def every_layout(card: Gpu, profiles: frozenset[str]) -> tuple[tuple[tuple[str, int], ...], ...]:
+def every_layout(card: Gpu, profiles: frozenset[str]) -> tuple[tuple[Placement, ...], ...]:
     """Every set of placed instances of some profiles that the rules allow."""
-    places = sorted((p.name, s) for p in card.profiles if p.name in profiles for s in p.starts)
-    found: list[tuple[tuple[str, int], ...]] = [()]
-    for number in range(1, card.compute_slices + 1):
-        for chosen in combinations(places, number):
-            if sum(card.profile(name).memory for name, _ in chosen) > card.memory_slices:
-                continue
-            held = tuple(Instance(name, start) for name, start in chosen)
-            node = FleetNode("a", (FleetGpu("a", 0, card, instances=held),))
-            if not check_deployment(Deployment((node,))):
-                found.append(chosen)
-    return tuple(found)
+    return tuple(tuple(sorted(each)) for each in layouts.every_layout(card, sorted(profiles)))
 
 
 def _goes_on(each: Instance) -> bool:

@@ -20,12 +20,11 @@ from tests.proofs_checks.documents import A100, SLICES, Document, problem
 from tests.property import certificate_mutants, schedules
 from tests.samples import so_many
 
-from .random_plans import Random
+from .random_plans import Plan, random_plans
 from .verdicts import both
 
 pytestmark = pytest.mark.usefixtures("built")
 
-Plan = tuple[Document, list[Document] | None, Document]
 #: Problems whose proof by price_and_branch is a tree with branches.
 BRANCHED = [
     ("costs", 4), ("costs", 7), ("costs", 14), ("limits", 2), ("limits", 5), ("limits", 7),
@@ -48,23 +47,16 @@ def compared(plans: Iterable[Plan], kind: str = "zarith") -> Counter[str]:
     return counts
 
 
-def drawn(seed: int, number: int) -> Iterator[Plan]:
-    source = Random(seed)
-    for _ in range(number):
-        draw = source.plan()
-        yield draw.problem, draw.groups, draw.tree
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_plans(kind: str) -> None:
-    counts = compared(drawn(1, 400), kind)
+    counts = compared(random_plans(1, 400), kind)
     assert min(counts[word] for word in ("infeasible", "optimal", "between", "at")) > 0
     assert counts["rejected"] < 300
 
 
 @pytest.mark.long
 def test_ten_thousand_random_plans() -> None:
-    counts = compared(drawn(7, 10_000))
+    counts = compared(random_plans(7, 10_000))
     assert sum(counts[word] for word in ("infeasible", "optimal", "between", "at")) > 3_000
 
 
@@ -76,7 +68,7 @@ def solved(name: str, number: int) -> tuple[Problem, Any]:
 def in_files(of: Problem, solution: Any) -> Plan:
     there = solution.status in ("optimal", "feasible")
     groups = schedule_to_json(solution.schedule)["groups"] if there else None
-    return problem_to_json(of), groups, solution.certificate.to_json()
+    return Plan(problem_to_json(of), groups, solution.certificate.to_json())
 
 
 def test_trees_that_solve_made() -> None:
@@ -101,13 +93,13 @@ def tampered() -> Iterator[tuple[Plan, bool]]:
         for mutation in certificate_mutants.MUTATIONS:
             mutant = certificate_mutants.mutant(rng, of, solution.certificate, mutation)
             if mutant is not None:
-                yield (mutant.problem, None, mutant.part), mutant.wrong
+                yield Plan(mutant.problem, None, mutant.part), mutant.wrong
         if groups is None:
             continue
         for change in schedules.MUTATIONS:
             mutant = schedules.mutant(rng, of, solution.schedule, change)
             if mutant is not None and mutant.problem == document:
-                yield (document, mutant.part["groups"], tree), mutant.wrong
+                yield Plan(document, mutant.part["groups"], tree), mutant.wrong
 
 
 def test_whatever_is_tampered_with_is_refused() -> None:
@@ -136,7 +128,7 @@ def test_blocks_that_tie(kind: str, demand: int) -> None:
               {"machine": "n", "blocks": {"spare": 1}}]  # fmt: skip
     of = problem(shapes, {"j": (demand, TIED), "k": (1, {"spare": 1})}, types)
     tree = {"prices": {i: f"{f}/1013" for i, f in TIED.items()}}
-    assert compared([(of, None, tree)], kind)["at"] == 1
+    assert compared([Plan(of, None, tree)], kind)["at"] == 1
 
 
 def many_jobs(number: int) -> Plan:
@@ -148,7 +140,7 @@ def many_jobs(number: int) -> Plan:
         machines = -(-demand // (7 * f))
         groups.append({"machine": "machine", "configuration": {"1g": 7}, "count": machines,
                        "assignment": [["1g", f"j{j}", 7]]})  # fmt: skip
-    return problem(A100, jobs), groups, {"prices": SLICES}
+    return Plan(problem(A100, jobs), groups, {"prices": SLICES})
 
 
 @pytest.mark.parametrize("number", [2_000, pytest.param(100_000, marks=pytest.mark.long)])

@@ -29,7 +29,7 @@ from tests.proofs_checks.documents import (
 )
 from tests.samples import refusal, so_many
 
-from .random_plans import Random
+from .random_plans import random_plans
 from .verdicts import both, second_verdict
 
 
@@ -47,9 +47,8 @@ def printed_back(of: Document, line: str) -> tuple[Document, Document | None, Do
 
 
 def test_random_plans_printed_back_are_what_they_were() -> None:
-    draws, compared = Random(2), 0
-    for _ in range(so_many(150, 3000)):
-        draw = draws.plan()
+    compared = 0
+    for draw in random_plans(2, so_many(250, 5000)):
         _, line = both(draw.problem, draw.groups, draw.tree)
         if line is None:
             continue
@@ -99,9 +98,7 @@ def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None
         (SOLUTION, "infeasible", "that there is no schedule, but there is one"),
         ({**SOLUTION, "lower_bound": 2, "gap": 1}, "between 2 3", "is not the cost 3"),
         ({**SOLUTION, "machine_count": 4}, "optimal 3", "machine_count, cost and gap are 4, 3"),
-        ({**SOLUTION, "gap": 1}, "optimal 3", "machine_count, cost and gap are 3, 3 and 1"),
         ({**SOLUTION, "proof": "none"}, "between 2 3", "has the proof 'none'"),
-        ({**SOLUTION, "proof": "Checked"}, "optimal 3", "has the proof 'Checked'"),
         ({**SOLUTION, "status": "best"}, "at least 3", "the status is 'best'"),
         ({**SOLUTION, **FEASIBLE, "lower_bound": 3, "gap": 0}, "between 2 3", "proves 2"),
         ({**SOLUTION, **FEASIBLE, "lower_bound": 2, "gap": 1}, "between 2 3", None),
@@ -110,9 +107,7 @@ def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None
         (SOLUTION, "at least 5/2", "rounds 5/2 up"),
         (INFEASIBLE, "infeasible", None),
         (INFEASIBLE, "at least 2", "does not prove that there is no schedule"),
-        ({**INFEASIBLE, "proof": "none"}, "at least 2", "has the proof 'none'"),
         ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "at least 2", None),
-        ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "infeasible", None),
     ],
 )
 def test_what_is_said_beyond_what_is_proved(

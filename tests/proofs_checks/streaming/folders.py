@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import lcm
@@ -34,9 +35,12 @@ def _row(*values: Any) -> Row:
     return q, demand, supply
 
 
-def leaf_of(rows: list[Row], blocks: list[str], first: int) -> bytes:
+def leaf_of(
+    rows: list[Row], blocks: list[str], first: int, names: Sequence[str] | None = None
+) -> bytes:
+    names = names or [f"j{first + at}" for at in range(len(rows))]
     order = sorted(range(len(blocks)), key=lambda at: blocks[at])
-    data = b"".join(b"j%d\n" % (first + at) for at in range(len(rows))) + b"\n"
+    data = "".join(f"{name}\n" for name in names).encode() + b"\n"
     late = b""
     for at, (q, demand, supply) in enumerate(rows):
         numbers = [q, demand, *(supply[i] for i in order)]
@@ -163,7 +167,7 @@ def write_plan(path: Path, solution: Document, of: Document, in_a_shard: int = 1
     scheduled = solution["status"] in ("optimal", "feasible")
     for number, first in enumerate(range(0, len(counts) if scheduled else 0, in_a_shard)):
         part = counts[first : first + in_a_shard]
-        wide = {first + at: row for at, row in enumerate(part) if max(row) >= 2**63}
+        wide = {first + at: row for at, row in enumerate(part) if max(row, default=0) >= 2**63}
         short = [[0] * len(row) if first + at in wide else row for at, row in enumerate(part)]
         file = path / "counts" / f"{number:06d}"
         array = narrowest(short, (len(part), len(place)))

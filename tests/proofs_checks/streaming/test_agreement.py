@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cms import Configuration, Problem, pack, solve
-from cms.files import write_solution
+from cms.files import problem_to_json, write_solution
 from proofs_checks import checker
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.solution import examine
@@ -21,58 +21,16 @@ from proofs_checks.streaming.check import examine as examine_folders
 from proofs_checks.streaming.check import read_document
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
-from tests.proofs_checks.formal.random_plans import Random
+from tests.proofs_checks.documents import solution as solution_of
+from tests.proofs_checks.formal.random_plans import random_groups, random_problem, random_tree
 from tests.proofs_checks.streaming.folders import write_plan, write_problem
 
 
-def a_problem(draw: random.Random) -> Document:
-    """A small one, with long numbers now and then."""
-    of = Random(draw.randrange(2**32)).problem()
-    if draw.random() < 0.3:
-        for job in of["jobs"]:
-            job["demand"] = draw.choice([10**25, f"{10**20 + 1}/3", 2**63 - 1])
-            block = draw.choice(of["blocks"])
-            job["demand_function"][block] = draw.choice([10**24, f"{10**20}/7", 2**63])
-    return of
-
-
-def a_tree(of: Document, draw: random.Random) -> Document:
-    """Prices that often hold, below branches now and then."""
-    scale = draw.choice([Fraction(1, 60), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4)])
-    return Random(draw.randrange(2**32)).tree(of, 0, scale)
-
-
-def some_groups(of: Document, draw: random.Random) -> list[Document] | None:
-    """Machines for each job by itself, if there are configurations that serve it."""
-    groups = []
-    for job in of["jobs"]:
-        demand = Fraction(job["demand"])
-        if demand == 0:
-            continue
-        ways = [
-            (shape, i, shape["blocks"][i] if "blocks" in shape else 1)
-            for shape in of["configurations"]
-            for i in shape.get("blocks", shape.get("sizes"))
-            if Fraction(job["demand_function"][i]) > 0 and shape.get("blocks", {i: 1})[i]
-        ]
-        if not ways:
-            return None
-        shape, i, n = draw.choice(ways)
-        wants = -(-demand // Fraction(job["demand_function"][i]))
-        groups.append(
-            {
-                "machine": shape["machine"],
-                "configuration": shape.get("blocks", {i: n}),
-                "count": int(-(-wants // n)),
-                "assignment": [[i, job["name"], n]],
-            }
-        )
-    return groups
-
-
-def a_solution(of: Document, draw: random.Random) -> Document:
+def a_solution(problem: Problem, draw: random.Random) -> Document:
     """One that often holds."""
-    groups, tree = some_groups(of, draw), a_tree(of, draw)
+    of = problem_to_json(problem)
+    # A folder says of all machines what they hold, not of each: so groups are valid here.
+    groups, tree = random_groups(draw, problem, tampered=0), random_tree(draw, problem)
     costs: dict[str, Fraction] = {m["name"]: Fraction(m["cost"]) for m in of["machine_types"]}
     cost = None if groups is None else sum(costs[g["machine"]] * g["count"] for g in groups)
     impossible = False
@@ -91,26 +49,18 @@ def a_solution(of: Document, draw: random.Random) -> Document:
     elif lower == cost:
         status = "optimal"
     checked = status in ("optimal", "infeasible")
-    sha256 = checker.problem_sha256(read(of))
-    return {
-        "format": "cms-solution",
-        "schema": 1,
-        "problem_sha256": sha256,
-        "status": status,
-        "proof": "checked" if checked else "none",
-        "stop_reason": "proved" if checked else "finished",
-        "method": "by chance",
-        "seconds": 0,
-        "machine_count": None if groups is None else sum(g["count"] for g in groups),
-        "cost": cost,
-        "lower_bound": lower,
-        "claimed_bound": None,
-        "gap": None if cost is None else cost - lower,
-        "schedule": {"groups": groups or []},
-        "certificate": {"problem_sha256": sha256, "tree": tree},
-        "guarantee": None,
-        "history": [],
-    }
+    return solution_of(
+        of,
+        groups or [],
+        tree,
+        status=status,
+        proof="checked" if checked else "none",
+        stop_reason="proved" if checked else "finished",
+        machine_count=None if groups is None else sum(g["count"] for g in groups),
+        cost=cost,
+        lower_bound=lower,
+        gap=None if cost is None else cost - lower,
+    )
 
 
 def spoil(solution: Document, draw: random.Random) -> None:
@@ -135,12 +85,13 @@ def test_both_checkers_say_the_same(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     seen: Counter[tuple[str, bool]] = Counter()
     for case in range(50):
-        of = a_problem(draw)
+        problem = random_problem(draw)
+        of = problem_to_json(problem)
         fleet = tmp_path / f"{case}-fleet"
         assert write_problem(fleet, of) == checker.problem_sha256(read(of))
         assert check_folders(fleet) == checker.check_problem(read(of)) == []
         for way in range(3):
-            solution = a_solution(of, draw)
+            solution = a_solution(problem, draw)
             if draw.random() < 0.3:
                 spoil(solution, draw)
             plan = tmp_path / f"{case}-plan-{way}"

@@ -5,34 +5,29 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cms.files import problem_to_json
 from proofs_checks.streaming.__main__ import main
+from tests.proofs_checks.documents import places
+from tests.proofs_checks.formal.random_plans import random_problem
 from tests.proofs_checks.streaming.folders import sha256_of, write_plan, write_problem
-from tests.proofs_checks.streaming.test_agreement import a_problem, a_solution
+from tests.proofs_checks.streaming.test_agreement import a_solution
 
 JUNK: list[Any] = [
     None, True, 0, -1, 10**30, 2**30, 65_536, "", "x", "j0", "1/3", "0" * 64, [], [1], {}, {"a": 1},
 ]  # fmt: skip
 
 
-def places(document: Any) -> Iterator[tuple[Any, Any]]:
-    """Every object or list with each of its keys."""
-    pairs: Any = []
-    if isinstance(document, dict | list):
-        pairs = document.items() if isinstance(document, dict) else enumerate(document)
-    for key, value in pairs:
-        yield document, key
-        yield from places(value)
-
-
 def spoil_document(path: Path, draw: random.Random) -> None:
     document = json.loads(path.read_text("utf-8"))
-    inside, key = draw.choice([*places(document)])
+    *steps, key = draw.choice([*places(document)])
+    inside = reduce(getitem, steps, document)
     if draw.random() < 0.2:
         del inside[key]
     else:
@@ -58,9 +53,10 @@ def test_every_verdict_is_a_sentence(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draw = random.Random(seed)
-    of = a_problem(draw)
+    problem = random_problem(draw)
+    of = problem_to_json(problem)
     write_problem(tmp_path / "fleet", of)
-    write_plan(tmp_path / "plan", a_solution(of, draw), of)
+    write_plan(tmp_path / "plan", a_solution(problem, draw), of)
     for way in range(8):
         fleet, plan = tmp_path / f"fleet-{way}", tmp_path / f"plan-{way}"
         shutil.copytree(tmp_path / "fleet", fleet)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +30,6 @@ from tests.proofs_checks.streaming.folders import (
     write_plan,
     write_problem,
 )
-from tests.source_tree import ROOT
 
 # Prices of 1/2 a block: each job takes one of a or one of b, the last two 2^62 and 2^63 of them.
 N = LEAF + 40
@@ -86,9 +83,6 @@ class Folders(NamedTuple):
 
         self.edit(change, of_plan=folder == "counts")
 
-    def array(self, name: str) -> Any:
-        return np.load(self.path(name))
-
     def path(self, name: str) -> Path:
         return (self.plan if name.startswith("counts") else self.fleet) / name
 
@@ -101,6 +95,9 @@ class Folders(NamedTuple):
         """Change a file's bytes, and its SHA-256 with it."""
         self.path(name).write_bytes(change(self.path(name).read_bytes()))
         self.restore(name, sha256_of(self.path(name)))
+
+
+Change = Callable[[Folders], None]
 
 
 @pytest.fixture(scope="module")
@@ -134,15 +131,6 @@ def test_what_is_right_is_accepted(written: Folders, capsys: pytest.CaptureFixtu
     assert "and the lower bound" in third
 
 
-def test_it_runs_as_a_command(written: Folders) -> None:
-    command = [sys.executable, "-W", "error", "-m", "proofs_checks.streaming"]
-    run = subprocess.run(
-        [*command, *map(str, written)], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    assert "the schedule is valid" in run.stdout
-
-
 def test_a_branch_on_jobs_of_several_shards_proves_what_it_proves_of_the_document(
     written: Folders,
 ) -> None:
@@ -164,25 +152,17 @@ def test_a_branch_on_jobs_of_several_shards_proves_what_it_proves_of_the_documen
     assert (totals.wanted, totals.unserved()) == ({"a", "b"}, False)
 
 
-def machines(change: int) -> Callable[[Folders], None]:
-    def edit(folders: Folders) -> None:
-        def claims(document: Document) -> None:
-            document["schedule"]["machines"][0]["count"] += change
-            document["machine_count"] += change
-            document["cost"] += change
-            document["gap"] += change
-
-        folders.edit(claims, of_plan=True)
-
-    return edit
+def one_machine_less(folders: Folders) -> None:
+    for path in (("schedule", "machines", 0, "count"), ("machine_count",), ("cost",), ("gap",)):
+        claimed(*path, to=lambda number: number - 1)(folders)
 
 
-def claimed(*path: Any, to: Any) -> Callable[[Folders], None]:
+def claimed(*path: Any, to: Any) -> Change:
     """Change what the solution says."""
     return lambda folders: folders.edit(lambda document: put(document, path, to), of_plan=True)
 
 
-def headed(*path: Any, to: Any) -> Callable[[Folders], None]:
+def headed(*path: Any, to: Any) -> Change:
     """Change what the problem says."""
     return lambda folders: folders.edit(lambda document: put(document, path, to))
 
@@ -203,10 +183,9 @@ def entry(at: Any, value: Any) -> Callable[[Any], Any]:
 
 
 def leaf_too(folders: Folders) -> None:
-    """A job wants more, and the leaf knows."""
+    """A job wants less, and the leaf knows."""
     folders.exchange("jobs/000001.demand.npy", entry(0, 1))
-    rows = [(1, 2, [3, 2])] * 38 + [(3, LONG, [1, 2]), (1, LONG, [1, 0])]
-    rows[0] = (1, 1, [3, 2])
+    rows = [(1, 1, [3, 2]), *[(1, 2, [3, 2])] * 37, (3, LONG, [1, 2]), (1, LONG, [1, 0])]
     leaf = leaf_of(rows, OF["blocks"], LEAF)
     folders.edit(lambda d: put(d, ("jobs", "shards", 1, "leaves"), [leaf.hex()]))
 
@@ -229,20 +208,20 @@ def swapped(folders: Folders) -> None:
         other.write_bytes(data)
 
 
-def array(name: str, change: Callable[[Any], Any]) -> Callable[[Folders], None]:
+def array(name: str, change: Callable[[Any], Any]) -> Change:
     return lambda folders: folders.exchange(name, change)
 
 
-def raw(name: str, change: Callable[[bytes], bytes]) -> Callable[[Folders], None]:
+def raw(name: str, change: Callable[[bytes], bytes]) -> Change:
     return lambda folders: folders.bytes(name, change)
 
 
-def wide(name: str, rows: dict[int, list[int]]) -> Callable[[Folders], None]:
+def wide(name: str, rows: dict[int, list[int]]) -> Change:
     return lambda folders: folders.restore(name, lines(folders.path(name), rows))
 
 
 def unhashed(folders: Folders) -> None:
-    np.save(folders.path(COUNTS), folders.array(COUNTS) * 2)
+    np.save(folders.path(COUNTS), np.load(folders.path(COUNTS)) * 2)
 
 
 def bound_with_gap(folders: Folders) -> None:
@@ -261,7 +240,7 @@ FILE = ("jobs", "shards", 0, "sha256", "demand.npy")
 MACHINE = ("schedule", "machines", 0)
 PRICE = ("certificate", "tree", "prices", "a")
 J = N - 2
-MUTATIONS: list[tuple[str, Callable[[Folders], None], str]] = [
+MUTATIONS: list[tuple[str, Change, str]] = [
     ("a count", array(COUNTS, entry(5, 0)), "job 'j5' has 0 of its demand 2 covered"),
     ("all counts", array(COUNTS, lambda a: 0 * a), "and 65437 jobs more of shard 000000"),
     ("a count, unhashed", unhashed, "counts/000000.npy has the SHA-256"),
@@ -270,7 +249,7 @@ MUTATIONS: list[tuple[str, Callable[[Folders], None], str]] = [
     ("a row", array(LAST, entry(0, 1)), "the leaf 0 of shard 000001 is another one"),
     ("a row with its leaf", leaf_too, "the problem_sha256 is not this problem's"),
     ("a wide row", wide(WIDE, {J: [3, LONG + 1, 1, 2], J + 1: LAST_ROW}), "the leaf 0 of shard"),
-    ("a machine less", machines(-1), "blocks 'b' on machines that have"),
+    ("a machine less", one_machine_less, "blocks 'b' on machines that have"),
     ("a machine more", claimed(*MACHINE, "count", to=COST + 1), "recomputed, they are"),
     ("no machine", claimed(*MACHINE, "count", to=-1), "machines[0] of the schedule has -1"),
     ("a configuration", claimed(*MACHINE, "configuration", to={"a": 2}), "configuration {'a': 2}"),
@@ -328,15 +307,8 @@ MUTATIONS: list[tuple[str, Callable[[Folders], None], str]] = [
 @pytest.mark.parametrize(
     ("change", "sentence"), [each[1:] for each in MUTATIONS], ids=[each[0] for each in MUTATIONS]
 )
-def test_a_mutation_is_refused_by_name(
-    folders: Folders,
-    change: Callable[[Folders], None],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_mutation_is_refused_by_name(folders: Folders, change: Change, sentence: str) -> None:
     change(folders)
-    assert main([str(folders.fleet), str(folders.plan)]) == 1
-    assert sentence in capsys.readouterr().err
     assert any(sentence in fault for fault in check_folders(*folders)[:101])
 
 

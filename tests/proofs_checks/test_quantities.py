@@ -1,0 +1,251 @@
+"""Branches and proper counts by hand: bounds above all prices, and forgeries of each of them."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.knapsack.packing import fullest_machine
+from proofs_checks.checker.boxes import dearest_with_extras
+from proofs_checks.checker.problem import Bounded
+from tests.oracle import optimum
+from tests.proofs_checks.both import plain_problem, proved, refused
+from tests.proofs_checks.documents import Document, branch, leaf, problem
+from tests.references.programs import lp_dw
+
+F = Fraction
+
+
+def having(blocks: Document, at_most: int, *sides: Document, machine: str | None = "m") -> Document:
+    """A branch on the machines that have some content."""
+    return branch({"machines_with": {"machine": machine, "blocks": blocks}}, at_most, *sides)
+
+
+def weighing(weights: Any, at_most: Any, *sides: Document) -> Document:
+    """A branch on a weighted sum of machines."""
+    return branch({"machines_of_type": weights}, at_most, *sides)
+
+
+# Machines of cost 3 with room for three blocks, and others of cost 7/2 with one: four blocks take
+# two machines, 4 by prices alone. One machine at most has two blocks or more: then a block may cost
+# 3, 6 of which the multiplier takes back once, 4 · 3 - 6 = 6. Or there are two, for 3 each.
+FOUR = problem(
+    [{"machine": "m", "sizes": {"a": 1}, "capacity": 3}, {"machine": "n", "blocks": {"a": 1}}],
+    {"j": (4, {"a": 1})},
+    [{"name": "m", "cost": 3}, {"name": "n", "cost": "7/2"}],
+)
+FOUR_SIDES = leaf({"a": 3}, 6), leaf({"a": 0}, 3)
+# 101 blocks, two on a small machine of cost 2, four on a large one of cost 4; one on a machine of
+# cost 5, so that costs have no common step but 1. A price of 1 proves 101, and 102 is the best:
+# small + 2 large >= 51, or <= 50. Then the block may cost 5 (the dear machine's cost), 8 of which
+# the multiplier takes back for each two: 5 · 101 - 8 · 50 = 105. On the other side 51 times 2.
+BLOCKS, WEIGHTS = {"small": 2, "large": 4, "dear": 1}, {"small": 1, "large": 2}
+ODD = problem(
+    [{"machine": m, "blocks": {"x": n}} for m, n in BLOCKS.items()],
+    {"j": (101, {"x": 1})},
+    [{"name": m, "cost": cost} for m, cost in (("small", 2), ("large", 4), ("dear", 5))],
+)
+ODD_SIDES = leaf({"x": 5}, 8), leaf({"x": 0}, 2)
+# A job of three blocks. A hundred fit on a large machine of cost 10, so that prices may be 1/10;
+# but nobody needs more than three, and at a price of 1 these are worth less than 10. A small
+# machine has one block and costs 1: three of them are the best.
+SPACIOUS = problem(
+    [{"machine": m, "sizes": {"a": 1}, "capacity": n} for m, n in (("large", 100), ("small", 1))],
+    {"x": (3, {"a": 1})},
+    [{"name": "large", "cost": 10}, {"name": "small", "cost": 1}],
+)
+# Two blocks of size 44, three of 33 and six of 12 (theory 6.11): 3 · 44 = 4 · 33 = 11 · 12 = 132,
+# so that machines of one type each need 2/3 + 3/4 + 6/11 = 259/132 < 2. But with no more than two,
+# three and six of them, no content is worth more than 11 at the prices 4, 3 and 1: with two of the
+# first 44 of room are left, for 33 and nothing, or for 3 · 12: 8 + 3; with one of them 88, for
+# 2 · 33 and one of 12, for 33 and 4 · 12, or for 6 · 12: 4 + 7; with none 132, for 3 · 33 and
+# 2 · 12, for 2 · 33 and 5 · 12, or less: 11. All blocks are worth 8 + 9 + 6 = 23: so 23/11 > 2.
+SIZES = {"a": 44, "b": 33, "c": 12}
+STOCK = {"x": (2, {"a": 1}), "y": (3, {"b": 1}), "z": (6, {"c": 1})}
+PRICES, PLAIN = {"a": "4/11", "b": "3/11", "c": "1/11"}, {"a": "1/3", "b": "1/4", "c": "1/11"}
+PROPER = {"a": 2, "b": 3, "c": 6}
+NO_ROUND_UP = problem([{"sizes": SIZES, "capacity": 132}], STOCK)
+# The same beside a machine of cost 1/4 with room for one block of size 12: of cost 9/4 are two
+# large ones with all but one block (2 · 44 + 33, and 2 · 33 + 5 · 12), and a small one. With at
+# most two large machines, each may cost 7/4 more than it does, for 7/2 in all: prices are 11/4
+# times those above then, that of a small block 1/4, and 11/4 · 23/11 - 7/2 = 9/4. Three large ones
+# cost 3.
+BESIDE = problem(
+    [
+        {"machine": "large", "sizes": SIZES, "capacity": 132},
+        {"machine": "small", "sizes": {"c": 12}, "capacity": 12},
+    ],
+    STOCK,
+    [{"name": "large", "cost": 1}, {"name": "small", "cost": "1/4"}],
+)
+BESIDE_PRICES = {"a": 1, "b": "3/4", "c": "1/4"}
+
+
+def beside(below: Document, above: Document) -> Document:
+    return weighing("large", 2, leaf(BESIDE_PRICES, "7/4", proper=below), leaf({}, 1, proper=above))
+
+
+#: A problem, a proof, what it proves, and the best block prices.
+PAPERS: dict[str, tuple[Document, Document, Fraction, Document]] = {
+    "content": (FOUR, having({"a": 2}, 1, *FOUR_SIDES), F(6), {"a": 1}),
+    "weights": (ODD, weighing(WEIGHTS, 50, *ODD_SIDES), F(102), {"x": 1}),
+    "spacious": (SPACIOUS, leaf({"a": 1}, proper={"a": 3}), F(3), {"a": "1/10"}),
+    "no round-up": (NO_ROUND_UP, leaf(PRICES, proper=PROPER), F(23, 11), PLAIN),
+    "beside": (BESIDE, beside(PROPER, {}), F(9, 4), PLAIN),
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_both_checkers_take_a_bound_above_that_of_all_prices(name: str) -> None:
+    of, tree, bound, plain = PAPERS[name]
+    about = plain_problem(of)
+    best = optimum(about)
+    assert best is not None
+    assert proved(of, tree) == bound <= best < bound + 1
+    alone = proved(of, leaf(plain))
+    assert alone is not None
+    assert alone < bound
+    assert lp_dw(about) == pytest.approx(float(alone))  # which no prices without branches exceed
+
+
+def test_a_fleet_of_two_is_proved_too_small() -> None:
+    # The limit's price of 1 pays for all that a machine holds: 23/11 - 2 > 0 is left. Less than two
+    # machines are needed by prices alone, which therefore cannot prove it.
+    types = [{"name": "machine", "limit": 2}]
+    short = problem([{"sizes": SIZES, "capacity": 132}], STOCK, types)
+    more = {"limit_prices": {"machine": 1}}
+    assert proved(short, leaf(PRICES, proper=PROPER, **more)) is None
+    assert proved(short, leaf(PLAIN, **more)) == F(259, 132) - 2
+
+
+def test_a_machine_may_go_without_blocks_that_nobody_can_use() -> None:
+    # A count of 0, for a block that serves no job, or only jobs without demand.
+    shape = {"sizes": {"a": 1, "b": 2, "c": 3}, "capacity": 6}
+    of = problem([shape], {"x": (4, {"a": 2}), "y": (0, {"c": 1})})
+    assert proved(of, leaf({"a": "1/2", "b": 9, "c": 9}, proper={"a": 2, "b": 0, "c": 0})) == 1
+    # Larger counts than needed say less, and are true.
+    assert proved(of, leaf({"a": "1/6"}, proper={"a": 10**30})) == F(1, 3)
+    assert "worth" in refused(of, leaf({"a": "1/2"}, proper={"a": 10**30}))
+
+
+# Two jobs take c: together six.
+SHARED = problem(
+    [{"sizes": SIZES, "capacity": 132}],
+    {"x": (2, {"a": 1}), "y": (3, {"b": 1}), "z": (7, {"c": 2}), "w": ("1/2", {"c": "1/3"})},
+)
+# x is served best by one b, but three a will do.
+EITHER = problem([{"sizes": {"a": 1, "b": 4}, "capacity": 8}], {"x": (5, {"a": 2, "b": 5})})
+LISTED = problem([{"blocks": {"a": 4}}, {"sizes": {"a": 1}, "capacity": 4}], {"x": (2, {"a": 1})})
+
+
+def less(block: str, count: object) -> Document:
+    """The proof without round-up, with another count."""
+    return leaf(PRICES, proper={**PROPER, block: count})
+
+
+@pytest.mark.parametrize(
+    ("of", "tree", "message"),
+    [
+        # another content or weight than the prices count with
+        (FOUR, having({"a": 3}, 1, *FOUR_SIDES), "is worth 6 at these prices"),
+        (FOUR, having({"a": 2}, 1, *FOUR_SIDES, machine="n"), "is worth 9 at these prices"),
+        (ODD, weighing({"small": 1, "large": 3}, 50, *ODD_SIDES), "is worth 6 at these prices"),
+        (ODD, weighing({"small": 1}, 50, *ODD_SIDES), "is worth 20 at these prices"),
+        (ODD, weighing({**WEIGHTS, "dear": 3}, 50, *ODD_SIDES), "is worth 6 at these prices"),
+        # another multiplier, or the sides exchanged
+        (FOUR, having({"a": 2}, 1, leaf({"a": 3}, "5.9"), FOUR_SIDES[1]), "is worth 3.1 at these"),
+        (ODD, weighing(WEIGHTS, 50, ODD_SIDES[0], leaf({"x": 0}, "2.1")), "is worth 2.1 at these"),
+        (ODD, weighing(WEIGHTS, 50, leaf({"x": 5}, -8), ODD_SIDES[1]), "is -8, expected"),
+        (ODD, weighing(WEIGHTS, 50, leaf({"x": 5}), ODD_SIDES[1]), "expected one for each branch"),
+        (ODD, weighing(WEIGHTS, 50, *ODD_SIDES[::-1]), "is worth 18 at these prices"),
+        # no content or weight, or none that the problem knows
+        (FOUR, having({}, 1, *FOUR_SIDES), "no blocks"),
+        (FOUR, having({"A": 2}, 1, *FOUR_SIDES), "nearest: 'a'"),
+        (FOUR, having({"a": 2}, 1, *FOUR_SIDES, machine=None), "of no machine type"),
+        (ODD, weighing(WEIGHTS, 50.5, *ODD_SIDES), "at_most is 50.5, expected a whole number"),
+        (ODD, weighing({**WEIGHTS, "dear": 0}, 50, *ODD_SIDES), "dear is 0, expected a whole num"),
+        (ODD, weighing({}, 50, *ODD_SIDES), "a branch on machines of no type"),
+        # a proper count too small by one, also where it gives a higher bound
+        (NO_ROUND_UP, less("c", 5), "a proper count of 5 for the block 'c': all jobs together"),
+        (NO_ROUND_UP, leaf({"a": 1, "b": "1/2"}, proper={"a": 1, "b": 0, "c": 0}), "of 1"),
+        (BESIDE, beside(PROPER, {"b": 2}), "a proper count of 2 for the block 'b': all jobs toget"),
+        # a job's use left out: that of w, or of z; z's rounded down; w's as if it were z's
+        *((SHARED, less("c", n), "all jobs together can use 6") for n in (4, 2, 5)),
+        # what a job can use of a block that another one beats
+        (EITHER, leaf({"a": "1/2", "b": 1}, proper={"a": 2, "b": 1}), "can use 3"),
+        # prices that only smaller counts would allow, or none
+        (NO_ROUND_UP, leaf(PRICES), "is worth"),
+        (NO_ROUND_UP, leaf({**PRICES, "c": "1/10"}, proper=PROPER), "is worth 23/22"),
+        (SPACIOUS, leaf({"a": 1}, proper={"a": 11}), "is worth 11 at these prices"),
+        (SPACIOUS, leaf({"a": "1.001"}, proper={"a": 3}), "is worth 1.001"),
+        # a listed configuration may idle: no counts for it
+        (LISTED, leaf({"a": "1/2"}, proper={"a": 2}), "configuration 4 x a is worth 2"),
+        # the counts of another leaf, and no counts at all
+        (BESIDE, beside({}, PROPER), "is worth"),
+        (NO_ROUND_UP, less("d", 6), "a proper count for the block 'd', which the problem"),
+        (NO_ROUND_UP, less("c", 6.5), "proper.c is 6.5, expected a whole number >= 0"),
+        (NO_ROUND_UP, leaf(PRICES, proper=[2]), "proper is an array"),
+    ],
+)
+def test_neither_checker_takes_a_forgery(of: Document, tree: Document, message: str) -> None:
+    assert message in refused(of, tree)
+
+
+def chain(branches: int, multiplier: int) -> Document:
+    tree = leaf({"a": 0}, *[multiplier] * branches)
+    for depth in reversed(range(branches)):
+        tree = having({"a": 9}, 1, tree, leaf({"a": 0}, *[0] * (depth + 1)))
+    return tree
+
+
+def test_so_many_contents_at_most_count_above_a_leaf() -> None:
+    assert proved(FOUR, chain(12, 1)) is not None
+    assert proved(FOUR, chain(13, 0)) == 0
+    assert "name 13 blocks" in refused(FOUR, chain(13, 1))
+
+
+amounts = st.fractions(min_value=-6, max_value=9, max_denominator=3)
+contents = st.dictionaries(st.integers(0, 2), st.integers(1, 4), min_size=1)
+
+
+@given(
+    st.lists(st.tuples(amounts, st.integers(1, 5)), min_size=3, max_size=3),
+    st.integers(1, 11),
+    st.none() | st.integers(1, 4),
+    st.lists(st.integers(0, 4), min_size=3, max_size=3),
+    st.lists(st.tuples(contents, amounts), max_size=4),
+)
+def test_both_knapsacks_find_what_listing_every_content_finds(
+    types: list[tuple[Fraction, int]],
+    capacity: int,
+    max_blocks: int | None,
+    most: list[int],
+    extras: list[tuple[dict[int, int], Fraction]],
+) -> None:
+    prices, sizes = [p for p, _ in types], [F(s) for _, s in types]
+    best = F(0)
+    for content in product(*(range(n + 1) for n in most)):
+        if sum(map(Fraction.__mul__, sizes, map(F, content))) > capacity:
+            continue
+        if max_blocks is not None and sum(content) > max_blocks:
+            continue
+        worth = sum(map(Fraction.__mul__, prices, map(F, content)), F(0))
+        for least, amount in extras:
+            if all(content[i] >= n for i, n in least.items()):
+                worth += amount
+        best = max(best, worth)
+    found = fullest_machine(prices, sizes, F(capacity), max_blocks, most, extras)
+    assert (found.exact, found.value) == (True, best)
+    machine = Bounded("m", dict(zip("abc", sizes, strict=True)), F(capacity), max_blocks)
+    by_name = [({"abc"[i]: n for i, n in least.items()}, amount) for least, amount in extras]
+    worth_of, proper = dict(zip("abc", prices, strict=True)), dict(zip("abc", most, strict=True))
+    assert dearest_with_extras(machine, worth_of, proper, by_name) == best
+    enough = best + random.Random(0).choice([-1, 0, 1])
+    told = dearest_with_extras(machine, worth_of, proper, by_name, enough)
+    assert (told > enough) == (best > enough)
