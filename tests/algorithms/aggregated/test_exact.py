@@ -116,9 +116,18 @@ def pay(tables: Tables, prices: Sequence[Fraction]) -> Fraction:
     return sum(least, Fraction(0))
 
 
+def propose_nothing(self: Any, *rest: Any) -> Hint:
+    return Hint(set(), self._cheapest(np.ones(self._k)), {})
+
+
+@pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_floats_only_propose(kind: str) -> None:
-    for seed in range(so_many(4, 40)):
+def test_floats_only_propose_and_wrong_ones_cost_nothing_but_time(
+    kind: str, wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if wrong:
+        monkeypatch.setattr(Proposals, "propose", propose_nothing)
+    for seed in range(20 if wrong else so_many(4, 40)):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex.value == in_full(tables).cost, seed
@@ -127,20 +136,6 @@ def test_floats_only_propose(kind: str) -> None:
             assert sum(p * a for p, a in zip(vertex.prices, row, strict=True)) <= cost
         assert pay(tables, vertex.prices) == vertex.value
         do(tables, vertex.machines, vertex.blocks)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_proposal_costs_time_and_nothing_else(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nothing(self: Any, *rest: Any) -> Hint:
-        return Hint(set(), self._cheapest(np.ones(self._k)), {})
-
-    monkeypatch.setattr(Proposals, "propose", nothing)
-    for seed in range(20):
-        tables = drawn(kind, seed)
-        vertex = Aggregated(tables).solve(None)
-        assert vertex.value == in_full(tables).cost, seed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,11 +175,6 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     assert min(seen.values()) > number // 3
 
 
-def many(family: str, n: int, **parameters: object) -> Tables:
-    """The tables of a problem of many jobs."""
-    return Tables.of(reduce(generate(family, n=n, seed=3, **parameters)).problem)
-
-
 MANY = [
     ("real-rows", {"m": 30}),
     ("near-ties", {"m": 5}),
@@ -198,24 +188,15 @@ MANY = [
 def test_jobs_in_groups_end_at_a_vertex_as_well(
     family: str, parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = many(family, 300, **parameters)
+    tables = Tables.of(reduce(generate(family, n=300, seed=3, **parameters)).problem)
     one_by_one = Aggregated(tables).solve(None)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
     vertex = Aggregated(tables).solve(None)
     assert vertex.value == one_by_one.value
     is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
     do(tables, vertex.machines, vertex.blocks)
-
-
-def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:
-    tables = many("equal-jobs", 600, kinds=2)
-    vertex = Aggregated(tables).solve(None)
-    types = [0] * tables.n
-    for _, j, _ in listed(tables, vertex.blocks):
-        types[j] += 1
-    assert min(types) == 1
-    # As many edges as a basic solution has beside one a job.
-    assert sum(types) <= tables.n + tables.k
+    if family == "equal-jobs":  # as many edges as a basic solution has beside one a job
+        assert len([*listed(tables, one_by_one.blocks)]) <= tables.n + tables.k
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,8 +12,7 @@ from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
 from cms import Problem, UnsupportedProblem, check
 from cms.reduction.reduction import reduce
 from instances import hard
-from tests.algorithms.branch_and_price.parts import Counting, Unlimited
-from tests.algorithms.prices.parts import cases
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
 from tests.families import FAMILIES
 from tests.samples import so_many, spread
 

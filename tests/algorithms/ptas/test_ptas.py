@@ -15,7 +15,7 @@ from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked
 from cms.testing.checks import Observation
 from instances import hard
-from tests.algorithms.prices.parts import cases
+from tests.algorithms.branch_and_price.parts import cases
 from tests.families import FAMILIES
 from tests.samples import no_round_up, so_many, spread
 
