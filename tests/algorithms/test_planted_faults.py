@@ -36,7 +36,7 @@ from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated
 from tests.algorithms.conic import test_conic
 from tests.algorithms.greedy import test_greedy
-from tests.instances import test_hard_algorithms
+from tests.instances import test_hard
 from tests.references.faults import stop_at_a_failure
 
 Check = Callable[[], object]
@@ -98,7 +98,7 @@ def theorem(name: str, cases: int) -> Check:
 
 def takes(name: str, method: str, options: Any, machines: int) -> Check:
     """The theory's instance, which a method solves by so many machines."""
-    known = test_hard_algorithms.test_a_method_takes_as_many_machines_as_the_theory_says
+    known = test_hard.test_a_method_takes_as_many_machines_as_the_theory_says
     return partial(known, name, method, options, machines)
 
 
@@ -176,7 +176,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         opening,
         "INNER",
         {**inner.INNER, "exact": gives_to_the_first},
-        takes("harmonic-trap-3", "greedy", test_hard_algorithms.GREEDY, 8),
+        takes("harmonic-trap-3", "greedy", test_hard.GREEDY, 8),
     ),
     (
         "machines are taken once instead of twice",
@@ -185,7 +185,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         lambda tables, machines, blocks, budget: aggregated.rounded(
             tables, [x / 2 for x in machines], blocks, budget
         ),
-        takes("needless-doubling", "lp_rounding", test_hard_algorithms.PLAIN, 2),
+        takes("needless-doubling", "lp_rounding", test_hard.PLAIN, 2),
     ),
     (
         "A'' takes a support without using it once",

@@ -16,20 +16,13 @@ def head_of(problem: Problem) -> Problem:
     return problem.replace(rows=problem.rows.part(0, 0), job_names=())
 
 
-def packed(problem: Problem, folder: Path, *, size: int = 65_536, chunk: int = 50_000) -> Any:
-    """Pack a problem of whole numbers, some jobs at a time."""
+def fleet(folder: Path, n: int = 150_000) -> ShardedProblem:
+    """A folder of several shards, packed some jobs at a time."""
+    problem = generate("real-rows", n=n, seed=1)
     rows = problem.rows
-    assert (rows.denominators == 1).all()
-    chunks = (
-        (rows.demands[at : at + chunk], rows.supplies[at : at + chunk])
-        for at in range(0, len(rows), chunk)
-    )
-    return pack(head_of(problem), chunks, folder, size=size)
-
-
-def fleet(folder: Path, n: int = 150_000, family: str = "real-rows") -> ShardedProblem:
-    """A folder of several shards."""
-    found: ShardedProblem = packed(generate(family, n=n, seed=1), folder)
+    parts = [slice(at, at + 50_000) for at in range(0, n, 50_000)]
+    chunks = ((rows.demands[part], rows.supplies[part]) for part in parts)
+    found: ShardedProblem = pack(head_of(problem), chunks, folder, size=65_536)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,28 @@ from cms.shards.engine import Here, Loaded, Work
 from cms.shards.problem import ShardedProblem
 from cms.shards.schedule import ShardedSchedule, busy_machines
 from instances.families import generate
+
+#: Two numbers that hashes of rows by sums would take for one, doubled.
+ALIKE = [a * 2 + 1 for a in np.random.default_rng(0).integers(1, 2**62, 2).tolist()]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**64)), max_size=9), st.booleans())
+@example([(ALIKE[1], 0), (0, ALIKE[0]), (ALIKE[1], 0)], False)
+def test_options_by_their_numbers_are_the_table(rows: list[tuple[int, int]], short: bool) -> None:
+    rows = [(a, b % 4) for a, b in rows] if short else rows
+    large = max((b for _, b in rows), default=0) >= 2**63
+    table = np.array(rows, dtype=object if large else np.int64).reshape(len(rows), 2)
+    coded = Coded.of_table(table)
+    assert coded.table().tolist() == table.tolist()
+    assert len(coded.options) == len(set(rows))
+    joined = Coded.joined([coded, coded], 2)
+    assert joined.table().tolist() == table.tolist() * 2
+    assert len(joined.options) == len(set(rows))
+
+
+def test_a_table_may_have_more_columns_than_arrays_have_dimensions() -> None:
+    table = np.eye(100, dtype=np.int64)
+    assert Coded.of_table(table).table().tolist() == table.tolist()
 
 
 def random_problem(rng: random.Random, n: int, k: int) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.proofs_checks import both
 from tests.references.named import EVERY, HARD
-from tests.samples import few, no_round_up
+from tests.samples import no_round_up, so_many
 
 
 class Proof(NamedTuple):
@@ -102,37 +103,31 @@ def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
     assert proof(problem, known).bound == known
 
 
-@pytest.mark.parametrize("seed", few(2, range(60)))
-@pytest.mark.parametrize("dearer", [0, 1])
-def test_costs_in_tenths_end_at_the_optimum(seed: int, dearer: int) -> None:
-    problem = in_tenths(random.Random(f"tenths {seed}"))
+def drawn() -> Iterator[tuple[str, Problem]]:
+    """Problems of every family, and costs in tenths."""
+    for number in range(so_many(2, 60)):
+        yield f"tenths {number}", in_tenths(random.Random(f"tenths {number}"))
+    for family in sorted(FAMILIES)[: so_many(4, len(FAMILIES))]:
+        for number in range(1000, 1006):
+            yield f"{family} {number}", instance(family, number)
+
+
+@pytest.mark.parametrize(("name", "problem"), [*drawn()])
+def test_small_problems_are_proved_or_shown_to_have_no_schedule(
+    name: str, problem: Problem
+) -> None:
+    if first_certificate(problem).proves_infeasible(problem):
+        return  # the driver knows
     best = optimum(problem)
-    if best is None:
-        (claim,) = branch_and_price(problem, Unlimited(), None, node_limit=4_000)
-        assert isinstance(claim, Certificate)
-        assert both.proved(problem_to_json(problem), claim.to_json()) is None
-        return
-    found = proof(problem, best + dearer)
-    assert found.bound <= best
-    assert found.bound == best or dearer
-    assert found.schedule is None or dearer
-
-
-@pytest.mark.parametrize("family", few(4, sorted(FAMILIES)))
-def test_small_problems_are_proved_or_shown_to_have_no_schedule(family: str) -> None:
-    for number in range(1000, 1006):
-        problem = instance(family, number)
-        if first_certificate(problem).proves_infeasible(problem):
-            continue  # the driver knows
-        best = optimum(problem)
-        if best is not None:
-            assert not problem.cost_step or proof(problem, best).bound == best, number
-        for claim in branch_and_price(problem, Unlimited(), None, node_limit=1_000):
-            if isinstance(claim, Schedule):
-                assert check(problem, claim) == ()
-            else:
-                assert best is None
-                assert both.proved(problem_to_json(problem), claim.to_json()) is None
+    if best is not None and problem.cost_step:
+        assert proof(problem, best).bound == best
+        assert proof(problem, best + 1).bound <= best
+    for claim in branch_and_price(problem, Unlimited(), None, node_limit=4_000):
+        if isinstance(claim, Schedule):
+            assert check(problem, claim) == ()
+        else:
+            assert best is None
+            assert both.proved(problem_to_json(problem), claim.to_json()) is None
 
 
 def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> None:
