@@ -8,10 +8,12 @@ import pytest
 
 import algorithms.branch_and_price.program
 import algorithms.cp_sat
-from cms import Job, Problem, Solution, check, load_instance, solve
+from cms import Job, Solution, check, load_instance, solve
+from cms.shortages.variants import PARTS, at_share
 from instances.families import generate
 from tests.families import instance
 from tests.oracle import given
+from tests.property.problems import rebuilt
 from tests.samples import few
 
 
@@ -24,9 +26,6 @@ def parts(solution: Solution) -> list[str]:
 def no_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """CP-SAT starts without a schedule."""
     monkeypatch.setattr(algorithms.cp_sat._Reference, "_round", lambda *_: iter(()))
-
-
-# --- the parts of a run ---------------------------------------------------------------------------
 
 
 def test_a_bound_beyond_the_prices_is_the_solver_s_word_on_a_named_program() -> None:
@@ -61,19 +60,12 @@ def test_beyond_a_number_of_jobs_only_prices_and_rounding_are_tried(
     assert parts(solution) == ["cp_sat: block prices", "cp_sat: rounding"]
 
 
-# --- problems that once hurt ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("factor", few(1, [10**9, 10**3, 10**6]))
 def test_s5_at_any_multiple_of_its_rates_is_solved_and_proved(factor: int) -> None:
     scenario: Any = load_instance("S5")
-    problem = scenario.as_problem().problem
-    jobs = [Job(job.name, job.demand * factor, job.demand_function) for job in problem.jobs]
-    large = Problem(
-        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
-    )
-    solution = solve(large, "cp_sat", time_limit=None)
-    assert check(large, solution.schedule) == ()
+    problem = at_share(scenario.as_problem().problem, factor * PARTS)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    assert check(problem, solution.schedule) == ()
     assert (solution.status, solution.proof) == ("optimal", "checked")
     assert len(solution.schedule.groups) <= 100
 
@@ -83,17 +75,11 @@ def test_rows_rounded_one_way_find_and_the_other_way_prove_the_optimum(
 ) -> None:
     """One unit less of a demand of thirty digits changes no option, but fits into no program."""
     short = generate("mixed-fleet", n=8, seed=3, types=3)
-    jobs = [
-        Job(
-            job.name,
-            job.demand * 10**30 - 1,
-            {block: given(job, block) * 10**30 for block in short.blocks},
-        )
+    rows = [
+        (job.demand * 10**30 - 1, {b: given(job, b) * 10**30 for b in short.blocks})
         for job in short.jobs
     ]
-    long = Problem(
-        configurations=short.configurations, jobs=jobs, machine_types=short.machine_types
-    )
+    long = rebuilt(short, jobs=[Job(f"j{at}", *row) for at, row in enumerate(rows)])
     monkeypatch.setattr(algorithms.branch_and_price.program, "_OPTIONS_A_BLOCK", 0)
     for problem, last in ((short, "compact program"), (long, "program, rounded for proofs")):
         solution = solve(problem, "cp_sat", time_limit=None)

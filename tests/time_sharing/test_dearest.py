@@ -13,7 +13,7 @@ import pytest
 
 from cms import Configuration, TimeSharedJob, TimeSharedProblem
 from cms.running.stopping import Stopped
-from cms.time_sharing.dearest import Search, dearest_mix, price_mix
+from cms.time_sharing.dearest import dearest_mix, price_mix
 from cms.time_sharing.functions import Offer, PriceFunction
 from cms.time_sharing.listed import ListedMixes
 from cms.time_sharing.model import Choice
@@ -72,11 +72,6 @@ def test_equal_jobs_are_exchanged_in_no_mix(number: int) -> None:
     assert by_the_checker(offers, best - Fraction(1, 1000)) is not None
 
 
-def test_without_a_paying_job_there_is_no_mix() -> None:
-    assert dearest([], NOTHING) == Search((), True, 0)
-    assert not dearest([offer("free", (1, 1))._replace(function=PriceFunction())], NOTHING).mixes
-
-
 POINTS = (((1, 4), (8, 9)), ((2, 5), (9, 14)), ((1, 3), (5, 11), (20, 29)))
 
 
@@ -100,19 +95,6 @@ def test_prices_demands_lengths_and_limits_may_be_of_any_size(large: int) -> Non
     offers = [offer(f"j{at}", *own, limit=40 * large) for at, own in enumerate(points)]
     charged = enumerate(offers)
     require_best([o._replace(function=function, charge=Fraction(at - 1, 9)) for at, o in charged])
-
-
-def test_steps_count_as_they_are_defined() -> None:
-    """To a billion, far smaller than all else, and a hair beside a whole number."""
-    function = PriceFunction("1/3", [(10**9, "1e-9"), ("1e-30", 1), (1, "1e-40")])
-    offers = [offer(f"j{at}", (2, 4), (8, 9 + at))._replace(function=function) for at in range(3)]
-    require_best(offers, Fraction(1, 10**39))
-    hair = Fraction(1, 10**40)
-    for times in (3 - hair, Fraction(3), 3 + hair):
-        for scale in (Fraction(1), Fraction(1, 10**12 + 39)):
-            steps = PriceFunction(0, [(times, Fraction(1, 3))])
-            choices = tuple(Choice(a * scale, x * scale, 60 * scale) for a, x in ((1, 3), (2, 7)))
-            require_best([Offer(f"j{at}", Fraction(1), steps, choices) for at in range(3)])
 
 
 def test_worths_in_steps_are_told_apart_by_a_step() -> None:

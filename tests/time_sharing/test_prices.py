@@ -25,14 +25,13 @@ from cms import (
     TimeSharedJob,
     TimeSharedProblem,
     referee_of,
-    solve,
 )
 from cms.certificate.certificate import first_certificate
 from cms.files import certificate_from_json, problem_to_json
 from cms.time_sharing import prices as prices_module
 from proofs_checks.offered import random_number
 from tests.proofs_checks.both import proved, refused
-from tests.references.mixes import expanded, mixes_on, time_shared_toy
+from tests.references.mixes import mixes_on, time_shared_toy
 from tests.samples import few, refusal, so_many
 
 #: By block and job.
@@ -177,26 +176,6 @@ def require_one_tree(seed: int) -> None:
 def test_branches_on_the_blocks_of_a_job_charge_the_mixes_that_have_it() -> None:
     for seed in range(so_many(30, 1000)):
         require_one_tree(seed)
-
-
-def image_allows(seed: int) -> bool:
-    """Whether the image's optimum is known, and no bound is above it."""
-    rng = random.Random(f"image {seed}")
-    problem = time_shared_toy(rng)
-    leaf = fitted(problem, rng)
-    if leaf.proves_infeasible(problem):
-        return False
-    plain = expanded(problem)
-    if len(plain.configurations) > 40:
-        return False
-    solution = solve(plain, "cp_sat", time_limit=None)
-    assert solution.cost is None or leaf.bound(problem) <= solution.cost
-    return solution.cost is not None
-
-
-def test_no_leaf_proves_more_than_the_image_in_plain_cms_costs() -> None:
-    seeds = so_many(12, 800)
-    assert sum(map(image_allows, range(seeds))) >= seeds // 8
 
 
 # -- one problem, by hand -----------------------------------------------------------------------

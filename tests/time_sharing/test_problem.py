@@ -21,15 +21,25 @@ from cms import (
     Mix,
     Point,
     PriceFunction,
+    Problem,
     TimeSharedJob,
     TimeSharedProblem,
+    algorithms,
+    solve,
 )
+from cms.errors import UnsupportedProblem
 from cms.files import lay_out, problem_to_json
+from cms.plugin.algorithm import kinds_taken
+from cms.plugin.registry import load_algorithm
+from cms.referee.kinds import referee_of
+from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from cms.time_sharing.functions import functions_table
 from cms.time_sharing.model import undominated
 from proofs_checks.checker import parse_document, problem_sha256
-from tests.references.mixes import mixes_on, rates_on, time_shared_toy
-from tests.samples import refusal
+from tests.files.documents import problems
+from tests.oracle import optimum
+from tests.references.mixes import expanded, mixes_on, rates_on, time_shared_toy
+from tests.samples import few, refusal
 
 SHAPES = [Configuration({"100": 1}), Configuration({"60": 1, "40": 1})]
 JOBS = [
@@ -120,7 +130,7 @@ FUNCTION: list[Any] = [
     (-1,), (0, 5), (0, [(1, 1)] * 1001), (0, [(1, Fraction(1, 10**4299 + o)) for o in (1, 3)]),
     *((0, [step]) for step in ((0, 1), ("-1/2", 1), (1, -1), (1, 2, 3), 5, {1, 2})),
 ]  # fmt: skip
-PROBLEMS: list[dict[str, Any]] = [
+REFUSED: list[dict[str, Any]] = [
     {"rule": "half"}, {"max_jobs": 0}, {"max_jobs": 1.5}, {"jobs": [Job("x", 1, {})]},
     {"jobs": [JOBS[0], JOBS[0]]}, {"jobs": [TimeSharedJob("x", 1, 1, {"6O": [(1, 1)]})]},
     {"blocks": ["100"]},
@@ -138,7 +148,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         refusal(InvalidCertificate, PriceFunction, *arguments)
     for table in ([1], {"x": 1}):
         refusal(InvalidCertificate, functions_table, table)
-    for changed in PROBLEMS:
+    for changed in REFUSED:
         given_: dict[str, Any] = {"configurations": SHAPES, "jobs": JOBS} | changed
         refusal(InvalidProblem, TimeSharedProblem, **given_)
     with pytest.raises(AttributeError, match="TimeSharedProblem is immutable"):
@@ -194,3 +204,75 @@ def test_copies_are_equal_and_both_programs_hash_alike(problem: TimeSharedProble
     assert problem.compute_sha256() == problem.sha256
     document = parse_document(lay_out(problem_to_json(problem)))
     assert problem_sha256(document) == problem.sha256
+
+
+def as_mixes_of_one(problem: Problem, max_jobs: int | None = 1) -> TimeSharedProblem:
+    """Each supply f as a batch of f that takes 1, in time for a limit of 2."""
+    jobs = [
+        TimeSharedJob(
+            job.name,
+            job.demand,
+            2,
+            {b: [(f, 1)] for b in problem.blocks if (f := job.demand_function(b))},
+        )
+        for job in problem.jobs
+    ]
+    return TimeSharedProblem(
+        configurations=problem.configurations,
+        jobs=jobs,
+        machine_types=problem.machine_types,
+        blocks=problem.blocks,
+        max_jobs=max_jobs,
+    )
+
+
+@given(problem=problems())
+def test_without_sharing_it_is_the_same_problem(problem: Problem) -> None:
+    shared = as_mixes_of_one(problem)
+    assert shared.unshared() == problem
+    assert shared != problem
+    assert shared.useful_blocks() == problem.useful_blocks()
+    assert shared.usable_types() == problem.usable_types()
+    assert shared.cost_step == problem.cost_step
+    first, plain = referee_of(shared).first(), referee_of(problem).first()
+    assert (first.infeasible, first.schedule) == (plain.infeasible, plain.schedule)
+
+
+def best_of_image(problem: TimeSharedProblem) -> Fraction | None:
+    """The least cost, by the reference algorithm."""
+    found = solve(expanded(problem), "cp_sat")
+    assert found.status in ("optimal", "infeasible")
+    return found.cost
+
+
+@pytest.mark.parametrize("seed", few(4, range(400)))
+def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
+    """Sharing never costs more than going without, nor less than the first bound says."""
+    problem = time_shared_toy(random.Random(seed))
+    alone = optimum(problem.unshared())
+    best = best_of_image(problem)
+    first = referee_of(problem).first()
+    assert first.certificate.bound(problem) <= first.bound
+    if first.infeasible:
+        assert best is None
+        assert first.certificate.proves_infeasible(problem)
+    if first.schedule is not None:
+        assert best == 0
+    if best is not None:
+        assert first.bound <= best
+        assert alone is None or best <= alone
+    if problem.max_jobs == 1:
+        assert best == alone
+    if best is None:
+        assert first.infeasible or referee_of(problem).limited
+
+
+@pytest.mark.parametrize("name", algorithms())
+def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
+    problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
+    (kind, *others) = kinds_taken(load_algorithm(name)[0])
+    if any(issubclass(TimeSharedProblem, taken) for taken in (kind, *others)):
+        return
+    message = refusal(UnsupportedProblem, solve, problem, name)
+    words = f"takes {kind.__name__}; this problem is of type TimeSharedProblem"
+    assert message == f"method {name!r} {words}"

@@ -10,9 +10,7 @@ import pytest
 
 from algorithms.prices.master import Cut, ExactMaster, Master
 from algorithms.prices.region import Region, Vector
-from algorithms.prices.search import PriceSearch, fractional
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
-from tests.algorithms.branch_and_price.parts import Unlimited, reduced
+from cms import Configuration, Job, MachineType, Problem
 from tests.references.programs import minimum
 from tests.samples import few
 
@@ -109,13 +107,20 @@ def exactly(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> ExactMa
     return master
 
 
-def test_it_finds_what_another_solver_finds() -> None:
+def test_the_exact_master_finds_the_same_and_passes_that_join_late_change_nothing() -> None:
+    """A restart where limits forbid what there is so far, and groups that are split late."""
     for seed in range(60):
         region, cuts, groups = random_case(random.Random(seed))
         if {group for group, _ in cuts} != {*range(groups)}:
             continue
         master = exactly(region, cuts, groups)
         proposal = master.solve()
+        late = exactly(region, list(dict(reversed(cuts)).items()), groups)
+        for group, cut in cuts:
+            late.solve()
+            late.add(group, cut)
+        found = late.solve()
+        assert (found and found.value) == (proposal and proposal.value), seed
         if proposal is None:
             continue  # these loads do not fit the limits
         assert float(proposal.value) == pytest.approx(by_scipy(region, cuts, groups)), seed
@@ -124,58 +129,6 @@ def test_it_finds_what_another_solver_finds() -> None:
             pairs = zip(cuts, master.weights, strict=True)
             assert sum(weight for (g, _), weight in pairs if g == group) >= 1
         for i in range(len(region.blocks)):
-            held = sum(
-                x * row.counts[i] for x, row in zip(master.machines, region.rows, strict=True)
-            )
+            rows = zip(master.machines, region.rows, strict=True)
             taken = sum(w * cut[i] for (_, cut), w in zip(cuts, master.weights, strict=True))
-            assert held >= taken
-
-
-def test_passes_that_join_late_change_nothing() -> None:
-    """A restart where limits forbid what there is so far, and groups that are split late."""
-    for seed in range(60):
-        region, cuts, groups = random_case(random.Random(seed))
-        if {group for group, _ in cuts} != {*range(groups)}:
-            continue
-        first = dict(reversed(cuts))
-        master = exactly(region, list(first.items()), groups)
-        for group, cut in cuts:
-            master.solve()
-            master.add(group, cut)
-        found, expected = master.solve(), exactly(region, cuts, groups).solve()
-        assert (found and found.value) == (expected and expected.value), seed
-
-
-def without_floats(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> PriceSearch:
-    """A search whose floating-point solver fails at once."""
-    with monkeypatch.context() as patch:
-        patch.setattr(Master, "solve", lambda _: None)
-        search = PriceSearch(reduced(problem), Unlimited())
-        search.upper = Fraction(10**9)
-        for _ in search.run():
-            pass
-    return search
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_without_floats_the_same_bound_is_proved(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(seed)
-    jobs = [
-        Job(f"j{j}", rng.randint(5, 90), {b: rng.randint(1, 9) for b in "abc"}) for j in range(4)
-    ]
-    sets = SizeBoundedConfigurations({b: rng.randint(1, 5) for b in "abc"}, 11)
-    listed = [Configuration({b: rng.randint(1, 3) for b in "abc"}), Configuration({"a": 5})]
-    problem = Problem(configurations=sets if seed % 2 else listed, jobs=jobs)
-    ordinary = PriceSearch(reduced(problem), Unlimited())
-    for _ in (*ordinary.run(), *ordinary.refine()):
-        pass
-    search = without_floats(problem, monkeypatch)
-    assert search.exact
-    assert ordinary.best is not None
-    assert search.best is not None
-    assert search.best.bound >= ordinary.best.bound
-    cost = sum((search.region.costs[row.machine] * x for row, x in search.machines), Fraction(0))
-    assert cost == search.best.bound == search.upper
-    assert fractional(search).machines == search.machines
+            assert sum(x * row.counts[i] for x, row in rows) >= taken

@@ -71,12 +71,16 @@ def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
         list(program.improvements(Unlimited()))
 
 
-def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> None:
+def test_both_solvers_find_the_optimum_in_time_and_no_solution_where_there_is_none() -> None:
     program, x = knapsack()
     found, ended = program.search(Unlimited(), nodes=1000)
     assert found is not None
     assert ended
     assert 2 * found[0] + 2 * found[1] + 4 * found[2] == 12
+    budget = Unlimited()
+    budget.stopped = True
+    assert program.solve(budget) == Outcome("unknown", None, None)
+    assert program.search(budget, nodes=1000) == Hint(None, ended=False)
     program.at_most(dict.fromkeys(x, 1), 3)
     assert program.search(Unlimited(), nodes=1000) == Hint(None, ended=True)
     assert program.solve(Unlimited()) == Outcome("infeasible", None, None)
@@ -89,14 +93,6 @@ def test_values_that_do_not_hold_are_no_end() -> None:
     program.equals({x: 10**16, y: 1}, 3 * 10**16 + 1)
     assert program.search(Unlimited(), nodes=30) == Hint(None, ended=False)
     assert program.solve(Unlimited()).values == (3, 1)
-
-
-def test_without_time_nothing_is_solved() -> None:
-    budget = Unlimited()
-    budget.stopped = True
-    program, _ = knapsack()
-    assert program.solve(budget) == Outcome("unknown", None, None)
-    assert program.search(budget, nodes=1000) == Hint(None, ended=False)
 
 
 # --- who stops a solver ---------------------------------------------------------------------------

@@ -22,24 +22,18 @@ from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob
-from cms.solving.driver import RunBudget
-from cms.solving.ledger import Ledger
 from cms.time_sharing import problem as problems
 from cms.time_sharing.dearest import price_mix
 from cms.time_sharing.functions import PriceFunction
 from instances.families.time_sharing import random_mix
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.samples import few, so_many
-
-
-def unlimited(problem: TimeSharedProblem) -> RunBudget:
-    ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def searched(problem: TimeSharedProblem) -> PriceSearch:
     columns = Columns(problem)
     columns.add_alone()
-    search = PriceSearch(columns, Region(problem), unlimited(problem))
+    search = PriceSearch(columns, Region(problem), Unlimited())
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
@@ -82,7 +76,7 @@ def test_guesses_on_a_grid_are_admitted_and_worth_more_than_was_asked(cap: int |
 def test_mixes_that_are_listed_join_the_dearest_first_and_of_different_jobs() -> None:
     problem = random_mix(4, most=4)
     columns, functions = Columns(problem), {name: PriceFunction(1) for name in problem.job_names}
-    search = PriceSearch(columns, Region(problem), unlimited(problem))
+    search = PriceSearch(columns, Region(problem), Unlimited())
     prices, branches = Prices(np.ones(problem.n_jobs), {}), list[float]()
     for i, block in enumerate(problem.blocks):
         dearest, before = price_mix(problem, block, functions, {}, above=Fraction(0)), len(columns)
@@ -106,7 +100,7 @@ def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
     job = next(job for job, _ in columns.lengths[-1])
     many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
     region = search.region.below([many])
-    below = PriceSearch(columns, region, unlimited(columns.problem), Fraction(0))
+    below = PriceSearch(columns, region, Unlimited(), Fraction(0))
     proved = list(below.prove(9))
     assert search.best is not None
     assert proved[-1].bound > search.best.bound
@@ -120,7 +114,7 @@ def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
 def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
     problem = random_mix(seed, most=4, max_jobs=None)
     search = searched(problem)
-    diver = Diver(search, Hosting(problem), Random(0), unlimited(problem))
+    diver = Diver(search, Hosting(problem), Random(0), Unlimited())
     schedules = list(diver.schedules())
     assert schedules
     assert search.best is not None
@@ -162,7 +156,7 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
         columns = Columns(problem)
         columns.add_alone()
         shapes = Shapes(problem, Region(problem).rows)
-        budget = unlimited(problem)
+        budget = Unlimited()
         inner = MixProgram(columns.listed, shapes, Fraction(0), None)
         found = inner.solve(budget, effort=1.0)
         assert found is not None
@@ -179,7 +173,7 @@ def test_cp_sat_is_asked_where_scip_came_to_no_end(
     """And what it finds then is told."""
     problem = random_mix(4, most=4)
     monkeypatch.setattr(MixProgram, "search", lambda *_, **__: (None, Hint(None, ended)))
-    found = cheaper_schedule(searched(problem), unlimited(problem), None)
+    found = cheaper_schedule(searched(problem), Unlimited(), None)
     assert (found is None) == ended
 
 

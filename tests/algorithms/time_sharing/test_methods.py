@@ -1,12 +1,17 @@
-"""The exact method on blocks shared in time: held against the image in plain CMS, and itself."""
+"""Blocks shared in time: the exact method against the image in plain CMS, and heuristics."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import cms
+from algorithms.time_sharing.hosting import Hosting, Saturated
 from bench.runs.solving import recheck
 from cms import (
     Branch,
@@ -14,12 +19,14 @@ from cms import (
     MachineType,
     Mix,
     SizeBoundedConfigurations,
+    Status,
     TimeSharedJob,
     TimeSharedProblem,
     check,
     solve,
 )
-from instances.families.time_sharing import random_mix, scenario_3
+from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
+from instances.families.time_sharing import pairs, random_mix, scenario_3
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few
 
@@ -109,18 +116,6 @@ def test_many_jobs_of_one_point_each_are_proved_by_what_dives_find(
     assert recheck(problem, solution) == ("independent", [])
 
 
-def test_one_job_a_block_is_plain_cms() -> None:
-    shared = random_mix(3, max_jobs=1)
-    plain, solution = solve(shared.unshared(), time_limit=None), solve(shared, time_limit=None)
-    assert solution.cost == plain.cost
-    assert solution.lower_bound == plain.lower_bound
-    assert solution.certificate == plain.certificate
-    assert [line.source for line in solution.history] == [line.source for line in plain.history]
-    assert all(len(mix) == 1 for g in solution.schedule.groups for _, mix in g.assignment)
-    start = solve(shared, method="mix_first_fit", options={"orders": 1}).schedule
-    assert solve(shared, start=start, time_limit=None).status.value == "optimal"
-
-
 def test_machines_of_a_set_and_their_limits_are_kept() -> None:
     points = {f"s{n}": [(1, Fraction(3, n)), (4, Fraction(9, n))] for n in (1, 2, 3)}
     problem = TimeSharedProblem(
@@ -136,15 +131,12 @@ def test_machines_of_a_set_and_their_limits_are_kept() -> None:
     assert not check(problem, solution.schedule)
 
 
-def test_limits_that_no_schedule_keeps_are_proved() -> None:
-    jobs = [TimeSharedJob(name, 1, 12, {"a": [(2, 3)]}) for name in "xyz"]
-    problem = TimeSharedProblem(
-        configurations=Configuration({"a": 2}),
-        jobs=jobs,
-        machine_types=[MachineType("machine", limit=1)],
-    )
-    solution = solve(problem, time_limit=None)
-    assert (solution.status.value, solution.proof.value) == ("infeasible", "checked")
+def test_one_job_a_block_is_plain_cms() -> None:
+    shared = random_mix(3, max_jobs=1)
+    plain, solution = solve(shared.unshared(), time_limit=None), solve(shared, time_limit=None)
+    assert (solution.cost, solution.lower_bound) == (plain.cost, plain.lower_bound)
+    assert solution.certificate == plain.certificate
+    assert all(len(mix) == 1 for g in solution.schedule.groups for _, mix in g.assignment)
 
 
 def test_nobody_takes_a_turn_that_can_be_done_without() -> None:
@@ -160,3 +152,101 @@ def test_nobody_takes_a_turn_that_can_be_done_without() -> None:
     for block, mix in turns:
         for name, rate in problem.frame(block, mix).rates.items():
             assert served[name] - rate < problem.job(name).demand
+
+
+#: All of them, with their options for short runs.
+HEURISTICS: dict[str, dict[str, Any]] = {
+    "mix_first_fit": {"orders": 20},
+    "gpulet": {},
+    "gpulet_sbp": {},
+    "gpulet_guided": {},
+}
+SHARES = (40, 50, 60, 100)
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> TimeSharedProblem:
+    """Up to four jobs of small whole numbers, in any order of size, on GPUs cut in pairs."""
+    lengths = st.integers(1, 9)
+    names = [f"j{j}" for j in range(draw(st.integers(1, 4)))]
+    jobs = []
+    for name in names:
+        points = {
+            f"mps:{share}": draw(st.dictionaries(st.integers(1, 6), lengths, max_size=3)).items()
+            for share in SHARES
+        }
+        demand = draw(st.fractions(0, 5, max_denominator=4))
+        jobs.append(TimeSharedJob(name, demand, draw(st.integers(3, 30)), points))
+    return TimeSharedProblem(
+        configurations=pairs(SHARES),
+        jobs=jobs,
+        rule=draw(st.sampled_from(list(cms.FrameRule))),
+        max_jobs=draw(st.sampled_from([None, 1, 2, 3])),
+    )
+
+
+@given(tiny())
+def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeSharedProblem) -> None:
+    """The driver refuses what does not pass the check; some algorithm might offer nothing."""
+    saturated = Saturated(Hosting(problem), problem.listed_configurations)
+    for method, options in HEURISTICS.items():
+        solution = cms.solve(problem, method, options=options, time_limit=None)
+        if saturated.unservable:
+            assert solution.status is Status.INFEASIBLE
+            continue
+        if solution.status is Status.NO_SCHEDULE:
+            assert method == "gpulet_sbp"  # a job that a whole GPU does not serve
+            continue
+        assert check(problem, solution.schedule) == ()
+        assert solution.cost is not None
+        assert solution.cost >= saturated.least_cost()
+
+
+@given(tiny())
+def test_without_sharing_the_plain_optimum_is_a_bound(problem: TimeSharedProblem) -> None:
+    alone = TimeSharedProblem(
+        configurations=problem.configurations, jobs=problem.jobs, rule=problem.rule, max_jobs=1
+    )
+    plain = cms.solve(problem.unshared(), threads=1)
+    found = cms.solve(alone, "mix_first_fit", options={"orders": 20}, time_limit=None)
+    assert (plain.cost is None) == (found.cost is None)
+    if plain.cost is not None and found.cost is not None:
+        assert plain.cost <= found.cost
+
+
+@pytest.mark.parametrize("named", TIME_SHARED_EDGE_PROBLEMS, ids=lambda named: named.name)
+def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
+    problem = named.make()
+    for method, options in HEURISTICS.items():
+        try:
+            solution = cms.solve(problem, method, options=options, time_limit=None)
+        except cms.UnsupportedProblem:
+            limited = any(machine.limit is not None for machine in problem.machine_types)
+            assert method != "mix_first_fit" or limited
+            continue
+        assert (solution.status is Status.INFEASIBLE) == named.infeasible
+        if solution.cost is not None:
+            assert solution.cost >= named.optimum
+        if method == "mix_first_fit":
+            assert solution.cost == named.optimum
+
+
+def test_machines_that_one_job_fills_are_opened_at_once() -> None:
+    problem = scenario_3(10**13)
+    solution = cms.solve(problem, "mix_first_fit", options={"orders": 2}, time_limit=None)
+    hosting, shapes = Hosting(problem), problem.listed_configurations
+    bound = Saturated(hosting, shapes).least_cost()
+    assert solution.cost is not None
+    assert bound <= solution.cost <= bound * 2
+    assert len(solution.schedule.groups) < 60
+
+
+def test_a_machine_is_drawn_by_what_it_gives_for_its_cost() -> None:
+    """A thousand small machines at 1 each, or one at 2: small ones are never drawn."""
+    points = {"small": [(1, 1)], "large": [(1000, 1)]}
+    problem = TimeSharedProblem(
+        configurations=[Configuration({"small": 1}, "s"), Configuration({"large": 1}, "l")],
+        jobs=[TimeSharedJob("x", 1000, 9, points)],
+        machine_types=[MachineType("s", 1), MachineType("l", 2)],
+    )
+    assert cms.solve(problem, "mix_first_fit", options={"orders": 3}).cost == 2
