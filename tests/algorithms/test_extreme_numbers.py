@@ -10,23 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.master import block_sizes
-from algorithms.prices.region import Region
+import cms
 from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table, recognised
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Proof,
-    SizeBoundedConfigurations,
-    Solution,
-    Status,
-    UnsupportedProblem,
-    algorithms,
-    check,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, Proof, Status, solve
 from instances.families import generate
 from tests.property.problems import share
 from tests.references.guarantees import ANY_NUMBERS, VARIANTS, Options, examine, promise, reference
@@ -52,10 +38,10 @@ def fleet(bounded: bool, numbers: Mapping[str, Exact], jobs: int = 1) -> Problem
     assert isinstance(most, int)
     count = given_["count"]
     assert isinstance(count, int)
-    shape: Configuration | SizeBoundedConfigurations = Configuration({"a": count, "b": 1}, "m")
+    shape: Configuration | cms.SizeBoundedConfigurations = Configuration({"a": count, "b": 1}, "m")
     if bounded:
         sizes = {"a": given_["size"], "b": 3}
-        shape = SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
+        shape = cms.SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
     others = [Job(f"y{j}", 4 + j % 3, {"a": 1 + j % 2, "b": 2}) for j in range(jobs - 1)]
     return Problem(
         configurations=[shape, Configuration({"b": 2}, "n"), Configuration({"a": 3}, "n")],
@@ -66,20 +52,20 @@ def fleet(bounded: bool, numbers: Mapping[str, Exact], jobs: int = 1) -> Problem
 
 def only(numbers: Mapping[str, Exact]) -> Problem:
     """A single size-bounded set, without limits."""
-    shape = SizeBoundedConfigurations(
+    shape = cms.SizeBoundedConfigurations(
         {"a": numbers.get("size", 2), "b": 3}, numbers.get("capacity", 7)
     )
     job = Job("x", numbers.get("demand", 5), {"a": numbers.get("supply", 2), "b": 3})
     return Problem(configurations=shape, jobs=[job])
 
 
-def checked(problem: Problem, solution: Solution) -> None:
+def checked(problem: Problem, solution: cms.Solution) -> None:
     """A schedule that holds and a bound that is proved, or a proof that there is none."""
     if solution.status is Status.INFEASIBLE:
         assert solution.certificate.proves_infeasible(problem)
         return
     assert solution.schedule.groups
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert solution.certificate.bound(problem) <= solution.lower_bound <= (solution.cost or 0)
 
 
@@ -87,7 +73,7 @@ def checked(problem: Problem, solution: Solution) -> None:
     ("method", "place"),
     [
         pytest.param(method, place, marks=[pytest.mark.long] if (i + j) % 4 else [])
-        for i, method in enumerate(sorted(algorithms()))
+        for i, method in enumerate(sorted(cms.algorithms()))
         for j, place in enumerate(PLACES)
     ],
 )
@@ -103,7 +89,7 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(
         for problem in problems:
             try:
                 solution = solve(problem, method, time_limit=None, threads=1)
-            except UnsupportedProblem:
+            except cms.UnsupportedProblem:
                 assert method != "auto"
             else:
                 checked(problem, solution)
@@ -187,9 +173,9 @@ def keeps_its_word(problem: Problem, best: int, method: str, options: Options) -
     """Whether a method takes a problem; what it then answers is held against the optimum."""
     try:
         solution = solve(problem, method, options=options, time_limit=None, threads=1)
-    except UnsupportedProblem:
+    except cms.UnsupportedProblem:
         return False
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert solution.cost is not None
     assert solution.lower_bound <= best <= solution.cost, (method, options)
     assert method not in EXACT or solution.cost == best, method
@@ -225,11 +211,11 @@ def test_limits_and_sets_at_any_demand(exponent: int) -> None:
         solution = solve(one.replace(machine_types=types), time_limit=None)
         assert solution.cost == (2 * huge if limit == huge else None)
         assert solution.proof is Proof.CHECKED
-    sizes = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    sizes = cms.SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
     jobs = [Job("x", huge, {"a": "6.5", "b": 1}), Job("y", huge + 7, {"a": 3, "c": 1})]
     problem = Problem(configurations=sizes, jobs=jobs)
     solution = solve(problem, time_limit=None)
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert solution.gap is not None
     assert solution.gap <= 1
 
@@ -239,7 +225,7 @@ def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> No
     """Millions of machines for some jobs, and a few for others."""
     problem = generate("huge-demands", n=case[0], seed=case[1])
     solution = solve(problem, time_limit=None)
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
 
 
@@ -308,20 +294,6 @@ def test_numbers_beyond_the_floats_are_cut_and_tiny_ones_are_nothing(sign: int) 
 def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
     assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None
     assert recognised([Fraction(1, 3), Fraction(0)]) == ([1, 0], 3)
-
-
-def test_a_limit_that_never_binds_has_no_price() -> None:
-    def limits(limit: int) -> list[int | None]:
-        return Region(fleet(False, {"demand": 10**10, "limit": limit})).limits
-
-    enough = sum(fleet(False, {"demand": 10**10}).useful_blocks())
-    assert limits(enough) == [None, None]
-    assert limits(enough - 1) == [enough - 1, None]
-
-
-def test_blocks_count_in_machines_where_these_have_very_many() -> None:
-    assert block_sizes(Region(fleet(False, {"count": 10**400}))) == [10**400, 1]
-    assert block_sizes(Region(fleet(True, {"capacity": 9**9, "most": 9**9}))) == [1, 1]
 
 
 def test_costs_sixteen_digits_apart_are_told_apart() -> None:

@@ -13,18 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cms import (
-    Budget,
-    Claim,
-    Configuration,
-    Guarantee,
-    Job,
-    MachineType,
-    Problem,
-    Reference,
-    Schedule,
-    Support,
-)
+import cms
+from cms import Budget, Claim, Configuration, Guarantee, Job, Problem, Reference, Support
 from cms.plugin.registry import algorithm_of, read_options
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -130,7 +120,7 @@ def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
     few = Problem(
         configurations=Configuration({"a": 2}),
         jobs=[Job("x", 3, {"a": 1})],
-        machine_types=[MachineType("machine", limit=3)],
+        machine_types=[cms.MachineType("machine", limit=3)],
     )
     algorithm, _ = algorithm_of(method)
     support = algorithm.support(few, read_options(algorithm, {}))
@@ -154,7 +144,7 @@ class OneTooMany(OneByOne):
     def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
         (shape,) = problem.listed_configurations
         given = {("a", name): 1 for name in problem.job_names}
-        yield Schedule.from_counts(problem, {shape: len(given)}, given)
+        yield cms.Schedule.from_counts(problem, {shape: len(given)}, given)
 
 
 def test_a_broken_promise_is_noticed() -> None:

@@ -8,15 +8,7 @@ from typing import Any
 
 import pytest
 
-from cms import (
-    NamedProblem,
-    Reference,
-    Solution,
-    StopReason,
-    check,
-    load_instance,
-    solve,
-)
+from cms import NamedProblem, Reference, Solution, StopReason, check, load_instance, solve
 from cms.certificate.certificate import round_up
 from instances import hard
 from tests.references.guarantees import METHODS, examine, promise

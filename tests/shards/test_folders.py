@@ -19,18 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cms import (
-    Configuration,
-    FileError,
-    InvalidProblem,
-    Problem,
-    Status,
-    open_problem,
-    pack,
-    read_solution,
-    solve,
-    write_solution,
-)
+import cms
+from cms import FileError, InvalidProblem, Problem, open_problem, pack, read_solution, solve
 from cms.files.shards.parquet import parquet_chunks
 from cms.files.shards.stored import read_array
 from cms.solving.recheck import faults_of
@@ -68,8 +58,8 @@ def test_a_fleet_is_packed_solved_written_and_rechecked(tmp_path: Path) -> None:
     assert problem.sha256 == problem.stated_sha256() == in_memory.sha256
     assert problem.load() == in_memory
     answer = solve(problem, time_limit=None)
-    assert (answer.status, answer.cost) == (Status.OPTIMAL, solve(in_memory).cost)
-    write_solution(answer, tmp_path / "plan")
+    assert (answer.status, answer.cost) == (cms.Status.OPTIMAL, solve(in_memory).cost)
+    cms.write_solution(answer, tmp_path / "plan")
     again = read_solution(tmp_path / "plan")
     assert again.certificate == answer.certificate
     assert again.schedule.machines == answer.schedule.machines
@@ -94,7 +84,7 @@ def test_numbers_of_any_kind_come_back_exactly(tmp_path: Path, seed: int) -> Non
     (shard,) = problem.shards
     assert [shard.row(j) for j in range(30)] == [whole.rows.row(j) for j in range(30)]
     answer = solve(problem)
-    write_solution(answer, tmp_path / "plan")
+    cms.write_solution(answer, tmp_path / "plan")
     refuse_faults(tmp_path / "fleet", tmp_path / "plan")
 
 
@@ -205,7 +195,7 @@ def test_no_key_of_one_s_own_stands_among_the_hashes_of_files(tmp_path: Path) ->
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-HEAD = Problem(configurations=Configuration({"a": 1, "b": 1}))
+HEAD = Problem(configurations=cms.Configuration({"a": 1, "b": 1}))
 
 
 def rows_of(place: Path, columns: Any, head: Problem = HEAD) -> list[list[Fraction]]:
@@ -246,7 +236,7 @@ def test_columns_of_two_meanings_are_refused(tmp_path: Path) -> None:
     one = pa.array([1, 2])
     with pytest.raises(FileError, match="several columns 'b'"):
         rows_of(tmp_path, pa.table([one, one, one, one], names=["demand", "a", "b", "b"]))
-    head = Problem(configurations=Configuration({"a": 1, "demand": 1}))
+    head = Problem(configurations=cms.Configuration({"a": 1, "demand": 1}))
     with pytest.raises(FileError, match="one column 'demand', for a block"):
         rows_of(tmp_path, {"demand": one, "a": one}, head)
 

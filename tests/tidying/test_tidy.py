@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cms import (
-    Configuration,
-    InvalidOption,
-    Job,
-    MachineGroup,
-    Problem,
-    Schedule,
-    Solution,
-    check,
-    load_instance,
-    solve,
-    tidy,
-)
+import cms
+from cms import Configuration, Job, MachineGroup, Problem, Schedule, Solution, check, solve, tidy
 from cms.fleet import Scenario
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.tidy import even_shares, merge_layouts
@@ -89,7 +78,7 @@ def test_tidying_loses_nothing(problem: Problem) -> None:
 
 
 def published(name: str) -> Problem:
-    scenario = load_instance(name)
+    scenario = cms.load_instance(name)
     assert isinstance(scenario, Scenario)
     return scenario.as_problem().problem
 
@@ -161,5 +150,5 @@ def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:
-    said = refusal(InvalidOption, tidy, halves("x"), solve(halves("y")))
+    said = refusal(cms.InvalidOption, tidy, halves("x"), solve(halves("y")))
     assert said == "solution is of another problem; give the answer to this one"

@@ -11,22 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import (
-    Configuration,
-    FrameRule,
-    InvalidCertificate,
-    InvalidProblem,
-    InvalidSchedule,
-    Job,
-    Mix,
-    Point,
-    PriceFunction,
-    Problem,
-    TimeSharedJob,
-    TimeSharedProblem,
-    algorithms,
-    solve,
-)
+import cms
+from cms import FrameRule, Mix, Point, PriceFunction, TimeSharedJob, TimeSharedProblem
 from cms.errors import UnsupportedProblem
 from cms.files import lay_out, problem_to_json
 from cms.plugin.algorithm import kinds_taken
@@ -36,12 +22,11 @@ from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from cms.time_sharing.functions import functions_table
 from cms.time_sharing.model import undominated
 from proofs_checks.checker import parse_document, problem_sha256
-from tests.files.documents import problems
 from tests.oracle import optimum
 from tests.references.mixes import expanded, mixes_on, rates_on, time_shared_toy
 from tests.samples import few, refusal
 
-SHAPES = [Configuration({"100": 1}), Configuration({"60": 1, "40": 1})]
+SHAPES = [cms.Configuration({"100": 1}), cms.Configuration({"60": 1, "40": 1})]
 JOBS = [
     TimeSharedJob("resnet", 250, "0.108", {"60": [(8, "0.012"), (16, "0.02")], "40": [(8, 0.015)]}),
     TimeSharedJob("vgg", 100, "0.142", {"100": [(4, "0.014")], "60": [(4, "0.02")]}),
@@ -131,7 +116,7 @@ FUNCTION: list[Any] = [
     *((0, [step]) for step in ((0, 1), ("-1/2", 1), (1, -1), (1, 2, 3), 5, {1, 2})),
 ]  # fmt: skip
 REFUSED: list[dict[str, Any]] = [
-    {"rule": "half"}, {"max_jobs": 0}, {"max_jobs": 1.5}, {"jobs": [Job("x", 1, {})]},
+    {"rule": "half"}, {"max_jobs": 0}, {"max_jobs": 1.5}, {"jobs": [cms.Job("x", 1, {})]},
     {"jobs": [JOBS[0], JOBS[0]]}, {"jobs": [TimeSharedJob("x", 1, 1, {"6O": [(1, 1)]})]},
     {"blocks": ["100"]},
     {"jobs": [TimeSharedJob("x", 1, HAIR, {"60": [(Fraction(1, HAIR), Fraction(HAIR, 2))]})]},
@@ -141,21 +126,21 @@ REFUSED: list[dict[str, Any]] = [
 def test_what_makes_no_sense_is_refused() -> None:
     for changed in JOB:
         one: dict[str, Any] = {"name": "x", "demand": 1, "limit": 1, "points": {}} | changed
-        refusal(InvalidProblem, TimeSharedJob, **one)
+        refusal(cms.InvalidProblem, TimeSharedJob, **one)
     for amounts in MIX:
-        refusal(InvalidSchedule, Mix, amounts)
+        refusal(cms.InvalidSchedule, Mix, amounts)
     for arguments in FUNCTION:
-        refusal(InvalidCertificate, PriceFunction, *arguments)
+        refusal(cms.InvalidCertificate, PriceFunction, *arguments)
     for table in ([1], {"x": 1}):
-        refusal(InvalidCertificate, functions_table, table)
+        refusal(cms.InvalidCertificate, functions_table, table)
     for changed in REFUSED:
         given_: dict[str, Any] = {"configurations": SHAPES, "jobs": JOBS} | changed
-        refusal(InvalidProblem, TimeSharedProblem, **given_)
+        refusal(cms.InvalidProblem, TimeSharedProblem, **given_)
     with pytest.raises(AttributeError, match="TimeSharedProblem is immutable"):
         PROBLEM.rule = FrameRule.COLLECT_THEN_RUN
     frames = ("6", {"vgg": 4}), ("60", {"vg": 4}), ("60", {"vgg": 3}), ("40", {"vgg": 4})
     for block, mix in frames:
-        refusal(InvalidSchedule, PROBLEM.frame, block, Mix(mix))
+        refusal(cms.InvalidSchedule, PROBLEM.frame, block, Mix(mix))
 
 
 @given(problem=toys)
@@ -206,41 +191,9 @@ def test_copies_are_equal_and_both_programs_hash_alike(problem: TimeSharedProble
     assert problem_sha256(document) == problem.sha256
 
 
-def as_mixes_of_one(problem: Problem, max_jobs: int | None = 1) -> TimeSharedProblem:
-    """Each supply f as a batch of f that takes 1, in time for a limit of 2."""
-    jobs = [
-        TimeSharedJob(
-            job.name,
-            job.demand,
-            2,
-            {b: [(f, 1)] for b in problem.blocks if (f := job.demand_function(b))},
-        )
-        for job in problem.jobs
-    ]
-    return TimeSharedProblem(
-        configurations=problem.configurations,
-        jobs=jobs,
-        machine_types=problem.machine_types,
-        blocks=problem.blocks,
-        max_jobs=max_jobs,
-    )
-
-
-@given(problem=problems())
-def test_without_sharing_it_is_the_same_problem(problem: Problem) -> None:
-    shared = as_mixes_of_one(problem)
-    assert shared.unshared() == problem
-    assert shared != problem
-    assert shared.useful_blocks() == problem.useful_blocks()
-    assert shared.usable_types() == problem.usable_types()
-    assert shared.cost_step == problem.cost_step
-    first, plain = referee_of(shared).first(), referee_of(problem).first()
-    assert (first.infeasible, first.schedule) == (plain.infeasible, plain.schedule)
-
-
 def best_of_image(problem: TimeSharedProblem) -> Fraction | None:
     """The least cost, by the reference algorithm."""
-    found = solve(expanded(problem), "cp_sat")
+    found = cms.solve(expanded(problem), "cp_sat")
     assert found.status in ("optimal", "infeasible")
     return found.cost
 
@@ -267,12 +220,12 @@ def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
         assert first.infeasible or referee_of(problem).limited
 
 
-@pytest.mark.parametrize("name", algorithms())
+@pytest.mark.parametrize("name", cms.algorithms())
 def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
     problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
     (kind, *others) = kinds_taken(load_algorithm(name)[0])
     if any(issubclass(TimeSharedProblem, taken) for taken in (kind, *others)):
         return
-    message = refusal(UnsupportedProblem, solve, problem, name)
+    message = refusal(UnsupportedProblem, cms.solve, problem, name)
     words = f"takes {kind.__name__}; this problem is of type TimeSharedProblem"
     assert message == f"method {name!r} {words}"

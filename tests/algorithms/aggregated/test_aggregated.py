@@ -13,22 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import algorithms.aggregated.tidy as tidy
+import cms
 from algorithms.aggregated import program
 from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each, solved
 from algorithms.aggregated.pseudoforest import Edge, round_pseudoforest
 from algorithms.aggregated.tidy import handed_out, with_fewer_machines, without_waste
 from algorithms.tables import integers
 from algorithms.tables.integers import Counts, Tables, without_limits
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    Verdict,
-    check,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Verdict, check
 from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
@@ -228,7 +220,7 @@ def test_sets_too_large_to_be_listed_are_solved(
     method: str, options: dict[str, Any], cost: int
 ) -> None:
     problem = vast(12, cost=cost)
-    solution = solve(problem, method, options=options, threads=1)
+    solution = cms.solve(problem, method, options=options, threads=1)
     assert solution.cost is not None
     assert check(problem, solution.schedule) == ()
     assert solution.guarantee is not None

@@ -11,15 +11,14 @@ import pytest
 
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.rounding import Undecided
-from algorithms.prices.choices import Choices, choices_of
+from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, Row, configuration_of
-from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.plugin.algorithm import Budget
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.oracle import optimum
-from tests.samples import few, so_many
+from tests.samples import few
 
 
 def needs(load: Sequence[int], problem: Problem) -> Problem:
@@ -114,59 +113,6 @@ def test_machines_hold_the_blocks_and_are_seldom_dearer_than_any_others(part: in
     # What there are whole machines of is kept, which may be one too many.
     assert best >= 0.85 * tasks > 40
     assert told > 60 * 5 // 8
-
-
-def mixed_jobs(seed: int) -> Problem:
-    """A few jobs that several types of blocks serve, on one or two sets."""
-    rng = random.Random(seed)
-    blocks = "abc"
-    types = [MachineType("m", rng.choice([1, 2])), MachineType("n", "3/2", rng.choice([None, 2]))]
-    sets = [
-        SizeBoundedConfigurations({b: rng.randint(2, 7) for b in blocks}, rng.randint(7, 14), name)
-        for name in "mn"
-    ]
-    return Problem(
-        configurations=sets,
-        machine_types=types,
-        jobs=[
-            Job(f"j{j}", rng.randint(4, 12), {b: rng.randint(2, 6) for b in blocks})
-            for j in range(rng.randint(2, 5))
-        ],
-    )
-
-
-def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
-    mixtures = best = 0
-    number = so_many(12, 40)
-    for seed in range(number):
-        problem = mixed_jobs(seed)
-        jobs = Jobs(problem)
-        search = PriceSearch(jobs, Unlimited())
-        list(search.run())
-        read = Undecided.of(search, fractional(search))
-        assert isinstance(read.decided, Choices)
-        assert set(read.open) | set(read.decided.kinds.tolist()) == set(range(len(jobs)))
-        options = [
-            tuple({tuple(o[kind].tolist()) for o in search.options}) for kind in range(len(jobs))
-        ]
-        nothing = choices_of([], len(problem.blocks))
-        start = Undecided(nothing, dict(enumerate(options))) if seed % 2 else read
-        mixtures += len(start.open)
-        dive = Dive(diver_of(search.region), start)
-        dived = dive.run(frozenset(), None)
-        assert dived is not None
-        schedule = dived.schedule(jobs)
-        assert check(problem, schedule) == ()
-        assert schedule.cost(problem) <= dived.cost
-        least = optimum(problem)
-        assert least is not None
-        assert dived.cost >= least
-        best += dived.cost == least
-        if not any(start.decided.load()) and dive.least is not None:
-            # What has been decided may cost more than the best schedule does.
-            assert dive.least <= least
-    assert mixtures > number
-    assert best > number * 3 // 4
 
 
 def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None:

@@ -12,21 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cms
 from algorithms.branch_and_price import run
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
-from cms import (
-    Certificate,
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Schedule,
-    SizeBoundedConfigurations,
-    check,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.plugin.algorithm import Named
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
@@ -188,13 +179,13 @@ def test_before_it_branches_it_has_what_greedy_has(kind: str) -> None:
                 assert check(problem, claim.claim) == ()
                 if budget.best is None or claim.claim.cost(problem) < budget.best.cost(problem):
                     budget.best = claim.claim
-            elif isinstance(claim.claim, Certificate) and budget.best is not None:
+            elif isinstance(claim.claim, cms.Certificate) and budget.best is not None:
                 budget.lower_bound = max(budget.lower_bound, claim.claim.bound(problem))
                 if budget.best.cost(problem) <= budget.lower_bound:
                     break
         asked += asking
         assert budget.best is not None
-        greedy = solve(problem, method="greedy")
+        greedy = cms.solve(problem, method="greedy")
         assert greedy.cost is not None
         assert budget.best.cost(problem) <= greedy.cost, seed
     assert asked

@@ -27,7 +27,7 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Configuration, Job, MachineType, Problem, SolverBound, check
+from cms import Job, Problem, SolverBound, check
 from cms.problem.rows import Row
 from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
@@ -149,32 +149,6 @@ def test_an_answer_holds_for_costs_up_to_the_target(
     jobs = reduced(instance("costs", 3))
     task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
     assert solver_bound(answer, task, Fraction(1, 2)) == expected
-
-
-def test_limits_usable_machines_and_the_neighbourhood_are_kept() -> None:
-    """Five blocks on machines of one (cost 1) or of three (cost 2)."""
-    listed = [Configuration({"a": 1}, "one"), Configuration({"a": 3}, "three")]
-    for limit, usable, around, expected in (
-        (None, None, None, (0, 2)),  # 4, and so are two of one with one of three
-        (1, None, None, (2, 1)),
-        (0, None, None, (5, 0)),
-        (None, [True, False], None, (5, 0)),
-        (None, None, [Fraction(30), Fraction(0)], (10, 0)),
-        (0, [False, True], None, None),
-    ):
-        types = [MachineType("one", 1), MachineType("three", 2, limit)]
-        jobs = Jobs(Problem(configurations=listed, machine_types=types, jobs=[FIVE]))
-        shapes = Shapes(jobs.problem, ())
-        task = Task(choices_of([(0, (5,), 1)], 1), {}, (), NOTHING, None, around, usable)
-        answer = close(shapes, jobs, task, Unlimited(), effort=10.0)
-        if expected is None:
-            assert answer.status == "infeasible"
-            continue
-        assert answer.found is not None
-        assert check(jobs.problem, schedule_of(shapes, jobs, answer.found)) == ()
-        assert answer.found.cost == shapes.cost(answer.found.machines) == shapes.cost(expected)
-        assert limit is None or answer.found.machines[1] <= limit
-        assert usable is None or answer.found.machines[1] == 0
 
 
 # --- numbers that leave the solver's range --------------------------------------------------------

@@ -12,27 +12,11 @@ from typing import Any
 import pytest
 
 import algorithms.conic.run
+import cms
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
-from algorithms.conic.run import (
-    ContentProgram,
-    Prepared,
-    Priced,
-    find_windows,
-    limit_columns,
-    prepare,
-    price_jobs,
-)
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    Solution,
-    check,
-    solve,
-)
+from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
 from instances import hard
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited
@@ -227,14 +211,6 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
         assert best_of_program(given, least - 1, known) is None
 
 
-def test_prices_limit_how_often_a_content_that_is_worth_little_is_used() -> None:
-    contents, known = ((2,), (1,)), Priced((Fraction(1, 2),), (), Fraction(7, 2))
-    assert limit_columns(contents, 5, known) == {(2,): 5, (1,): 3}
-    assert limit_columns(contents, 4, known) == {(2,): 4, (1,): 1}
-    assert limit_columns(contents, 4, known._replace(bound=Fraction(4))) == {(2,): 4}
-    assert limit_columns(contents, 4, None) == {(2,): 4, (1,): 4}
-
-
 WAYS: list[dict[str, Any]] = [
     {"route": "points"},
     {"route": "points", "plain": True},
@@ -322,7 +298,7 @@ def test_a_large_machine_and_demands_of_billions_end_proved(
     problem = of(dict(zip("ab", sizes, strict=True)), capacity, rows)
     solution, other = solved(problem), solve(problem, time_limit=None)
     assert solution.status == "optimal"
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert other.cost is not None
     assert solution.cost == other.cost > 1_000
 

@@ -1,21 +1,345 @@
-"""MIG-serving whole: checked schedules, never worse than its fast part, the same for a seed."""
+"""MIG-serving: scores, tree search and genetic operators by definition, and the whole pipeline."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from cms import Problem, Status, StopReason, check
+from algorithms.mig_serving.fast import Candidates, Filled, Services, count_patterns, patterns
+from algorithms.mig_serving.search import Deployment, Genetic, MigServingOptions, Path, TreeSearch
+from algorithms.tables.integers import Tables
+from cms import Configuration, Job, Problem, Status, StopReason, check, reduce
 from cms.plugin.registry import load_instance
 from instances.families import generate
+from tests.algorithms.branch_and_price.parts import Counting
 from tests.oracle import optimum
-from tests.property.problems import TINY, share
+from tests.property.problems import LISTED, TINY, problems, share
 from tests.samples import few
+
+
+class Parts(NamedTuple):
+    """The parts of a run on one problem, which share one source of randomness."""
+
+    services: Services
+    candidates: Candidates
+    search: TreeSearch
+    genetic: Genetic
+
+
+def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
+    chosen = MigServingOptions(**options)  # type: ignore[arg-type]
+    services = Services(Tables.of(reduce(problem).problem))
+    candidates, random = Candidates(services, chosen), Random(seed)
+    search = TreeSearch(services, candidates, chosen, random)
+    return Parts(services, candidates, search, Genetic(services, search, chosen, random))
+
+
+def usable(problem: Problem) -> bool:
+    """Whether there is a job to be served, and each can be."""
+    tables = Tables.of(reduce(problem).problem)
+    return bool(tables.n) and not tables.unservable
+
+
+#: Problems that MIG-serving's algorithms take.
+PROBLEMS: st.SearchStrategy[Problem] = problems((*LISTED, "size-bounded")).filter(usable)
+
+
+def assert_legal(services: Services, machine: Filled) -> None:
+    """No block is handed out that the configuration does not have; jobs get what these give."""
+    held = [0] * services.tables.k
+    gives: dict[int, int] = {}
+    for i, j, number in machine.blocks:
+        assert number > 0
+        held[i] += number
+        gives[j] = gives.get(j, 0) + number * services.supply[j][i]
+    row = services.tables.counts[machine.shape]
+    assert all(a <= b for a, b in zip(held, row, strict=True))
+    assert machine.gives == tuple(sorted(gives.items()))
+
+
+SHAPES = st.integers(1, 3).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 3), min_size=k, max_size=k).filter(any), min_size=1, max_size=3
+    )
+)
+
+
+def plainly(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> list[object]:
+    """Every block goes to every place in turn."""
+    found: set[object] = set()
+    for at, shape in enumerate(shapes):
+        blocks = [i for i, count in enumerate(shape) for _ in range(count)]
+        for way in product(range(places), repeat=len(blocks)):
+            if len(set(way)) <= mixed:
+                table = [[0] * len(shape) for _ in range(places)]
+                for i, place in zip(blocks, way, strict=True):
+                    table[place][i] += 1
+                found.add((at, tuple(map(tuple, table))))
+    return sorted(found, key=repr)
+
+
+@given(SHAPES, st.integers(1, 3), st.integers(1, 3))
+def test_every_way_is_listed_once_and_counted(
+    shapes: list[list[int]], places: int, mixed: int
+) -> None:
+    ways, counts = patterns(shapes, places, mixed)
+    listed = [
+        (at, tuple(tuple(int(x) for x in mine) for mine in table))
+        for at, table in zip(ways.tolist(), counts.tolist(), strict=True)
+    ]
+    assert sorted(listed, key=repr) == plainly(shapes, places, mixed)
+    assert count_patterns(shapes, places, mixed) == len(listed)
+
+
+def score(services: Services, machine: Filled, missing: Sequence[int], *, capped: bool) -> Fraction:
+    """The score by its definition, in rationals."""
+    total = Fraction(0)
+    for j, amount in machine.gives:
+        left = Fraction(max(0, missing[j]), services.needs[j])
+        worth = Fraction(amount, services.needs[j])
+        total += left * (min(worth, left) if capped else worth)
+    return total / services.tables.costs[machine.shape]
+
+
+def every_machine(services: Services, jobs: Sequence[int], mixed: int) -> list[Filled]:
+    """All ways to give every block of every configuration to one of the jobs."""
+    found: dict[Filled, None] = {}
+    for shape, row in enumerate(services.tables.counts):
+        blocks = [i for i, count in enumerate(row) for _ in range(count)]
+        for way in product(jobs, repeat=len(blocks)):
+            if len(set(way)) <= mixed:
+                given: dict[tuple[int, int], int] = {}
+                for i, j in zip(blocks, way, strict=True):
+                    given[i, j] = given.get((i, j), 0) + 1
+                found[services.filled(shape, [(i, j, x) for (i, j), x in given.items()])] = None
+    return list(found)
+
+
+@given(PROBLEMS, st.integers(1, 2), st.booleans(), st.data())
+def test_the_best_machine_is_the_best_of_all(
+    problem: Problem, mixed: int, capped: bool, data: st.DataObject
+) -> None:
+    services, candidates, *_ = parts(problem, mixed=mixed, last_mile=0)
+    missing = [data.draw(st.integers(1, need)) for need in services.needs]
+    jobs = list(range(len(missing)))[:3]
+    found = candidates.top(jobs, missing, keep=5, capped=capped)
+    for machine in found:
+        assert_legal(services, machine)
+        assert len(machine.gives) <= mixed
+        assert any(missing[j] > 0 for j, _ in machine.gives)
+    scores = [float(score(services, machine, missing, capped=capped)) for machine in found]
+    known = max(
+        score(services, machine, missing, capped=capped)
+        for machine in every_machine(services, jobs, mixed)
+    )
+    # Floats choose, so the order is right but for equals.
+    assert scores[0] == pytest.approx(float(known), rel=1e-12)
+    assert scores == pytest.approx(sorted(scores, reverse=True), rel=1e-12)
+
+
+def test_in_the_last_mile_one_job_more_is_mixed_and_scores_are_capped() -> None:
+    jobs = [Job(name, 101, {"b": 10}) for name in "wxyz"]
+    candidates = parts(Problem(configurations=Configuration({"b": 4}), jobs=jobs)).candidates
+    for missing, capped, mixed in ((11, True, 3), (11, False, 1), (10, True, 4), (10, False, 4)):
+        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1, capped=capped)
+        assert len(best.gives) == mixed
+
+
+@given(st.integers(7, 40), st.integers(0, 5), st.booleans())
+def test_the_shortlist_holds_the_job_worth_most(n: int, seed: int, capped: bool) -> None:
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(f"j{j}", int(rng.integers(5, 90)), {"a": int(rng.integers(1, 9)), "b": 4})
+        for j in range(n)
+    ]
+    problem = Problem(configurations=[Configuration({"a": 2, "b": 1})], jobs=jobs)
+    services, candidates, *_ = parts(problem, last_mile=0)
+    chosen = candidates.shortlist(np.array(services.needs), capped=capped)
+    assert len(chosen) == len(set(chosen)) == 6
+    utility = np.minimum(services.utility, 1.0)
+    assert (utility[chosen].max(axis=0) == utility.max(axis=0)).all()
+
+
+def assert_completes(made: Parts, missing: list[int], path: Path | None) -> None:
+    """The path's machines give every job what it lacks, and cost what the path says."""
+    assert path is not None
+    left = made.services.missing(path.machines)
+    got = [need - after for need, after in zip(made.services.needs, left, strict=True)]
+    assert all(amount >= lack for amount, lack in zip(got, missing, strict=True))
+    assert path.cost == made.services.cost(path.machines)
+
+
+@share(2)
+@given(
+    PROBLEMS,
+    st.integers(0, 3),
+    st.integers(1, 12),
+    st.sampled_from(("minimum", "mean")),
+    st.data(),
+)
+def test_playouts_and_the_search_serve_what_is_missing_and_never_undercount(
+    problem: Problem, seed: int, buckets: int, backup: str, data: st.DataObject
+) -> None:
+    made = parts(problem, seed, buckets=buckets, backup=backup, playouts=8)
+    missing = [data.draw(st.integers(-3, need)) for need in made.services.needs]
+    for _ in range(4):  # with pools that other states left behind
+        assert_completes(made, missing, made.search.playout(missing))
+    assert_completes(made, missing, made.search.best(missing))
+    assert made.search.best([0 for _ in missing]) == Path([], 0)
+
+
+@pytest.mark.parametrize("looks", [0, 7, 100])
+def test_it_ends_when_stopped(looks: int) -> None:
+    made = parts(generate("real-rows", n=12, seed=2), playouts=10**6)
+    path = made.search.best(made.services.needs, Counting(looks))
+    if path is None:
+        assert looks < 30
+    else:
+        assert_completes(made, made.services.needs, path)
+
+
+def some_deployment(made: Parts, times: int = 1) -> Deployment:
+    path = made.search.playout(made.services.needs)
+    assert path is not None
+    return made.genetic.deployment(path.machines * times)
+
+
+def blocks_of_jobs(deployment: Deployment) -> Counter[tuple[int, int]]:
+    found: Counter[tuple[int, int]] = Counter()
+    for machine in deployment.machines:
+        found += Counter({(i, j): number for i, j, number in machine.blocks})
+    return found
+
+
+def assert_counted(services: Services, deployment: Deployment) -> None:
+    """The machines are legal, give every job what it demands, and are counted right."""
+    tables = services.tables
+    got = [0] * tables.n
+    for machine in deployment.machines:
+        assert_legal(services, machine)
+        for i, j, number in machine.blocks:
+            got[j] += number * tables.supply[j][i]
+    assert all(a >= d for a, d in zip(got, tables.demands, strict=True))
+    assert deployment.cost == services.cost(deployment.machines)
+    left = services.missing(deployment.machines)
+    lacks = zip(left, services.alone, services.needs, strict=True)
+    spare = -sum(lack * float(alone) / need for lack, alone, need in lacks)
+    assert abs(deployment.spare - spare) < 1e-9 * (1 + spare)
+
+
+@share(2)
+@given(PROBLEMS, st.integers(0, 5), st.sampled_from((0, "1/2", 1)))
+def test_the_operators_serve_all_jobs(problem: Problem, seed: int, erased: object) -> None:
+    made = parts(problem, seed, erased=erased, playouts=4)
+    before = some_deployment(made)
+    after = made.genetic.mutated(before)
+    assert_counted(made.services, after)
+    assert [m.shape for m in after.machines] == [m.shape for m in before.machines]
+    assert blocks_of_jobs(after) == blocks_of_jobs(before)
+    for _ in range(3):
+        child = made.genetic.crossed(before)
+        assert child is not None
+        assert_counted(made.services, child)
+    twice = some_deployment(made, 2)
+    assert_counted(made.services, twice)
+    left = made.services.missing(twice.machines)
+    for machine in twice.machines:  # none that can be done without
+        assert any(left[j] + amount > 0 for j, amount in machine.gives)
+
+
+def test_mutation_mixes_jobs() -> None:
+    jobs = [Job(name, 3, {"b": 1}) for name in "xy"]
+    made = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
+    alone = made.genetic.deployment([made.services.filled(0, [(0, j, 3)]) for j in (0, 1)])
+    mixed = [made.genetic.mutated(alone) for _ in range(5)]
+    assert any(len(machine.gives) == 2 for each in mixed for machine in each.machines)
+
+
+@share(2)
+@given(PROBLEMS, st.integers(0, 5))
+def test_merging_makes_one_larger_block_of_several(problem: Problem, seed: int) -> None:
+    made = parts(problem, seed)
+    services = made.services
+    deployment = some_deployment(made)
+    missing = services.missing(deployment.machines)
+    for machine in deployment.machines:
+        after = made.genetic.merged(machine, missing)
+        assert_legal(services, after)
+        if after == machine:
+            continue
+        before = {(i, j): number for i, j, number in machine.blocks}
+        now = {(i, j): number for i, j, number in after.blocks}
+        # some job has a block that gives more than any it had; those of the others are there still
+        assert any(
+            sum(number for (_, job), number in before.items() if job == j) > 1
+            and max(services.supply[j][i] for i, job in now if job == j)
+            > max(services.supply[j][i] for i, job in before if job == j)
+            and all(now.get(edge, 0) >= x for edge, x in before.items() if edge[1] != j)
+            for j in {j for _, j in before} & {j for _, j in now}
+        )
+
+
+@pytest.mark.parametrize(
+    ("mixed", "missing", "handed"),
+    [(3, [5, 5, 9], ((0, 1, 1), (0, 2, 1), (1, 0, 1))), (2, [5, 7, 9], ((0, 1, 2), (1, 0, 1)))],
+)
+def test_two_small_instances_are_merged_and_idle_blocks_go_where_they_count_most(
+    mixed: int, missing: list[int], handed: object
+) -> None:
+    supply = {"1g": 1, "2g": 3}
+    jobs = [Job("x", 10, supply), Job("y", 10, {"1g": 1}), Job("z", 10, {"1g": 1})]
+    shapes = [Configuration({"1g": 3}), Configuration({"2g": 1, "1g": 2})]
+    made = parts(Problem(configurations=shapes, jobs=jobs), mixed=mixed)
+    assert made.services.tables.problem.blocks == ("1g", "2g")
+    machine = made.services.filled(0, [(0, 0, 2), (0, 1, 1)])
+    assert made.genetic.merged(machine, missing).blocks == handed
+
+
+def rounds(
+    monkeypatch: pytest.MonkeyPatch, costs: list[int], **options: Any
+) -> tuple[list[tuple[int, int]], list[Deployment]]:
+    """Run with children of these costs, one after the other; the parents that were asked."""
+    made = parts(generate("real-rows", n=4, seed=0), **options)
+    parents: list[Deployment] = []
+    left = iter(costs)
+
+    def child(parent: Deployment, budget: object) -> Deployment:
+        parents.append(parent)
+        return Deployment((), next(left), float(len(parents)))
+
+    monkeypatch.setattr(made.genetic, "mutated", lambda deployment: deployment)
+    monkeypatch.setattr(made.genetic, "crossed", child)
+    found = made.genetic.improvements(Deployment((), 10, 0.0))
+    return [(deployment.cost, turn) for deployment, turn in found], parents
+
+
+def test_it_ends_after_rounds_without_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = [10, 9, 12, 9, 8, 9, 9, 9, 9, 9, 9, 9]
+    found, parents = rounds(monkeypatch, costs, population=1, rounds_without_gain=3)
+    # a gain begins the count anew
+    assert found == [(9, 2), (8, 5)]
+    assert len(parents) == 8
+
+
+def test_the_fittest_are_the_next_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = [12, 9, 11, 9, 13, 13, 10, 13, 13]
+    _, parents = rounds(monkeypatch, costs, population=3, rounds_without_gain=2)
+    assert [parent.cost for parent in parents[:3]] == [10, 10, 10]
+    # 9, 10 and 11 of the first round's four; then both of cost 9, that with more to spare first
+    assert [parent.cost for parent in parents[3:6]] == [9, 10, 11]
+    assert [parent.fitness for parent in parents[6:9]] == [(9, -4.0), (9, -2.0), (10, 0.0)]
+
 
 #: A minute is less than some runs need on a busy machine.
 solve = partial(cms.solve, time_limit=None)

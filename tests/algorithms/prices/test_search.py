@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import group_totals, ranges
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.solvers.floats import recognised
@@ -209,17 +208,6 @@ def test_equations_that_contradict_each_other_have_no_solution() -> None:
     assert solved([{0: 0, 1: 1}], [3], [Fraction(7), one]) == [7, 3]
 
 
-def test_without_a_program_the_last_pass_stands_alone() -> None:
-    problem = generate("arbitrary", n=10, seed=1)
-    search = PriceSearch(reduced(problem), Counting(10))
-    list(search.run())
-    assert search.passes == 1
-    assert search.shares == []
-    mixture = fractional(search)
-    assert mixture.shares == [[(0, 1)]] * 10
-    assert mixture.machines == []
-
-
 @pytest.mark.parametrize("largest", [9, 2**15 - 1, 2**31 - 1, 2**63 - 1, 2**70])
 def test_totals_of_groups_are_sums_of_whole_numbers(largest: int) -> None:
     rng = random.Random(largest)
@@ -232,30 +220,3 @@ def test_totals_of_groups_are_sums_of_whole_numbers(largest: int) -> None:
             expected[at // 5][i] += int(counts[at]) * blocks
     assert group_totals(options, counts, ranges(20, 5, 4)) == expected
     assert group_totals(options[:0], counts[:0], [0]) == [[0, 0]]
-
-
-Taken = list[tuple[int, tuple[int, ...], int]]
-
-ROWS = st.lists(
-    st.tuples(
-        st.integers(0, 6), st.tuples(st.integers(0, 10**20), st.integers(0, 9)), st.integers(0, 9)
-    ),
-    max_size=8,
-)
-
-
-@given(ROWS, st.sets(st.integers(0, 6)))
-def test_choices_add_up_and_what_is_left_out_and_joined_again_is_the_same(
-    rows: Taken, kinds: set[int]
-) -> None:
-    choices = choices_of(rows, 2)
-    assert choices.load() == [sum(count * option[i] for _, option, count in rows) for i in (0, 1)]
-    assert choices.kinds.tolist() == sorted(kind for kind, _, count in rows if count)
-    rest = choices.without(np.array(sorted(kinds), dtype=np.int64))
-    assert not kinds & set(rest.kinds.tolist())
-    both = rest.joined(choices_of([row for row in rows if row[0] in kinds], 2))
-    assert (np.diff(both.kinds) >= 0).all()
-    one, other = (
-        sorted(zip(*(column.tolist() for column in each), strict=True)) for each in (both, choices)
-    )
-    assert one == other

@@ -76,15 +76,3 @@ def test_tables_are_the_numbers_of_the_rows_of_any_size(data: st.DataObject) -> 
         ]
         assert tables.alone[j].tolist() == pytest.approx([demand / f for f in supply])
     assert tables.phi == max(Fraction(max(unit * a, b), unit * d + 1) for d, a, b in rows)
-
-
-def test_the_largest_part_of_a_demand_is_exact() -> None:
-    jobs = [
-        Job("x", 2, {"a": 1}),
-        Job("y", 100, {"a": 40}),
-        Job("z", 10**20, {"a": 5 * 10**19 - 1}),
-    ]
-    for some in (jobs, jobs[:2]):
-        assert Tables.of(
-            Problem(configurations=Configuration({"a": 1}), jobs=some)
-        ).phi == Fraction(1, 2)

@@ -1,4 +1,4 @@
-"""Blocks shared in time: the exact method against the image in plain CMS, and heuristics."""
+"""Blocks shared in time: the exact method, its parts, and heuristics, against plain CMS."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
+from algorithms.branch_and_price.shapes import Shapes
+from algorithms.prices.region import Region
+from algorithms.time_sharing.closing import MixProgram, schedule_of
+from algorithms.time_sharing.columns import Columns, Prices
+from algorithms.time_sharing.dive import Diver
 from algorithms.time_sharing.hosting import Hosting, Saturated
+from algorithms.time_sharing.prices import PriceSearch
 from bench.runs.solving import recheck
-from cms import (
-    Branch,
-    Configuration,
-    MachineType,
-    Mix,
-    SizeBoundedConfigurations,
-    Status,
-    TimeSharedJob,
-    TimeSharedProblem,
-    check,
-    solve,
-)
+from bench.time_sharing.hosting import require_hosting
+from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
+from cms.certificate.conditions import Condition
+from cms.certificate.quantity import BlocksOfJob
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
+from cms.time_sharing import problem as problems
 from instances.families.time_sharing import pairs, random_mix, scenario_3
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.mixes import expanded, serves, time_shared_toy
-from tests.samples import few
+from tests.samples import few, so_many
 
 RULES = ("round_robin", "collect_then_run")
 
@@ -86,7 +87,7 @@ def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> N
     problem = time_shared_toy(Random(seed))
     solution = solve(problem, method="price_and_branch", time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
-    assert isinstance(solution.certificate, Branch)
+    assert isinstance(solution.certificate, cms.Branch)
     assert any("branching" in line.source for line in solution.history)
     assert recheck(problem, solution) == ("independent", [])
     assert solution.cost == solve(expanded(problem), method="cp_sat", time_limit=None).cost
@@ -120,7 +121,7 @@ def test_machines_of_a_set_and_their_limits_are_kept() -> None:
     points = {f"s{n}": [(1, Fraction(3, n)), (4, Fraction(9, n))] for n in (1, 2, 3)}
     problem = TimeSharedProblem(
         configurations=[
-            SizeBoundedConfigurations({"s1": 1, "s2": 2, "s3": 3}, 4, "small"),
+            cms.SizeBoundedConfigurations({"s1": 1, "s2": 2, "s3": 3}, 4, "small"),
             Configuration({"s3": 2}, "large"),
         ],
         jobs=[TimeSharedJob(name, "5/6", 30, points) for name in "xyz"],
@@ -143,7 +144,7 @@ def test_nobody_takes_a_turn_that_can_be_done_without() -> None:
     problem = random_mix(7, max_jobs=None)
     solution = solve(problem, time_limit=None)
     served = dict.fromkeys(problem.job_names, Fraction(0))
-    turns: list[tuple[str, Mix]] = []
+    turns: list[tuple[str, cms.Mix]] = []
     for group in solution.schedule.groups:
         for (block, mix), count in group.assignment.items():
             turns.append((block, mix))
@@ -250,3 +251,119 @@ def test_a_machine_is_drawn_by_what_it_gives_for_its_cost() -> None:
         machine_types=[MachineType("s", 1), MachineType("l", 2)],
     )
     assert cms.solve(problem, "mix_first_fit", options={"orders": 3}).cost == 2
+
+
+def searched(problem: TimeSharedProblem) -> PriceSearch:
+    columns = Columns(problem)
+    columns.add_alone()
+    search = PriceSearch(columns, Region(problem), Unlimited())
+    for priced in search.run():
+        assert priced.leaf.bound(problem) == priced.bound
+    return search
+
+
+def random_prices(rng: Random, n: int) -> Prices:
+    """Slopes, steps and charges of either sign, some of them 0."""
+    slopes = [rng.choice([0.0, rng.random(), rng.random()]) for _ in range(n)]
+    steps = {
+        job: [(rng.uniform(0.5, 4), rng.random() / 2) for _ in range(rng.randint(1, 3))]
+        for job in range(n)
+        if rng.random() < 0.4
+    }
+    charges = {rng.randrange(n): rng.uniform(-1, 1) for _ in range(2)}
+    return Prices(np.array(slopes), steps, charges)
+
+
+@pytest.mark.parametrize("cap", [None, 2])
+def test_guesses_on_a_grid_are_admitted_and_worth_more_than_was_asked(cap: int | None) -> None:
+    """Where all of the demands are left, and where some of them are, or nothing."""
+    problem, rng = random_mix(4, most=6, max_jobs=cap), Random(f"guesses {cap}")
+    columns, told = Columns(problem), 0
+    for i, block in enumerate(problem.blocks):
+        some = np.array([rng.choice([0, 0.3, 1]) for _ in problem.jobs])
+        for left in (np.ones(problem.n_jobs), some):
+            prices, last = random_prices(rng, problem.n_jobs), float("inf")
+            guesses = columns.knapsack(i).guesses(prices, 0.1, 50, left)
+            told += len(guesses)
+            for guess in guesses:
+                column = columns.listed[columns.add(i, guess)]
+                assert problem.frame(block, column.mix).admitted
+                assert cap is None or len(column.mix) <= cap
+                parts = [(j, np.array([min(float(x) / left[j], 1.0)])) for j, x in column.shares]
+                worth = sum(float(prices.worth(j, part)[0]) for j, part in parts)
+                assert 0.1 < worth <= last + 1e-9
+                last = worth
+    assert told > 50
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
+    listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problems, "_LISTED", 250_000 * listed)
+    search = searched(random_mix(0, most=4))
+    columns, block = search.columns, search.region.blocks[-1]
+    job = next(job for job, _ in columns.lengths[-1])
+    many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
+    region = search.region.below([many])
+    below = PriceSearch(columns, region, Unlimited(), Fraction(0))
+    proved = list(below.prove(9))
+    assert search.best is not None
+    assert proved[-1].bound > search.best.bound
+    assert below.point is not None
+    assert below.point.branches[0] > 0
+    counted = many.value * below.point.branches[0]
+    assert below.master.paid(below.point) + counted == pytest.approx(below.point.value)
+
+
+@pytest.mark.parametrize("seed", few(1, range(20)))
+def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
+    problem = random_mix(seed, most=4, max_jobs=None)
+    search = searched(problem)
+    diver = Diver(search, Hosting(problem), Random(0), Unlimited())
+    schedules = list(diver.schedules())
+    assert schedules
+    assert search.best is not None
+    for schedule in schedules:
+        assert not check(problem, schedule)
+        assert schedule.cost(problem) >= search.best.bound
+
+
+def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
+    for hair, needed in ((Fraction(0), 1), (Fraction(1, 10**12), 2)):
+        jobs = [TimeSharedJob("x", Fraction(2, 3) + hair, 20, {"a": [(2, 3)]})]
+        problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+        columns = Columns(problem)
+        columns.add_alone()
+        shapes = Shapes(problem, Region(problem).rows)
+        budget = Unlimited()
+        inner = MixProgram(columns.listed, shapes, Fraction(0), None)
+        found = inner.solve(budget, effort=1.0)
+        assert found is not None
+        assert found.cost == needed
+        machines = dict(zip(shapes.shapes, found.machines, strict=True))
+        assert not check(problem, schedule_of(columns, machines, dict(enumerate(found.mixes))))
+        assert solve(problem, time_limit=None).cost == needed
+
+
+def test_hosting_is_what_all_mixes_say() -> None:
+    for seed in range(so_many(300, 10_000)):
+        require_hosting(seed)
+
+
+def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> None:
+    points = {"b": [(8, "0.0149"), (16, "0.0271")]}
+    for rule, limit in (("round_robin", "0.0569"), ("collect_then_run", "0.084")):
+        problem = TimeSharedProblem(
+            configurations=Configuration({"b": 1}),
+            jobs=[TimeSharedJob(name, 1, limit, points) for name in ("x", "y")],
+            rule=rule,
+        )
+        exact = Fraction(8) / Fraction("0.042"), Fraction(16) / Fraction("0.042")
+        hosted = Hosting(problem).host("b", dict(zip("xy", exact, strict=True)))
+        # Under round robin y's slot ends 0.0122 s later than its limit.
+        assert (hosted and hosted.amounts) == (
+            {"x": 8, "y": 16} if rule == "collect_then_run" else None
+        )
+        more = {"x": exact[0], "y": exact[1] + Fraction(1, 10**15)}
+        assert Hosting(problem).host("b", more) is None
