@@ -84,9 +84,6 @@ def ratios(
     return Ratios(refused, seen, exact)
 
 
-# --- the tests ------------------------------------------------------------------------------------
-
-
 def few(options: Options, families: Sequence[str]) -> range:
     """As many problems of so many families as a short run takes."""
     most = max(4, len(families))
@@ -154,9 +151,6 @@ def test_a_broken_promise_is_noticed() -> None:
     assert program(problem, Reference.MILP_C) == pytest.approx(1)
     with pytest.raises(AssertionError, match="a false theorem"):
         examine(problem, optimum(problem), OneTooMany(), {})
-
-
-# --- the long run ---------------------------------------------------------------------------------
 
 
 @pytest.mark.long

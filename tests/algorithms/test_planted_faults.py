@@ -102,61 +102,67 @@ def takes(name: str, method: str, options: Any, machines: int) -> Check:
     return partial(known, name, method, options, machines)
 
 
+def known_factor() -> None:
+    test_greedy.test_the_inflated_factor_is_the_table_of_the_theory(16, "5.48")
+
+
+def three_quarters() -> None:
+    test_greedy.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent", 0)
+
+
+def doubling() -> None:
+    variant = {"variant": "doubling"}
+    test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families("lp_rounding", variant)
+
+
+peels = changed(pseudoforest._peeled, lambda found: [(node, None) for node, _ in found])
+one_more = changed(_repaired, lambda found: ([x + 1 for x in found[0]], found[1]))
+takes_back = changed(tidy.without_waste, lambda found: (found[0], np.maximum(0, found[1] - 1)))
+opens_more = changed(steps.apply, lambda opened: opened + 1)
+too_small = changed(promises.rounded_up, lambda value: value - Fraction(1, 1000))
+worse_way = changed(inner.PathRounding.potential, lambda value: -value)
+every_second = changed(Polygon.list_corners, lambda corners: corners[::2])
+to_the_first = {**inner.INNER, "exact": gives_to_the_first}
+
+
+def as_wanted(tables: Any, blocks: Any, more: int, budget: Any) -> Any:
+    return _whole(tables, blocks, 0, budget)
+
+
+def halves(tables: Any, machines: Any, blocks: Any, budget: Any) -> Any:
+    return aggregated.rounded(tables, [x / 2 for x in machines], blocks, budget)
+
+
+def any_support(tables: Any, budget: Any) -> Any:
+    return aggregated.Aggregated(tables).solve(budget)
+
+
+def starts_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
+    _table(self, fleet, lowest + fleet.step, highest)
+
+
 lemma = test_aggregated.test_rounding_keeps_types_and_loses_less_than_a_block_a_job
 roundings = test_aggregated.test_roundings_keep_their_bounds_and_prices_prove_the_program
 repair = test_aggregated.test_repair_uses_idle_blocks_before_new_machines
 costs = test_greedy.test_costs_decide_between_machines
+corners = test_conic.test_machines_are_corners_and_at_most_two_others
+theorem_b, switch = theorem("theorem_b", 1), theorem("ptas_switch", 3)
+few, slots = theorem("few_configurations", 1), theorem("structure_theorem", 1)
+trap = takes("harmonic-trap-3", "greedy", test_hard.GREEDY, 8)
+doubled = takes("needless-doubling", "lp_rounding", test_hard.PLAIN, 2)
 #: What is replaced, where, and the check that has to notice it.
 FAULTS: list[tuple[str, Any, str, Any, Check]] = [
-    (
-        "the lemma rounds no leaf's edge up",
-        pseudoforest,
-        "_peeled",
-        changed(pseudoforest._peeled, lambda found: [(node, None) for node, _ in found]),
-        lemma,
-    ),
+    ("the lemma rounds no leaf's edge up", pseudoforest, "_peeled", peels, lemma),
     ("the lemma rounds no cycle up", pseudoforest, "_cycles", lambda graph: [], lemma),
     ("the lemma rounds nothing down", pseudoforest, "floor", ceil, lemma),
     ("machines are opened by rounding down", aggregated, "ceil", floor, roundings),
-    (
-        "jobs are given no block more than they want before rounding",
-        aggregated,
-        "_whole",
-        lambda tables, blocks, more, budget: _whole(tables, blocks, 0, budget),
-        theorem("t2_tadd", 1),
-    ),
-    (
-        "repair buys a machine too many",
-        aggregated,
-        "repaired",
-        changed(_repaired, lambda found: ([x + 1 for x in found[0]], found[1])),
-        repair,
-    ),
+    ("jobs get no more than they want", aggregated, "_whole", as_wanted, theorem("t2_tadd", 1)),
+    ("repair buys a machine too many", aggregated, "repaired", one_more, repair),
     ("repair buys no machines", aggregated, "repaired", keeps_the_machines, roundings),
-    (
-        "clean-up takes one block too many back",
-        tidy,
-        "without_waste",
-        changed(tidy.without_waste, lambda found: (found[0], np.maximum(0, found[1] - 1))),
-        lambda: test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families(
-            "lp_rounding", {"variant": "doubling"}
-        ),
-    ),
-    (
-        "greedy opens a machine too many",
-        steps,
-        "apply",
-        changed(steps.apply, lambda opened: opened + 1),
-        costs,
-    ),
+    ("clean-up takes a block too many", tidy, "without_waste", takes_back, doubling),
+    ("greedy opens a machine too many", steps, "apply", opens_more, costs),
     ("greedy looks at no costs", steps, "rate", lambda gain, cost: gain, costs),
-    (
-        "the inflated factor is too small",
-        promises,
-        "rounded_up",
-        changed(promises.rounded_up, lambda value: value - Fraction(1, 1000)),
-        lambda: test_greedy.test_the_inflated_factor_is_the_table_of_the_theory(16, "5.48"),
-    ),
+    ("the inflated factor is too small", promises, "rounded_up", too_small, known_factor),
     (
         "the harmonic number ends one term early",
         promises,
@@ -164,87 +170,31 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         lambda n: _harmonic(n - 1),
         theorem("g_int", 1),
     ),
-    (
-        "path rounding goes the worse way",
-        inner.PathRounding,
-        "potential",
-        changed(inner.PathRounding.potential, lambda value: -value),
-        lambda: test_greedy.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent", 0),
-    ),
-    (
-        "the exact filling is not exact",
-        opening,
-        "INNER",
-        {**inner.INNER, "exact": gives_to_the_first},
-        takes("harmonic-trap-3", "greedy", test_hard.GREEDY, 8),
-    ),
-    (
-        "machines are taken once instead of twice",
-        lp_rounding,
-        "rounded",
-        lambda tables, machines, blocks, budget: aggregated.rounded(
-            tables, [x / 2 for x in machines], blocks, budget
-        ),
-        takes("needless-doubling", "lp_rounding", test_hard.PLAIN, 2),
-    ),
-    (
-        "A'' takes a support without using it once",
-        lp_rounding,
-        "cheapest_support",
-        lambda tables, budget: aggregated.Aggregated(tables).solve(budget),
-        theorem("few_configurations", 1),
-    ),
-    ("A' takes T-2 always", lp_rounding, "_switch", never_few, theorem("few_configurations", 1)),
-    (
-        "the dynamic program starts one step late",
-        DynamicProgram,
-        "__init__",
-        lambda self, fleet, lowest, most: _table(self, fleet, lowest + fleet.step, most),
-        theorem("ptas_switch", 3),
-    ),
-    (
-        "the PTAS rounds at three times epsilon",
-        ptas._Run,
-        "__init__",
-        takes_three_times_epsilon,
-        theorem("ptas_switch", 3),
-    ),
+    ("paths are rounded the worse way", inner.PathRounding, "potential", worse_way, three_quarters),
+    ("the exact filling is not exact", opening, "INNER", to_the_first, trap),
+    ("machines are taken once, not twice", lp_rounding, "rounded", halves, doubled),
+    ("A'' takes a support without using it", lp_rounding, "cheapest_support", any_support, few),
+    ("A' takes T-2 always", lp_rounding, "_switch", never_few, few),
+    ("the dynamic program starts late", DynamicProgram, "__init__", starts_late, switch),
+    ("the PTAS takes 3 epsilon", ptas._Run, "__init__", takes_three_times_epsilon, switch),
     (
         "Theorem B buys no missing blocks",
         options_rounding,
         "with_missing",
         lambda problem, machines, load: dict(machines),
-        theorem("theorem_b", 1),
+        theorem_b,
     ),
-    (
-        "Theorem B buys a machine for each missing block",
-        options_rounding,
-        "with_missing",
-        buys_one_a_block,
-        theorem("theorem_b", 1),
-    ),
-    (
-        "Theorem B gives split jobs a block more of each type",
-        options_rounding,
-        "taken",
-        takes_one_more,
-        theorem("theorem_b", 1),
-    ),
-    ("conic has no free machines", content_program, "SLOTS", 0, theorem("structure_theorem", 1)),
-    (
-        "conic leaves every second corner out",
-        Polygon,
-        "list_corners",
-        changed(Polygon.list_corners, lambda corners: corners[::2]),
-        test_conic.test_machines_are_corners_and_at_most_two_others,
-    ),
+    ("Theorem B buys one a block", options_rounding, "with_missing", buys_one_a_block, theorem_b),
+    ("Theorem B gives a block more", options_rounding, "taken", takes_one_more, theorem_b),
+    ("conic has no free machines", content_program, "SLOTS", 0, slots),
+    ("conic leaves every second corner out", Polygon, "list_corners", every_second, corners),
 ]
 
 
 #: What takes more than half a second to be seen, and is like another one.
 LONG = {
-    "A'' takes a support without using it once",
-    "the dynamic program starts one step late",
+    "A'' takes a support without using it",
+    "the dynamic program starts late",
     "the harmonic number ends one term early",
 }
 

@@ -11,7 +11,7 @@ import cms
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.errors import InvalidOption
 from instances.families import generate
-from tests.algorithms.gpulet.parts import serving, whole
+from tests.algorithms.gpulet.test_gpulet import serving, whole
 
 SMALL = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 3, {"a": 1})])
 LIMITED = SMALL.replace(machine_types=[MachineType("machine", limit=1)])

@@ -13,28 +13,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from bench.suites.stock import LINES
 from cms import BlockPrices, FrameRule, MachineType, Proof, Status, check, solve
 from cms.errors import InvalidOption
 from cms.fleet.serving import Service, as_problem
-from cms.problem.parts import Configuration
-from cms.problem.problem import Problem
 from instances import published
-from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
+from instances.families import (
+    VARIANTS,
+    UnknownFamily,
+    families,
+    family,
+    generate,
+    suite,
+)
+from instances.families import time_sharing as shared
 from instances.families.machines import mig
 from instances.families.measured import measured_rows
-from instances.families.time_sharing import (
-    BATCHES,
-    CURVES,
-    LIMITS,
-    RATES,
-    SHARES,
-    larger_mix,
-    random_mix,
-    scenario_3,
-)
+from tests.property.problems import held
 from tests.samples import few, so_many
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
@@ -108,17 +104,6 @@ def test_the_document_lists_every_family_with_its_parameters_and_defaults() -> N
     assert set(KINDS) <= cells.keys()
 
 
-def servable(problem: Problem) -> bool:
-    """Whether every job has a block that gives it something, in some configuration."""
-    held = {
-        block
-        for shape in problem.configurations
-        for block in (shape.blocks if isinstance(shape, Configuration) else shape.sizes)
-    }
-    columns = [i for i, block in enumerate(problem.blocks) if block in held]
-    return bool((problem.rows.supplies[:, columns] > 0).any(axis=1).all())
-
-
 @pytest.mark.parametrize("name", families())
 def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(name: str) -> None:
     for seed, parameters in enumerate(ALL_VARIANTS[name]):
@@ -128,7 +113,8 @@ def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(name: str) -
             assert not problem.rows.wide
             assert (problem.rows.denominators == 1).all()
             assert (problem.rows.demands >= 1).all()
-            assert servable(problem)
+            columns = [problem.block_index[block] for block in held(problem.configurations)]
+            assert (problem.rows.supplies[:, columns] > 0).any(axis=1).all()
             if not n and parameters.get("limits") in ("ample", "tight"):
                 assert {machine.limit for machine in problem.machine_types} == {0}
 
@@ -222,13 +208,6 @@ def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(
         assert not check(tight, solution.schedule)
 
 
-def held(problem: Problem) -> NDArray[np.int64]:
-    """Blocks of each listed configuration, shape (c, k)."""
-    return np.array(
-        [[c.blocks.get(b, 0) for b in problem.blocks] for c in problem.listed_configurations]
-    )
-
-
 @pytest.mark.parametrize("types", [1, 2, 5])
 @pytest.mark.parametrize("n", few(2, [2, 40, 1, 10, 3]))
 def test_an_infeasible_fleet_is_proved_so_and_falls_short_by_little(types: int, n: int) -> None:
@@ -270,7 +249,10 @@ def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int
     every = itertools.product(range(4), range(5), range(12))
     fits = [c for c in every if np.dot(c, sizes) <= 132]
     maximal = [c for c in fits if 132 - np.dot(c, sizes) < 12]
-    assert sorted(map(tuple, held(problem).tolist())) == maximal
+    shapes = [
+        tuple(c.blocks.get(b, 0) for b in problem.blocks) for c in problem.listed_configurations
+    ]
+    assert sorted(shapes) == maximal
 
 
 TABLE = Path(__file__).resolve().parents[2] / "instances" / "data" / "made_up_shares.csv"
@@ -278,9 +260,9 @@ TABLE = Path(__file__).resolve().parents[2] / "instances" / "data" / "made_up_sh
 
 def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() -> None:
     rows, steps = ["model,device,profile,processes,batch,throughput_rps,latency_ms"], 0
-    for curve in CURVES:
-        for share in SHARES:
-            for batch in BATCHES:
+    for curve in shared.CURVES:
+        for share in shared.SHARES:
+            for batch in shared.BATCHES:
                 scaled = batch**curve.gamma * (100 / share) ** curve.delta
                 plain = (curve.c0 + curve.c1 * scaled) / 1000
                 seconds = curve.length(batch, share)
@@ -288,7 +270,7 @@ def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() 
                 rate, latency = round(batch / seconds * 1000) / 1000, float(seconds * 1000)
                 head = f"{curve.name},a100-80gb,mps:{share},1,{batch}"
                 rows.append(f"{head},{rate:.3f},{latency:.4f}")
-            lengths = [curve.length(batch, share) for batch in BATCHES]
+            lengths = [curve.length(batch, share) for batch in shared.BATCHES]
             steps += sum(high < low for low, high in pairwise(lengths))
     assert TABLE.read_text("utf-8").splitlines() == rows
     assert steps == 4  # to a batch twice as large that takes less time, as the document says
@@ -297,11 +279,16 @@ def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() 
 @pytest.mark.parametrize("rule", FrameRule)
 def test_every_mix_can_be_served_within_its_ranges(rule: FrameRule) -> None:
     for seed in range(so_many(1, 6)):
-        for problem in (random_mix(seed, rule=rule), larger_mix(12, seed, rule=rule)):
+        for problem in (
+            shared.random_mix(seed, rule=rule),
+            shared.larger_mix(12, seed, rule=rule),
+        ):
             assert problem.rule is rule
             assert 3 <= problem.n_jobs <= 12
-            assert all(RATES[0] <= job.demand <= RATES[1] for job in problem.jobs)
-            assert all(LIMITS[0] <= job.limit * 1000 <= LIMITS[1] for job in problem.jobs)
+            assert all(shared.RATES[0] <= job.demand <= shared.RATES[1] for job in problem.jobs)
+            assert all(
+                shared.LIMITS[0] <= job.limit * 1000 <= shared.LIMITS[1] for job in problem.jobs
+            )
             assert set(problem.usable_points("mps:100")) == set(problem.job_names)
 
 
@@ -309,9 +296,9 @@ def test_every_mix_can_be_served_within_its_ranges(rule: FrameRule) -> None:
 @pytest.mark.parametrize(
     ("problem", "digest"),
     [
-        (scenario_3(600, rule="collect_then_run", max_jobs=3), "5f77cffcd9e656af"),
-        (random_mix(1), "58c72f7370e9680c"),
-        (larger_mix(20, seed=1), "06f592110cd648bb"),
+        (shared.scenario_3(600, rule="collect_then_run", max_jobs=3), "5f77cffcd9e656af"),
+        (shared.random_mix(1), "58c72f7370e9680c"),
+        (shared.larger_mix(20, seed=1), "06f592110cd648bb"),
     ],
 )
 def test_a_seed_names_a_mix_for_ever(problem: object, digest: str) -> None:

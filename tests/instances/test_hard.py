@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from cms import NamedProblem, Reference, Solution, StopReason, check, load_instance, solve
+from cms import check, solve
 from cms.certificate.certificate import round_up
 from instances import hard
-from tests.references.guarantees import METHODS, examine, promise
+from tests.references.guarantees import METHODS, examine
 from tests.references.named import EVERY, HUGE
 from tests.references.programs import Arrays, compact, integer_program, lp_dw, lp_star
 from tests.samples import in_turn
@@ -45,14 +44,18 @@ def test_the_bound_without_truncation_is_a_tenth() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(HUGE))
-def test_the_huge_instances_are_met_by_groups_and_proved(name: str) -> None:
+@pytest.mark.parametrize("method", ["auto", "greedy", "lp_rounding", "ptas"])
+def test_the_huge_instances_are_met_by_a_handful_of_groups(method: str, name: str) -> None:
     one = EVERY[name]
     problem = one.make()
-    solution = solve(problem, time_limit=None)
+    solution = solve(problem, method, time_limit=None)
     assert check(problem, solution.schedule) == ()
     assert len(solution.schedule.groups) <= 100
-    assert round_up(solution.certificate.bound(problem), problem.cost_step) == one.optimum
-    assert solution.cost == one.optimum
+    assert solution.cost is not None
+    assert one.optimum is not None
+    assert solution.cost >= one.optimum > 10**9
+    if method == "auto":
+        assert round_up(solution.certificate.bound(problem), problem.cost_step) == solution.cost
 
 
 Options = Mapping[str, Any]
@@ -63,42 +66,10 @@ ROUNDING = ("milp", "published", "supports", "enumeration", "doubling")
 ROUTES = ("auto", "points", "cells")
 
 
-def named(name: str) -> NamedProblem:
-    found = load_instance(name)
-    assert isinstance(found, NamedProblem)
-    return found
-
-
-def ran(name: str, method: str, options: Options) -> Solution:
-    """A run to its end: what is found is the method's own, and no clock had a part in it."""
-    solution = solve(named(name).make(), method, options=options, threads=1, time_limit=None)
-    assert solution.stop_reason in (StopReason.FINISHED, StopReason.PROVED)
-    return solution
-
-
-def allowed(name: str, method: str, options: Options) -> Fraction:
-    """What a method's guarantee allows, by the known value it is against."""
-    one = named(name)
-    promised = promise(one.make(), method, options)
-    assert promised is not None
-    value = one.optimum if promised.against is Reference.OPT else one.bounds[promised.against]
-    assert value is not None
-    return promised.allows(value)
-
-
 @pytest.mark.parametrize(("method", "name"), in_turn(3, METHODS, sorted(EVERY)))
 def test_every_instance_ends_between_its_optimum_and_the_guarantee(method: str, name: str) -> None:
-    one = named(name)
+    one = EVERY[name]
     examine(one.make(), one.optimum, method, {})
-
-
-@pytest.mark.parametrize("name", sorted(HUGE))
-@pytest.mark.parametrize("method", ["greedy", "lp_rounding", "ptas"])
-def test_a_huge_demand_is_met_by_a_handful_of_groups(method: str, name: str) -> None:
-    solution = ran(name, method, {})
-    assert solution.machine_count is not None
-    assert solution.machine_count > 10**9
-    assert len(solution.schedule.groups) <= 100
 
 
 EXACT = {"epsilon": "1/10"}
@@ -136,5 +107,7 @@ KNOWN: list[tuple[str, str, Options, int]] = [
 def test_a_method_takes_as_many_machines_as_the_theory_says(
     name: str, method: str, options: Options, machines: int
 ) -> None:
-    assert ran(name, method, options).machine_count == machines
-    assert machines <= allowed(name, method, options)
+    one = EVERY[name]
+    solution = examine(one.make(), one.optimum, method, options)
+    assert solution is not None
+    assert solution.machine_count == machines

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from cms import Problem, ShardedProblem, pack
 from instances.families import generate
@@ -33,11 +30,3 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def mixed_numbers(rng: np.random.Generator, n: int) -> tuple[list[Any], list[list[Any]]]:
-    """Demands and supply: whole numbers, decimals, thirds, and numbers beyond 64 bits."""
-    kinds: list[Any] = ["1/3", 7, 0.25, "12.5", 10**12, 10**25, "100000000000000000000/7", 3.5]
-    demands = [kinds[at] for at in rng.integers(len(kinds), size=n).tolist()]
-    supply = [[kinds[at] for at in rng.integers(len(kinds), size=2).tolist()] for _ in range(n)]
-    return demands, supply

@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from algorithms.prices import jobs
 from cms import Configuration, MachineType, Problem, Solution, check, solve
 from cms.schedule.schedule import Schedule
 from cms.shards.counts import Coded
@@ -93,10 +92,14 @@ def asked(problem: Any) -> Solution:
     return solution
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(18))
 def test_the_answer_does_not_depend_on_the_cut(seed: int) -> None:
     rng = random.Random(seed)
     problem = random_problem(rng, rng.randint(2, 160), rng.randint(1, 5))
+    if seed % 3 == 2:  # equal rows, and a job that wants nothing
+        rows = problem.rows.take(np.array([rng.randrange(problem.n_jobs) for _ in range(14)]))
+        idle = rows.with_rows({3: rows.row(3)._replace(demand=0)})
+        problem = problem.replace(rows=idle, job_names=[f"j{j}" for j in range(14)])
     whole = ShardedProblem.of(problem)
     expected = answer(whole, asked(whole))
     for _ in range(2):
@@ -107,28 +110,6 @@ def test_the_answer_does_not_depend_on_the_cut(seed: int) -> None:
     assert in_memory.certificate.to_json() == expected[3] or in_memory.cost != expected[1]
     if in_memory.history[-1].source == expected[-1][-1][-1].replace("price_and_branch", "auto"):
         assert in_memory.cost == expected[1]
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_the_bound_is_that_of_the_same_problem_in_memory(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Equal rows, idle jobs, limits: costs and bounds agree with each other, whoever finds them."""
-    rng = random.Random(1000 + seed)
-    problem = random_problem(rng, rng.randint(1, 9), rng.randint(1, 3))
-    rows = problem.rows.take(np.array([rng.randrange(problem.n_jobs) for _ in range(14)]))
-    idle = rows.with_rows({3: rows.row(3)._replace(demand=0)})
-    problem = problem.replace(rows=idle, job_names=[f"j{j}" for j in range(14)])
-    sharded = asked(ShardedProblem.of(problem, size=rng.randint(1, 14)))
-    monkeypatch.setattr(jobs, "MOST_LISTED", 200_000)
-    listed = asked(problem)
-    assert listed.cost is not None
-    assert sharded.cost is not None
-    assert sharded.lower_bound <= listed.cost
-    assert listed.lower_bound <= sharded.cost
-
-
-# --- engines that do as they please ---------------------------------------------------------------
 
 
 class Shuffled(Here):
@@ -148,9 +129,6 @@ def test_shards_in_any_order_and_twice_are_the_same() -> None:
         ShardedProblem.of(problem, size=230, engine=Shuffled()),
     )
     assert answer(one, asked(one)) == answer(two, asked(two))
-
-
-# --- counts ---------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6))

@@ -98,18 +98,17 @@ def test_counts_of_mixes_become_machines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_blocks", "message"),
+    "given_blocks",
     [
-        ({("60", BOTH): 2}, "2 blocks '60' are given to jobs, the machines have 1"),
-        ({("60", Mix({"z": 1})): 1}, "given has the mix 'z x 1' of the job 'z', which the problem"),
-        ({("60", BOTH): 1, ("40", "b"): 1}, "given has mixes beside 'b'; expected mixes alone"),
-        ({("90", BOTH): 1}, "given names the block '90', which the problem does not have"),
-        ({("60", BOTH): -1}, "number of blocks '60' given to the mix 'a x 8 + b x 4' is -1"),
+        {("60", BOTH): 2},
+        {("60", Mix({"z": 1})): 1},
+        {("60", BOTH): 1, ("40", "b"): 1},
+        {("90", BOTH): 1},
+        {("60", BOTH): -1},
     ],
 )
-def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any, message: str) -> None:
-    said = refusal(cms.InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
-    assert said.startswith(message)
+def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any) -> None:
+    refusal(cms.InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
 
 
 def test_an_entry_twice_is_refused_however_it_is_written() -> None:

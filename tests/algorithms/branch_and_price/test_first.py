@@ -86,9 +86,6 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
             assert (schedule is None) == (best is None), (family, number)
 
 
-# --- liveness -------------------------------------------------------------------------------------
-
-
 def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:
     return PriceAndBranch().run(problem, PriceAndBranchOptions(), budget)
 

@@ -1,12 +1,14 @@
-"""What the method is made of: options and covers by definition, and rounding near the mixture."""
+"""What the method is made of: options, covers and dives by definition, and rounding."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,21 +16,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from algorithms.branch_and_price.covers import cover
+from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.open_machines import filled
 from algorithms.branch_and_price.options import minimal_options
-from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, rounded
+from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
 from algorithms.branch_and_price.shapes import Shapes
+from algorithms.prices.choices import choices_of
 from algorithms.prices.fraction import Fractional
-from algorithms.prices.region import Region
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region, Row, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.knapsack.packing import Packing
+from cms.plugin.algorithm import Budget
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.references.tables_of_options import told
-from tests.samples import so_many, spread
+from tests.samples import few, so_many, spread
 
 
 def _minimal_by_definition(
@@ -230,18 +236,10 @@ def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
         assert max(off) <= 12 + 13 * len(result.boxes), (name, seed, off)
 
 
-def far_apart(demand: int, jobs: int) -> PriceSearch:
-    return searched(
-        Problem(
-            configurations=Configuration({"a": 2, "b": 1}),
-            jobs=[Job(f"x{j}", demand, {"a": "6.5", "b": 1}) for j in range(jobs)],
-        )
-    )
-
-
 @pytest.mark.parametrize("demand", [10**4, 10**9, 10**12, 10**17])
 def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
-    search = far_apart(demand, 1)
+    jobs = [Job("x", demand, {"a": "6.5", "b": 1})]
+    search = searched(Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=jobs))
     mixture = fractional(search)
     result = rounded(search, mixture, 0)
     examine(search, mixture, result)
@@ -252,3 +250,110 @@ def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
     alone = rounded(search, mixture, 0, most_boxes=0)
     examine(search, mixture, alone, boxes=False)
     assert alone.boxes == ()
+
+
+def needs(load: Sequence[int], problem: Problem) -> Problem:
+    """The same machines for jobs that want these blocks and no others."""
+    pairs = zip(problem.blocks, load, strict=True)
+    return Problem(
+        configurations=problem.configurations,
+        machine_types=problem.machine_types,
+        jobs=[Job(block, n, {block: 1}) for block, n in pairs],
+    )
+
+
+def decided(load: Sequence[int]) -> Undecided:
+    return Undecided(choices_of([(0, tuple(load), 1)], len(load)), {})
+
+
+def diver_of(region: Region, budget: Budget | None = None) -> Diver:
+    diver = Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+    diver.rows |= dict.fromkeys(region.rows)
+    return diver
+
+
+def dives(
+    diver: Diver, load: Sequence[int], target: int | Fraction, below: Fraction | None = None
+) -> Iterator[Dived]:
+    return diver.dives(decided(load), Fraction(target), below, slice(40))
+
+
+def refuse_what_holds_too_little(
+    dived: Dived, load: Sequence[int], problem: Problem, region: Region
+) -> None:
+    """Hand all blocks to jobs that want just these; the package's check says what is wrong."""
+    machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+    given = {(block, block): n for block, n in zip(problem.blocks, load, strict=True) if n}
+    schedule = Schedule.from_counts(needs(load, problem), machines, given)
+    assert check(needs(load, problem), schedule) == ()
+    assert dived.cost == sum(n * region.costs[row.machine] for row, n in dived.machines.items())
+
+
+def random_machines(rng: random.Random) -> Problem:
+    """One or two sets, perhaps beside listed configurations; jobs that could use any load."""
+    blocks = "abcd"[: rng.randint(1, 4)]
+    types = [
+        MachineType(name, rng.choice(["1", "1", "2", "7/3", "0"]), rng.choice([None, None, 1, 2]))
+        for name in "mno"
+    ]
+    sets = [
+        SizeBoundedConfigurations(
+            {block: rng.randint(2, 9) for block in rng.sample(blocks, rng.randint(1, len(blocks)))},
+            rng.randint(9, 20),
+            name,
+            max_blocks=rng.choice([None, None, 3]),
+        )
+        for name in "mn"[: rng.randint(1, 2)]
+    ]
+    last = SizeBoundedConfigurations(dict.fromkeys(blocks, 5), 12, "all")
+    listed = [
+        Configuration({rng.choice(blocks): rng.randint(1, 4), rng.choice(blocks): 1}, "o")
+        for _ in range(rng.randint(0, 2))
+    ]
+    return Problem(
+        configurations=[*sets, last, *listed],
+        jobs=[Job(block, rng.randint(6, 20), {block: 1}) for block in blocks],
+        machine_types=[*types, MachineType("all", 3, rng.choice([None, None, 4]))],
+    )
+
+
+@pytest.mark.parametrize("part", few(1, range(4)))
+def test_machines_hold_the_blocks_and_are_seldom_dearer_than_any_others(part: int) -> None:
+    """And what a dive says that blocks cost at least, over all contents, they do cost."""
+    best, tasks, told = 0, 0, 0
+    for seed in range(60 * part, 60 * part + 60):
+        rng = random.Random(seed)
+        problem = random_machines(rng)
+        region, load = Region(problem), [rng.randint(0, 6) for _ in problem.blocks]
+        least = optimum(needs(load, problem))
+        found = list(dives(diver_of(region), load, least or Fraction(0)))
+        for dived in found:
+            refuse_what_holds_too_little(dived, load, problem, region)
+        costs = [dived.cost for dived in found]
+        assert costs == sorted(set(costs), reverse=True)
+        if least is None:
+            assert not found
+            continue
+        assert all(cost >= least for cost in costs)
+        dive = Dive(diver_of(region), decided(load))
+        dive.run(frozenset(), None)
+        assert dive.least is None or dive.least <= least
+        told += dive.least is not None and dive.least > least - 1
+        tasks += 1
+        best += bool(found) and costs[-1] == least
+    # What there are whole machines of is kept, which may be one too many.
+    assert best >= 0.85 * tasks > 40
+    assert told > 60 * 5 // 8
+
+
+def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None:
+    shape = Configuration({"a": 3}, "m")
+    sets = SizeBoundedConfigurations({"a": 1}, 3, "m")
+    problem = Problem(
+        configurations=[shape, sets],
+        jobs=[Job("x", 30, {"a": 1})],
+        machine_types=[MachineType("m")],
+    )
+    machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
+    dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
+    assert check(problem, dived.schedule(Jobs(problem))) == ()

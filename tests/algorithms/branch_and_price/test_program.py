@@ -151,9 +151,6 @@ def test_an_answer_holds_for_costs_up_to_the_target(
     assert solver_bound(answer, task, Fraction(1, 2)) == expected
 
 
-# --- numbers that leave the solver's range --------------------------------------------------------
-
-
 @given(st.integers(1, 10**60), st.lists(st.integers(0, 10**61), min_size=1, max_size=4))
 def test_what_serves_a_shortened_row_serves_the_job(demand: int, supply: list[int]) -> None:
     row = Row(demand, tuple(supply), 1)

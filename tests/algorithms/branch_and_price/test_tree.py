@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
@@ -61,27 +60,6 @@ def quantities(certificate: Certificate | None) -> list[object]:
     return [certificate.quantity, *below, *above]
 
 
-def in_tenths(rng: random.Random) -> Problem:
-    """A few jobs on two to four types of nearly equal cost for what they hold."""
-    types: list[MachineType] = []
-    shapes: list[Configuration | cms.SizeBoundedConfigurations] = []
-    for name in "mnop"[: rng.randint(2, 4)]:
-        size = rng.randint(1, 4)
-        cost = Fraction(10 * size + rng.randint(-2, 3), 10)
-        types.append(MachineType(name, cost, rng.choice([None, None, None, 1, 3])))
-        if rng.random() < 0.5:
-            shapes.append(Configuration({"a": size, "b": rng.randint(1, 2)}, name))
-            shapes.append(Configuration({"b": size}, name))
-        else:
-            most = rng.choice([None, None, 2])
-            shapes.append(cms.SizeBoundedConfigurations({"a": 1, "b": 2}, size + 1, name, most))
-    jobs = [
-        Job(f"j{number}", rng.randint(1, 6), {"a": rng.choice([1, 2]), "b": rng.choice([1, 3])})
-        for number in range(rng.randint(1, 3))
-    ]
-    return Problem(configurations=shapes, machine_types=types, jobs=jobs)
-
-
 @pytest.mark.parametrize("name", sorted(HARD))
 def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
     problem, known = EVERY[name].make(), EVERY[name].optimum
@@ -89,10 +67,8 @@ def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
 
 
 def drawn() -> Iterator[tuple[str, Problem]]:
-    """Problems of every family, and costs in tenths."""
-    for number in range(so_many(2, 60)):
-        yield f"tenths {number}", in_tenths(random.Random(f"tenths {number}"))
-    for family in sorted(FAMILIES)[: so_many(4, len(FAMILIES))]:
+    """Problems of every family."""
+    for family in ("costs", "machine_types", *FAMILIES)[: so_many(5, len(FAMILIES) + 2)]:
         for number in range(1000, 1006):
             yield f"{family} {number}", instance(family, number)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import algorithms.conic.run
 import cms
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
@@ -177,22 +176,6 @@ def ready(problem: Problem, route: str = "cells") -> Prepared:
     return answer
 
 
-@pytest.mark.parametrize("seed", few(4, range(25)))
-def test_the_value_falls_with_slots_to_the_optimum(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(f"value {seed}")
-    problem = hard.packing((5, 3), 22, (rng.randint(1, 9), rng.randint(1, 9)))
-    given, values = ready(problem), list[int | None]()
-    assert algorithms.conic.run.SLOTS == 2
-    for slots in range(3):
-        monkeypatch.setattr(algorithms.conic.run, "SLOTS", slots)
-        values.append(best_of_program(given))
-    assert None not in values
-    assert values == sorted(values, key=lambda value: -(value or 0))
-    assert values[-1] == optimum(problem)
-
-
 @pytest.mark.parametrize("seed", few(20, range(200)))
 def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
     """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
@@ -212,10 +195,7 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
 
 
 WAYS: list[dict[str, Any]] = [
-    {"route": "points"},
-    {"route": "points", "plain": True},
-    {"route": "cells"},
-    {"route": "cells", "plain": True},
+    {"route": route, **plain} for route in ("points", "cells") for plain in ({}, {"plain": True})
 ]
 
 
@@ -242,8 +222,6 @@ def test_it_finds_the_optimum_of_tiny_problems_by_every_route(tens: int) -> None
         assert set(found.values()) == {optimum(problem)}, (number, found)
 
 
-# --- lists ----------------------------------------------------------------------------------------
-
 ON_A100 = ("real-rows", "arbitrary", "sparse", "near-ties", "superlinear", "sublinear")
 
 
@@ -254,9 +232,6 @@ def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
         wanted = solve(problem, "cp_sat", threads=1).cost
         assert wanted is not None
         assert set(costs(problem).values()) == {wanted}, seed
-
-
-# --- sets -----------------------------------------------------------------------------------------
 
 
 def test_a_machine_more_than_the_bound_among_hundreds_of_millions() -> None:

@@ -13,12 +13,46 @@ from algorithms.gpulet import GpuletOptions
 from algorithms.gpulet.elastic import Elastic, Request, Shares, guided_requests
 from algorithms.gpulet.sbp import Duty, SquishyBinPacking
 from algorithms.time_sharing.hosting import Hosting
-from cms import Configuration, FrameRule, Point, TimeSharedProblem
+from cms import Configuration, FrameRule, Point, TimeSharedJob, TimeSharedProblem
 from cms.errors import AlgorithmError
 from instances.families import time_sharing
-from tests.algorithms.gpulet.parts import serving, whole
+from instances.families.time_sharing import pairs
 from tests.references import gpulet_table
 from tests.samples import few
+
+#: Longer than any frame of these tables.
+LATE = 1000
+
+
+def serving(*jobs: tuple[str, Any, Mapping[int, Any]], **more: Any) -> TimeSharedProblem:
+    """Jobs as (name, demand, {share: items per unit of time}), of which items run one by one."""
+    named = {share for _, _, rates in jobs for share in rates}
+    used = named | {100 - share for share in named if share < 100}
+    return TimeSharedProblem(
+        configurations=pairs(tuple(sorted(used))),
+        jobs=[
+            TimeSharedJob(
+                name,
+                demand,
+                LATE,
+                {f"mps:{share}": [(1, 1 / Fraction(rate))] for share, rate in rates.items()},
+            )
+            for name, demand, rates in jobs
+        ],
+        **more,
+    )
+
+
+def whole(*jobs: tuple[Any, Any, list[tuple[int, Any]]], **more: Any) -> TimeSharedProblem:
+    """Jobs as (demand, limit, points on a whole GPU), called x, y and z."""
+    return TimeSharedProblem(
+        configurations=Configuration({"100": 1}),
+        jobs=[
+            TimeSharedJob(name, demand, limit, {"100": points})
+            for name, (demand, limit, points) in zip("xyz", jobs, strict=False)
+        ],
+        **more,
+    )
 
 
 def elastic(problem: TimeSharedProblem, **options: Any) -> Elastic:

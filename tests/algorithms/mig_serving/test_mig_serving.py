@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,6 +10,7 @@ from functools import partial
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,12 +19,18 @@ from hypothesis import strategies as st
 
 import cms
 from algorithms.mig_serving.fast import Candidates, Filled, Services, count_patterns, patterns
-from algorithms.mig_serving.search import Deployment, Genetic, MigServingOptions, Path, TreeSearch
+from algorithms.mig_serving.search import (
+    Deployment,
+    Genetic,
+    MigServingOptions,
+    Path,
+    TreeSearch,
+    _Node,
+)
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem, Status, StopReason, check, reduce
 from cms.plugin.registry import load_instance
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Counting
 from tests.oracle import optimum
 from tests.property.problems import LISTED, TINY, problems, share
 from tests.samples import few
@@ -199,16 +207,6 @@ def test_playouts_and_the_search_serve_what_is_missing_and_never_undercount(
     assert made.search.best([0 for _ in missing]) == Path([], 0)
 
 
-@pytest.mark.parametrize("looks", [0, 7, 100])
-def test_it_ends_when_stopped(looks: int) -> None:
-    made = parts(generate("real-rows", n=12, seed=2), playouts=10**6)
-    path = made.search.best(made.services.needs, Counting(looks))
-    if path is None:
-        assert looks < 30
-    else:
-        assert_completes(made, made.services.needs, path)
-
-
 def some_deployment(made: Parts, times: int = 1) -> Deployment:
     path = made.search.playout(made.services.needs)
     assert path is not None
@@ -266,28 +264,59 @@ def test_mutation_mixes_jobs() -> None:
     assert any(len(machine.gives) == 2 for each in mixed for machine in each.machines)
 
 
-@share(2)
-@given(PROBLEMS, st.integers(0, 5))
-def test_merging_makes_one_larger_block_of_several(problem: Problem, seed: int) -> None:
-    made = parts(problem, seed)
-    services = made.services
-    deployment = some_deployment(made)
-    missing = services.missing(deployment.machines)
-    for machine in deployment.machines:
-        after = made.genetic.merged(machine, missing)
-        assert_legal(services, after)
-        if after == machine:
-            continue
-        before = {(i, j): number for i, j, number in machine.blocks}
-        now = {(i, j): number for i, j, number in after.blocks}
-        # some job has a block that gives more than any it had; those of the others are there still
-        assert any(
-            sum(number for (_, job), number in before.items() if job == j) > 1
-            and max(services.supply[j][i] for i, job in now if job == j)
-            > max(services.supply[j][i] for i, job in before if job == j)
-            and all(now.get(edge, 0) >= x for edge, x in before.items() if edge[1] != j)
-            for j in {j for _, j in before} & {j for _, j in now}
-        )
+@pytest.mark.parametrize(
+    ("backup", "tenths", "chosen"),
+    [
+        ("minimum", [[11, 11], [10, 20], [19, 19]], 1),  # the least of all costs
+        ("mean", [[11, 11], [10, 20], [19, 19]], 0),
+        ("mean", [[11] * 100, [17] * 10, [10, 20] * 20], 0),  # looked at often, and cheap
+        # the third was hardly looked at
+        ("minimum", [[100, 200, 200, 200] * 9, [110] * 36, [110]], 2),
+    ],
+)
+def test_the_way_down_weighs_costs_and_visits(
+    backup: str, tenths: list[list[int]], chosen: int
+) -> None:
+    made = parts(generate("real-rows", n=2, seed=0), backup=backup)
+    root, *below = (_Node([], 0) for _ in range(len(tenths) + 1))
+    for node, costs in zip((root, *below), ([*itertools.chain(*tenths)], *tenths), strict=True):
+        node.visits, node.total = len(costs), sum(costs)
+        node.best, node.most = min(costs), max(costs)
+    root.nodes = below
+    assert made.search._promising(root, root) == chosen
+
+
+def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parts(generate("real-rows", n=12, seed=0), playouts=200, children=3)
+    ways, descend = list[list[_Node]](), made.search._descend
+
+    def seen(root: _Node) -> tuple[list[Filled], list[_Node]]:
+        found = descend(root)
+        ways.append(found[1])
+        return found
+
+    monkeypatch.setattr(made.search, "_descend", seen)
+    path = made.search.best(made.services.needs)
+    assert path is not None
+    assert (ways[0][0].visits, ways[0][0].best) == (200, path.cost)
+    assert max(map(len, ways)) > 3  # it goes deep where it is worth it
+    pairs = [pair for way in ways for pair in itertools.pairwise(way)]
+    assert all(a.best <= b.best and a.visits > b.visits for a, b in pairs)
+    assert all(len(way[-1].nodes) <= 3 for way in ways)
+
+
+@pytest.mark.parametrize("chance", [0, 1])
+def test_crossover_erases_serves_again_and_merges_with_its_chance(
+    chance: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("algorithms.mig_serving.search._MERGING", chance)
+    made = parts(generate("real-rows", n=8, seed=0), erased=1)
+    merge = Mock(side_effect=made.genetic.merged)
+    monkeypatch.setattr(made.genetic, "merged", merge)
+    parent = some_deployment(made)
+    costs = [child.cost for _ in range(5) if (child := made.genetic.crossed(parent))]
+    assert min(costs) < parent.cost
+    assert merge.called == bool(chance)
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,7 @@ from algorithms.solvers.simplex import solved
 from cms import MachineType
 from cms.certificate.certificate import round_up
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import (
-    Counting,
-    Unlimited,
-    bought,
-    certified,
-    cost,
-    held,
-    reduced,
-    searched,
-    without_a_step,
-)
+from tests.algorithms.branch_and_price import parts
 from tests.families import FAMILIES, instance
 from tests.property.problems import share
 from tests.references.programs import lp_dw
@@ -42,7 +32,7 @@ def examine(search: PriceSearch) -> None:
     """Weights of 1; machines that have what jobs take, and just that of types that cost."""
     mixture = fractional(search)
     assert search.best is not None
-    assert abs(cost(search, mixture) - search.best.bound) <= Fraction(1, 10**9)
+    assert abs(parts.cost(search, mixture) - search.best.bound) <= Fraction(1, 10**9)
     assert len(mixture.shares) == search.n_groups
     for shares in mixture.shares:
         assert sum(weight for _, weight in shares) == 1
@@ -51,7 +41,7 @@ def examine(search: PriceSearch) -> None:
     for m, limit in enumerate(search.region.limits):
         bought_of_it = sum(x for row, x in mixture.machines if row.machine == m)
         assert limit is None or bought_of_it <= limit
-    need, have = bought(search, mixture), held(mixture, len(search.region.blocks))
+    need, have = parts.bought(search, mixture), parts.held(mixture, len(search.region.blocks))
     free = search.region.free()
     for i, price in enumerate(search.best.vector.prices):
         if price > 0:
@@ -65,22 +55,26 @@ def test_the_bound_is_lp_dw_and_the_mixture_is_exact(family: str) -> None:
     compared = 0
     for number in range(so_many(4, 8)):
         problem = instance(family, number)
-        if not problem.blocks or not problem.configurations or not reduced(problem).problem.n_jobs:
+        if (
+            not problem.blocks
+            or not problem.configurations
+            or not parts.reduced(problem).problem.n_jobs
+        ):
             continue
         value = lp_dw(problem, proper=True)
         if value is None:
             continue
-        search = searched(problem, refined=False)
+        search = parts.searched(problem, refined=False)
         assert search.best is not None
         bound, step = search.best.bound, problem.cost_step
-        assert certified(search, problem) == bound, (family, number)
+        assert parts.certified(search, problem) == bound, (family, number)
         assert search.upper is not None
         assert bound <= search.upper + Fraction(1, 10**9)
         assert float(bound) <= value + 1e-9
         if step:  # as good as LP_DW once it is rounded up
             nearest = Fraction(value).limit_denominator(10**6)
             assert round_up(bound, step) == round_up(nearest, step), (family, number)
-        fine = searched(without_a_step(problem))
+        fine = parts.searched(parts.without_a_step(problem))
         assert fine.best is not None
         assert fine.upper is not None
         assert abs(float(fine.best.bound) - value) <= 1e-9, (family, number)
@@ -95,11 +89,11 @@ def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
     found = []
     for number in range(so_many(8, 40)):
         problem = instance(family, number)
-        jobs = reduced(problem)
+        jobs = parts.reduced(problem)
         lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
         if lost or not len(jobs):
             continue
-        search = searched(problem, refined=False, free_machines=True)
+        search = parts.searched(problem, refined=False, free_machines=True)
         assert search.best is not None
         ray = search.best.bound > 0
         if ray:
@@ -118,7 +112,7 @@ def test_the_unit_of_costs_does_not_matter(exponent: int) -> None:
     ):
         problem, factor = generate(name, n=20, seed=5, **more), Fraction(10) ** exponent
         types = [MachineType(m.name, m.cost * factor, m.limit) for m in problem.machine_types]
-        one, other = searched(problem), searched(problem.replace(machine_types=types))
+        one, other = parts.searched(problem), parts.searched(problem.replace(machine_types=types))
         assert one.best is not None
         assert other.best is not None
         step = problem.cost_step
@@ -126,14 +120,11 @@ def test_the_unit_of_costs_does_not_matter(exponent: int) -> None:
         assert rounded == round_up(one.best.bound, step) * factor, name
 
 
-# --- the compiled path, threads, stopping ---------------------------------------------------------
-
-
 def test_prices_of_thousands_of_jobs_do_not_depend_on_threads() -> None:
-    jobs = reduced(generate("real-rows", n=5000, seed=1, m=30))
+    jobs = parts.reduced(generate("real-rows", n=5000, seed=1, m=30))
     found = []
     for threads in (1, 2):
-        budget = Unlimited()
+        budget = parts.Unlimited()
         budget.threads = threads
         search = PriceSearch(jobs, budget)
         points = list(search.run())
@@ -145,19 +136,16 @@ def test_prices_of_thousands_of_jobs_do_not_depend_on_threads() -> None:
 
 def test_a_stopped_search_ends_with_what_it_has() -> None:
     problem = generate("size-bounded", n=60, seed=1)
-    full = PriceSearch(reduced(problem), Unlimited())
+    full = PriceSearch(parts.reduced(problem), parts.Unlimited())
     assert list(full.run())
     assert full.passes > 300 // 60
     for questions in (0, 10, 70, 200, 300):
-        search = PriceSearch(reduced(problem), Counting(questions))
+        search = PriceSearch(parts.reduced(problem), parts.Counting(questions))
         list(search.run())
         assert search.passes < full.passes
         assert search.passes <= questions // 60
         assert search.best is not None
-        assert certified(search, problem) == search.best.bound
-
-
-# --- rationals that floats stand for --------------------------------------------------------------
+        assert parts.certified(search, problem) == search.best.bound
 
 
 @given(

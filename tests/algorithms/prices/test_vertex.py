@@ -138,17 +138,6 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
     assert value(solution) == solution.bound == known
 
 
-@pytest.mark.parametrize("family", ["sparse", "identical_jobs", "costs", "max_blocks"])
-def test_groups_of_jobs_change_nothing(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = [solved(reduce(case.problem).problem).bound for case in cases(family, FEW)]
-    monkeypatch.setattr(algorithms.prices.search, "MOST_SINGLE", 1)
-    monkeypatch.setattr(algorithms.prices.search, "GROUPS", 2)
-    for case, bound in zip(cases(family, FEW), alone, strict=True):
-        solution = solved(reduce(case.problem).problem)
-        refuse_faults(solution)
-        assert value(solution) == solution.bound == bound, case.name
-
-
 @pytest.mark.parametrize(("n", "m"), [(300, 1), (300, 5), (1000, 5)])
 def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
     reduction = reduce(generate("real-rows", n=n, seed=1, m=m))
@@ -157,9 +146,6 @@ def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
     assert 0 <= value(solution) - solution.bound <= Fraction(1, 10**4)
     assert restored(reduction, solution) == solution.bound
     assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
-
-
-# --- what the solver may not spoil ----------------------------------------------------------------
 
 
 _honest = Master.solve
@@ -235,9 +221,6 @@ def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
     reduction = reduce(generate("arbitrary", n=6, seed=2))
     solution = solved(reduction.problem)
     assert restored(reduction, solution) == solution.bound
-
-
-# --- the edges ------------------------------------------------------------------------------------
 
 
 def test_it_ends_whenever_it_is_stopped() -> None:

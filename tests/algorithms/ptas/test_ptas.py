@@ -151,9 +151,6 @@ def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
         run(two, exact="dynamic", epsilon=1, plain=True)
 
 
-# --- planted faults -------------------------------------------------------------------------------
-
-
 def breached(epsilon: str, **options: Any) -> bool:
     """Whether a problem costs more than the guarantee allows, or ends in an error."""
     for family in ("random_configurations", "a100_arbitrary", "set_cover", "sparse", "costs"):

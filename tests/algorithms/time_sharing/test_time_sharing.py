@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -15,17 +16,15 @@ import cms
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.region import Region
 from algorithms.time_sharing.closing import MixProgram, schedule_of
-from algorithms.time_sharing.columns import Columns, Prices
+from algorithms.time_sharing.columns import Columns, Prices, Step
 from algorithms.time_sharing.dive import Diver
 from algorithms.time_sharing.hosting import Hosting, Saturated
+from algorithms.time_sharing.master import Cuts, Point
 from algorithms.time_sharing.prices import PriceSearch
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
-from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOfJob
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
-from cms.time_sharing import problem as problems
 from instances.families.time_sharing import pairs, random_mix, scenario_3
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.mixes import expanded, serves, time_shared_toy
@@ -203,18 +202,6 @@ def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeShared
         assert solution.cost >= saturated.least_cost()
 
 
-@given(tiny())
-def test_without_sharing_the_plain_optimum_is_a_bound(problem: TimeSharedProblem) -> None:
-    alone = TimeSharedProblem(
-        configurations=problem.configurations, jobs=problem.jobs, rule=problem.rule, max_jobs=1
-    )
-    plain = cms.solve(problem.unshared(), threads=1)
-    found = cms.solve(alone, "mix_first_fit", options={"orders": 20}, time_limit=None)
-    assert (plain.cost is None) == (found.cost is None)
-    if plain.cost is not None and found.cost is not None:
-        assert plain.cost <= found.cost
-
-
 @pytest.mark.parametrize("named", TIME_SHARED_EDGE_PROBLEMS, ids=lambda named: named.name)
 def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
     problem = named.make()
@@ -262,60 +249,6 @@ def searched(problem: TimeSharedProblem) -> PriceSearch:
     return search
 
 
-def random_prices(rng: Random, n: int) -> Prices:
-    """Slopes, steps and charges of either sign, some of them 0."""
-    slopes = [rng.choice([0.0, rng.random(), rng.random()]) for _ in range(n)]
-    steps = {
-        job: [(rng.uniform(0.5, 4), rng.random() / 2) for _ in range(rng.randint(1, 3))]
-        for job in range(n)
-        if rng.random() < 0.4
-    }
-    charges = {rng.randrange(n): rng.uniform(-1, 1) for _ in range(2)}
-    return Prices(np.array(slopes), steps, charges)
-
-
-@pytest.mark.parametrize("cap", [None, 2])
-def test_guesses_on_a_grid_are_admitted_and_worth_more_than_was_asked(cap: int | None) -> None:
-    """Where all of the demands are left, and where some of them are, or nothing."""
-    problem, rng = random_mix(4, most=6, max_jobs=cap), Random(f"guesses {cap}")
-    columns, told = Columns(problem), 0
-    for i, block in enumerate(problem.blocks):
-        some = np.array([rng.choice([0, 0.3, 1]) for _ in problem.jobs])
-        for left in (np.ones(problem.n_jobs), some):
-            prices, last = random_prices(rng, problem.n_jobs), float("inf")
-            guesses = columns.knapsack(i).guesses(prices, 0.1, 50, left)
-            told += len(guesses)
-            for guess in guesses:
-                column = columns.listed[columns.add(i, guess)]
-                assert problem.frame(block, column.mix).admitted
-                assert cap is None or len(column.mix) <= cap
-                parts = [(j, np.array([min(float(x) / left[j], 1.0)])) for j, x in column.shares]
-                worth = sum(float(prices.worth(j, part)[0]) for j, part in parts)
-                assert 0.1 < worth <= last + 1e-9
-                last = worth
-    assert told > 50
-
-
-@pytest.mark.parametrize("listed", [True, False])
-def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
-    listed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(problems, "_LISTED", 250_000 * listed)
-    search = searched(random_mix(0, most=4))
-    columns, block = search.columns, search.region.blocks[-1]
-    job = next(job for job, _ in columns.lengths[-1])
-    many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
-    region = search.region.below([many])
-    below = PriceSearch(columns, region, Unlimited(), Fraction(0))
-    proved = list(below.prove(9))
-    assert search.best is not None
-    assert proved[-1].bound > search.best.bound
-    assert below.point is not None
-    assert below.point.branches[0] > 0
-    counted = many.value * below.point.branches[0]
-    assert below.master.paid(below.point) + counted == pytest.approx(below.point.value)
-
-
 @pytest.mark.parametrize("seed", few(1, range(20)))
 def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
     problem = random_mix(seed, most=4, max_jobs=None)
@@ -327,6 +260,32 @@ def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
     for schedule in schedules:
         assert not check(problem, schedule)
         assert schedule.cost(problem) >= search.best.bound
+
+
+@pytest.mark.parametrize("seed", few(4, [43, *range(43), *range(44, 60)]))
+def test_of_all_cuts_up_to_twelve_the_one_that_is_broken_most_is_found(seed: int) -> None:
+    rng = Random(seed)
+    per_cent = rng.sample(range(20, 100), 4)  # of the demand, by a larger and longer batch each
+    points = [(10**at, Fraction(10**at, rate)) for at, rate in enumerate(per_cent)]
+    job = TimeSharedJob("x", 100, 10**4, {"a": points})
+    columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=[job]))
+    columns.add_alone()
+    for amount, _ in points:
+        columns.add(0, {0: Fraction(amount)})
+    shares = [column.shares[0][1] for column in columns.listed]
+    mixes = [rng.random() for _ in shares]
+    served = sum(mix * float(share) for mix, share in zip(mixes, shares, strict=True))
+    mixes = [mix / served for mix in mixes]
+
+    def have(step: Step) -> float:
+        counted = sum(m * step.count(s) for m, s in zip(mixes, shares, strict=True))
+        return counted / ceil(step.times)
+
+    point = Point(1.0, [], mixes, [], Prices(np.zeros(1), {}), {}, [])
+    found = Cuts(columns).broken(point)
+    worst = min(have(Step(0, Fraction(hundredths, 100))) for hundredths in range(1, 1201))
+    if worst < 0.999:
+        assert have(found[0]) <= worst
 
 
 def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:

@@ -1,41 +1,28 @@
-"""Whole fleets, and size-bounded sets of thousands of contents: found and proved."""
+"""The whole method on fleets, on sets of thousands of contents, and on solvers that lie."""
 
 from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import cms
-from algorithms.branch_and_price.whole_fleets import WholeFleets
+from algorithms.branch_and_price.restricted_master import NodeSolution, RestrictedMaster
+from algorithms.prices.master import Master, Proposal
+from algorithms.solvers.integer import Outcome, Program, TooLarge
 from algorithms.tables.integers import listed
 from bench.gates.in_tree import generate
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from instances import families
-from tests.algorithms.branch_and_price.parts import Unlimited, searched
-from tests.samples import few
-
-
-@pytest.mark.parametrize("whole_jobs", [True, False])
-@pytest.mark.parametrize(
-    ("most", "target", "cost"), [(None, 9, 2), (2, 9, 3), (None, 1, None), (None, 10**400, None)]
-)
-def test_whole_fleets_cost_what_the_contents_that_are_known_do(
-    most: int | None, target: int, cost: int | None, whole_jobs: bool
-) -> None:
-    # of six jobs that need one block of 2 or 3 parts three fit on a machine of 7, or two
-    sets = SizeBoundedConfigurations({"a": 2, "b": 3}, 7, max_blocks=most)
-    jobs = [Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)]
-    search = searched(Problem(configurations=sets, jobs=jobs))
-    assert search.best is not None
-    fleets = WholeFleets(search, search.best, search.jobs, Unlimited())
-    fleet = fleets.find(least=Fraction(1), target=Fraction(target), nodes=50, whole_jobs=whole_jobs)
-    assert (fleet and (fleets.cost(fleet.machines), fleet.machines)) == (cost and (cost, (cost,)))
-    choices = fleet and fleet.choices
-    assert (choices and choices.counts.sum()) == (6 if fleet and whole_jobs else None)
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.property.test_differential import contradictions
+from tests.samples import few, so_many
 
 
 def test_fleets_are_looked_for_again_once_branches_raise_the_bound() -> None:
@@ -136,3 +123,101 @@ def test_few_jobs_on_shares_in_steps_of_one_per_cent_are_proved(
     solution = solve(problem, threads=1, time_limit=None)
     assert (solution.cost, solution.proof) == (Fraction(cost), "checked")
     assert solution.certificate.bound(problem) <= Fraction(cost)
+
+
+solved, solved_below = Master.solve, RestrictedMaster.solve
+LIES: list[object] = []
+
+
+def fails(*_: object, **__: object) -> None:
+    return None
+
+
+def unknown(*_: object, **__: object) -> Outcome:
+    return Outcome("unknown", None, None)
+
+
+def too_large(*_: object, **__: object) -> None:
+    raise TooLarge
+
+
+def nonsense(master: Master) -> Proposal | None:
+    """Prices anywhere, with weights and machines that have nothing to do with them.
+
+    Thirty times a problem: after that the truth, for a search by such prices has no end.
+    """
+    found = solved(master)
+    LIES.append(found)
+    if found is None or len(LIES) > 30:
+        return found
+    rng = random.Random(len(master.weights))
+
+    def off(values: list[Fraction]) -> list[Fraction]:
+        return [rng.choice([Fraction(0), v * 3, v / 7, Fraction(rng.random())]) for v in values]
+
+    master.weights = [rng.random() for _ in master.weights]
+    master.machines = [Fraction(5 * rng.random()) for _ in master.machines]
+    return Proposal(off(found.prices), found.value)
+
+
+def scaled(factor: Fraction, more: int) -> Callable[[Master], Proposal | None]:
+    """An upper bound that is none: where it is too low the search ends too early."""
+
+    def lie(master: Master) -> Proposal | None:
+        found = solved(master)
+        return None if found is None else found._replace(value=found.value * factor + more)
+
+    return lie
+
+
+def dear(master: RestrictedMaster, bounds: Any) -> NodeSolution | None:
+    """Values and prices three times too high: what they seem to close is open."""
+    found = solved_below(master, bounds)
+    if found is None:
+        return None
+    prices = [3 * price for price in found.prices]
+    return found._replace(value=3 * found.value + 1, prices=prices, worth=3 * found.worth)
+
+
+def now_and_then(master: Master) -> Proposal | None:
+    return None if len(master.weights) % 3 == 2 else solved(master)
+
+
+NO_PROGRAMS: list[Any] = [(Program, "search", fails), (Program, "solve", unknown)]
+FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
+    "no linear programs": [(Master, "solve", fails), (RestrictedMaster, "solve", fails)],
+    "nonsense below branches": [(RestrictedMaster, "solve", dear)],
+    "linear programs fail now and then": [(Master, "solve", now_and_then)],
+    "nonsense for prices": [(Master, "solve", nonsense)],
+    "upper bounds too low": [(Master, "solve", scaled(Fraction(1, 2), 0))],
+    "upper bounds too high": [(Master, "solve", scaled(Fraction(2), 1))],
+    "no SCIP": [(Program, "search", fails)],
+    "no CP-SAT": [(Program, "solve", unknown)],
+    "no programs": NO_PROGRAMS,
+    "all numbers too large": [(Program, "variable", too_large)],
+    "nothing works": [(o, "solve", fails) for o in (Master, RestrictedMaster)] + NO_PROGRAMS,
+}
+
+
+def said(problem: Problem) -> str:
+    """Solve a problem, refuse anything wrong, and return what was claimed."""
+    best = optimum(problem)
+    LIES.clear()
+    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    assert contradictions(problem, best, solution) == []
+    assert solution.cost is None or check(problem, solution.schedule) == ()
+    return str(solution.status)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_wrong_is_said(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name, stub in FAULTS[fault]:
+        monkeypatch.setattr(owner, name, stub)
+    found: Counter[str] = Counter()
+    for family in [*FAMILIES][:: so_many(6, 1)]:
+        try:
+            found[said(instance(family, 7))] += 1
+        except Exception as error:
+            raise AssertionError(f"instance({family!r}, 7): {error}") from error
+    # A schedule is found nearly always: rounding down to single options needs no solver.
+    assert found["optimal"] + found["infeasible"] >= found.total() // 3
