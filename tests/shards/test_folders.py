@@ -22,7 +22,7 @@ import pytest
 import cms
 from cms import FileError, InvalidProblem, Problem, open_problem, pack, read_solution, solve
 from cms.files.shards.parquet import parquet_chunks
-from cms.files.shards.stored import read_array
+from cms.files.shards.stored import read_array, read_lines
 from cms.solving.recheck import faults_of
 from instances.families import generate
 from tests.proofs_checks.documents import solution
@@ -175,6 +175,14 @@ def test_other_arrays_are_refused(tmp_path: Path, data: bytes, words: str) -> No
         read_array(*written(tmp_path, data), (3, 2))
     assert words in str(fault.value)
     assert read_array(*written(tmp_path, npy(TABLE)), (3, 2)).tolist() == TABLE.tolist()
+
+
+@pytest.mark.parametrize("lines", ["0:{0}\n0:{0}\n", "1:{0}\n0:{0}\n", "5:{0}\n", "0:1\n\n"])
+def test_other_lines_are_refused(tmp_path: Path, lines: str) -> None:
+    with pytest.raises(FileError):
+        read_lines(*written(tmp_path, lines.format(2**63).encode()), 1, range(2))
+    good = written(tmp_path, f"1:{2**63}\n".encode())
+    assert read_lines(*good, 1, range(2)) == {1: (2**63,)}
 
 
 def test_a_file_that_is_changed_and_keeps_its_time_is_hashed_again(tmp_path: Path) -> None:
