@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.master import block_sizes
-from algorithms.prices.region import Region
+import cms
 from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table, recognised
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Proof,
-    SizeBoundedConfigurations,
-    Solution,
-    Status,
-    UnsupportedProblem,
-    algorithms,
-    check,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, Proof, Status, solve
+from instances.families import generate
 from tests.property.problems import share
-from tests.samples import few, spread
+from tests.references.guarantees import ANY_NUMBERS, VARIANTS, Options, examine, promise, reference
+from tests.samples import few, so_many
 
 Exact = int | Fraction
 
-#: A double ends at 10**308, an int64 at 2**63, and a Python number that is read at 10**4300.
-MAGNITUDES = (10**4000, 2**63 - 1, 10**30, 10**309)
+EXACT = ("auto", "cp_sat")
 WHOLE = ("count", "limit", "most")
 LISTED, BOUNDED = ("count", "limit", "cost", "demand", "supply"), ("most", "capacity", "size")
 PLACES = (*LISTED, *BOUNDED)
@@ -48,10 +36,10 @@ def fleet(bounded: bool, numbers: Mapping[str, Exact], jobs: int = 1) -> Problem
     assert isinstance(most, int)
     count = given_["count"]
     assert isinstance(count, int)
-    shape: Configuration | SizeBoundedConfigurations = Configuration({"a": count, "b": 1}, "m")
+    shape: Configuration | cms.SizeBoundedConfigurations = Configuration({"a": count, "b": 1}, "m")
     if bounded:
         sizes = {"a": given_["size"], "b": 3}
-        shape = SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
+        shape = cms.SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
     others = [Job(f"y{j}", 4 + j % 3, {"a": 1 + j % 2, "b": 2}) for j in range(jobs - 1)]
     return Problem(
         configurations=[shape, Configuration({"b": 2}, "n"), Configuration({"a": 3}, "n")],
@@ -62,20 +50,20 @@ def fleet(bounded: bool, numbers: Mapping[str, Exact], jobs: int = 1) -> Problem
 
 def only(numbers: Mapping[str, Exact]) -> Problem:
     """A single size-bounded set, without limits."""
-    shape = SizeBoundedConfigurations(
+    shape = cms.SizeBoundedConfigurations(
         {"a": numbers.get("size", 2), "b": 3}, numbers.get("capacity", 7)
     )
     job = Job("x", numbers.get("demand", 5), {"a": numbers.get("supply", 2), "b": 3})
     return Problem(configurations=shape, jobs=[job])
 
 
-def checked(problem: Problem, solution: Solution) -> None:
+def checked(problem: Problem, solution: cms.Solution) -> None:
     """A schedule that holds and a bound that is proved, or a proof that there is none."""
     if solution.status is Status.INFEASIBLE:
         assert solution.certificate.proves_infeasible(problem)
         return
     assert solution.schedule.groups
-    assert check(problem, solution.schedule) == ()
+    assert cms.check(problem, solution.schedule) == ()
     assert solution.certificate.bound(problem) <= solution.lower_bound <= (solution.cost or 0)
 
 
@@ -83,14 +71,17 @@ def checked(problem: Problem, solution: Solution) -> None:
     ("method", "place"),
     [
         pytest.param(method, place, marks=[pytest.mark.long] if (i + j) % 4 else [])
-        for i, method in enumerate(sorted(algorithms()))
+        for i, method in enumerate(sorted(cms.algorithms()))
         for j, place in enumerate(PLACES)
     ],
 )
-@pytest.mark.parametrize("number", few(1, [10**310, 2**64]), ids=lambda n: f"{len(str(n))} digits")
+@pytest.mark.parametrize(
+    "number", few(1, [10**310, 2**64, 10**4000, 2**63 - 1]), ids=lambda n: f"{len(str(n))} digits"
+)
 def test_no_method_breaks_on_a_number_of_any_magnitude(
     number: int, method: str, place: str
 ) -> None:
+    """A proof besides of ``auto`` but for the demand: of 10**18 machines the last may stay open."""
     values: list[Exact] = [number] if place in WHOLE else [number, Fraction(1, number)]
     for value in values:
         problems = [fleet(place in BOUNDED, {place: value})]
@@ -99,22 +90,12 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(
         for problem in problems:
             try:
                 solution = solve(problem, method, time_limit=None, threads=1)
-            except UnsupportedProblem:
+            except cms.UnsupportedProblem:
                 assert method != "auto"
             else:
                 checked(problem, solution)
-
-
-@pytest.mark.parametrize(
-    "number", few(1, MAGNITUDES), ids=lambda number: f"10**{len(str(number)) - 1}"
-)
-@pytest.mark.parametrize("place", spread(4, [place for place in PLACES if place != "demand"]))
-def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:
-    """All places but the demand: of 10**18 machines the last one may stay open."""
-    for jobs in (1, 6):
-        solution = solve(fleet(place in BOUNDED, {place: number}, jobs), threads=1)
-        assert solution.status is Status.OPTIMAL
-        assert solution.proof is not Proof.NONE
+                if method == "auto" and place != "demand":
+                    assert solution.proof is not Proof.NONE
 
 
 _ANY = st.builds(
@@ -138,6 +119,157 @@ def test_auto_answers_whatever_the_magnitudes(
     checked(problem, solve(problem, time_limit=None, threads=1))
 
 
+# --- guarantees on named numbers ------------------------------------------------------------------
+
+
+def named(costs: tuple[Exact, ...], *shapes: dict[str, int], **jobs: Any) -> Problem:
+    """Each configuration on a machine type of its own; jobs as demand and supply."""
+    types = [MachineType(f"m{at}", cost) for at, cost in enumerate(costs)]
+    return Problem(
+        configurations=[Configuration(s, m.name) for s, m in zip(shapes, types, strict=True)],
+        jobs=[Job(name, *row) for name, row in jobs.items()],
+        machine_types=types,
+    )
+
+
+def far_apart() -> Iterator[tuple[Problem, int]]:
+    """Problems whose numbers no tolerance tells apart, with the least cost of each."""
+    for huge in (10**18, 10**30, 10**309, 10**400):
+        yield named((1,), {"a": 3}, x=(huge, {"a": 1})), -(-huge // 3)
+        # a machine gives 14, used up to the last block
+        yield named((1,), {"a": 2, "b": 1}, x=(huge, {"a": "6.5", "b": 1})), -(-huge // 14)
+    for many in (10**7, 10**9, 10**11, 10**320):
+        jobs = {"x": (7 * many, {"a": 3, "b": 5}), "y": (5, {"b": 2})}
+        yield named((1, 1), {"a": many, "b": 1}, {"b": 2}, **jobs), 3
+    # a machine dearer than all the others
+    rows: dict[str, Any] = {f"x{at}": (100, {"b": 1, "c": 2}) for at in range(4)} | {
+        "y": (1, {"e": 1})
+    }
+    shapes = {"b": 1}, {"b": 1, "e": 1}, {"b": 1, "c": 1, "e": 2}
+    yield named((1, 50, 10**11), *shapes, **rows), 449
+    # a block of little price by the million counts in the bound
+    d, supply = 10**12, {"a": 7, "b": 3}
+    rows = {"x": (1000 * d + 3, supply), "y": (5, {"b": 3}), "z": (10**9, {"b": 1, "a": 2})}
+    yield named((1, 1), {"a": d, "b": 1}, {"b": d + 7}, **rows), 143
+    # a hair beyond six blocks, beside thirds and numbers of thirty digits
+    rows = {"x": (10**30, {"a": 10**28 + 1, "b": 1}), "y": (1, {"a": "1/3"})}
+    rows |= {"z": (d, {"a": d // 10, "b": 3 * d // 10}), "w": (6 * 2**60 + 1, {"a": 2**60})}
+    yield named((1,), {"a": 3, "b": 1}, **rows), 37
+
+
+FAR_APART = list(far_apart())
+
+
+def keeps_its_word(problem: Problem, best: int, method: str, options: Options) -> bool:
+    """Whether a method takes a problem; what it then answers is held against the optimum."""
+    try:
+        solution = solve(problem, method, options=options, time_limit=None, threads=1)
+    except cms.UnsupportedProblem:
+        return False
+    assert cms.check(problem, solution.schedule) == ()
+    assert solution.cost is not None
+    assert solution.lower_bound <= best <= solution.cost, (method, options)
+    assert method not in EXACT or solution.cost == best, method
+    assert not method.startswith("mig") or solution.cost <= best + 1, method
+    promised = promise(problem, method, options)
+    if promised is not None:
+        value = reference(problem, promised.against, Fraction(best))
+        assert solution.cost <= promised.allows(value), (method, options, promised)
+    return True
+
+
+@pytest.mark.parametrize("at", range(len(FAR_APART)))
+def test_every_method_keeps_its_word_on_numbers_far_apart(at: int) -> None:
+    problem, best = FAR_APART[at]
+    for method in (*EXACT, "mig_serving_fast", "mig_serving"):
+        assert keeps_its_word(problem, best, method, {}) or method != "auto"
+    variants = [
+        (method, {**options, **plain})
+        for method in ANY_NUMBERS
+        for options in VARIANTS[method]
+        for plain in ({}, {"plain": True})
+    ][at % 4 :: so_many(4, 1)]
+    taken = [keeps_its_word(problem, best, *variant) for variant in variants]
+    assert sum(taken) > len(taken) // 3
+
+
+@pytest.mark.parametrize("exponent", few(3, [18, 309, 30, 12, 308, 400]))
+def test_limits_and_sets_at_any_demand(exponent: int) -> None:
+    huge, shape = 10**exponent, Configuration({"a": 1})
+    one = Problem(configurations=shape, jobs=[Job("x", huge, {"a": 1})])
+    for limit in (huge, huge - 1):
+        types = [MachineType("machine", 2, limit)]
+        solution = solve(one.replace(machine_types=types), time_limit=None)
+        assert solution.cost == (2 * huge if limit == huge else None)
+        assert solution.proof is Proof.CHECKED
+    sizes = cms.SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    jobs = [Job("x", huge, {"a": "6.5", "b": 1}), Job("y", huge + 7, {"a": 3, "c": 1})]
+    problem = Problem(configurations=sizes, jobs=jobs)
+    solution = solve(problem, time_limit=None)
+    assert cms.check(problem, solution.schedule) == ()
+    assert solution.gap is not None
+    assert solution.gap <= 1
+
+
+@pytest.mark.parametrize("case", few(3, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
+def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
+    """Millions of machines for some jobs, and a few for others."""
+    problem = generate("huge-demands", n=case[0], seed=case[1])
+    solution = solve(problem, time_limit=None)
+    assert cms.check(problem, solution.schedule) == ()
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+
+
+@st.composite
+def extremes(draw: st.DrawFn) -> Problem:
+    """Costs a million times as large or small, ten million blocks, demands a hair off."""
+    blocks = ["a", "b", "c"][: draw(st.integers(1, 3))]
+    powers, counts = st.sampled_from([-6, 0, 0, 6]), st.sampled_from([0, 1, 1, 2, 3, 10**7])
+    types = [
+        MachineType(f"m{i}", draw(st.integers(0, 5)) * Fraction(10) ** draw(powers))
+        for i in range(draw(st.integers(1, 3)))
+    ]
+    shapes = [Configuration(dict.fromkeys(blocks, 1), types[0].name)]
+    for _ in range(draw(st.integers(1, 3))):
+        held = {block: draw(counts) for block in blocks}
+        if any(held.values()):
+            shapes.append(Configuration(held, draw(st.sampled_from(types)).name))
+    unit, off = draw(st.sampled_from([1, 10**6, 10**9, 10**12])), st.integers(-1, 1)
+    jobs = []
+    for j in range(draw(st.integers(1, 4))):
+        demand = unit * draw(st.integers(1, 4)) + draw(off)
+        table = {b: max(0, unit * draw(st.integers(0, 3)) + draw(off)) for b in blocks}
+        jobs.append(Job(f"j{j}", demand, table if any(table.values()) else {blocks[0]: demand}))
+    return Problem(configurations=list(dict.fromkeys(shapes)), machine_types=types, jobs=jobs)
+
+
+@given(
+    st.sampled_from(ANY_NUMBERS).flatmap(
+        lambda method: st.tuples(st.just(method), st.sampled_from(VARIANTS[method]))
+    ),
+    st.booleans(),
+    extremes(),
+)
+def test_guarantees_are_kept_on_extreme_numbers(
+    variant: tuple[str, Options], plain: bool, problem: Problem
+) -> None:
+    exact = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    if exact.status is Status.OPTIMAL:
+        examine(problem, exact.cost, variant[0], {**variant[1], "plain": plain})
+
+
+@pytest.mark.parametrize("variant", ["units", "inflated", "alone"])
+@pytest.mark.parametrize("exponent", [450, 520, 600])
+def test_no_factor_is_stated_where_floats_do_not_tell_gains_apart(
+    exponent: int, variant: str
+) -> None:
+    jobs = {"x": (10**exponent + 1, {"a": 1000, "b": 1, "c": 1000}), "y": (3, {"a": 2})}
+    problem = named((1, 1, 10**60), {"a": 1}, {"b": 1}, {"a": 1, "b": 1, "c": 1}, **jobs)
+    options = {"variant": variant, "plain": True}
+    checked(problem, solve(problem, "greedy", options=options, time_limit=None))
+    assert promise(problem, "greedy", options) is None
+
+
 # --- the parts ------------------------------------------------------------------------------------
 
 
@@ -155,26 +287,8 @@ def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
     assert recognised([Fraction(1, 3), Fraction(0)]) == ([1, 0], 3)
 
 
-def test_a_limit_that_never_binds_has_no_price() -> None:
-    def limits(limit: int) -> list[int | None]:
-        return Region(fleet(False, {"demand": 10**10, "limit": limit})).limits
-
-    enough = sum(fleet(False, {"demand": 10**10}).useful_blocks())
-    assert limits(enough) == [None, None]
-    assert limits(enough - 1) == [enough - 1, None]
-
-
-def test_blocks_count_in_machines_where_these_have_very_many() -> None:
-    assert block_sizes(Region(fleet(False, {"count": 10**400}))) == [10**400, 1]
-    assert block_sizes(Region(fleet(True, {"capacity": 9**9, "most": 9**9}))) == [1, 1]
-
-
 def test_costs_sixteen_digits_apart_are_told_apart() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 2}, "m"), Configuration({"b": 3}, "n")],
-        jobs=[Job("x", 100, {"a": 7, "b": 3}), Job("y", 99, {"b": 5})],
-        machine_types=[MachineType("m", Fraction(1, 10**8)), MachineType("n", 10**8)],
-    )
-    solution = solve(problem, threads=1)
-    # Below branches floats do not tell them apart; CP-SAT does.
+    """Below branches floats do not tell them apart; CP-SAT does."""
+    jobs = {"x": (100, {"a": 7, "b": 3}), "y": (99, {"b": 5})}
+    solution = solve(named((Fraction(1, 10**8), 10**8), {"a": 2}, {"b": 3}, **jobs), threads=1)
     assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.SOLVER)

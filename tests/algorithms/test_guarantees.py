@@ -13,18 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cms import (
-    Budget,
-    Claim,
-    Configuration,
-    Guarantee,
-    Job,
-    MachineType,
-    Problem,
-    Reference,
-    Schedule,
-    Support,
-)
+import cms
+from cms import Budget, Claim, Configuration, Guarantee, Job, Problem, Reference, Support
 from cms.plugin.registry import algorithm_of, read_options
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -94,9 +84,6 @@ def ratios(
     return Ratios(refused, seen, exact)
 
 
-# --- the tests ------------------------------------------------------------------------------------
-
-
 def few(options: Options, families: Sequence[str]) -> range:
     """As many problems of so many families as a short run takes."""
     most = max(4, len(families))
@@ -130,7 +117,7 @@ def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
     few = Problem(
         configurations=Configuration({"a": 2}),
         jobs=[Job("x", 3, {"a": 1})],
-        machine_types=[MachineType("machine", limit=3)],
+        machine_types=[cms.MachineType("machine", limit=3)],
     )
     algorithm, _ = algorithm_of(method)
     support = algorithm.support(few, read_options(algorithm, {}))
@@ -154,7 +141,7 @@ class OneTooMany(OneByOne):
     def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
         (shape,) = problem.listed_configurations
         given = {("a", name): 1 for name in problem.job_names}
-        yield Schedule.from_counts(problem, {shape: len(given)}, given)
+        yield cms.Schedule.from_counts(problem, {shape: len(given)}, given)
 
 
 def test_a_broken_promise_is_noticed() -> None:
@@ -164,9 +151,6 @@ def test_a_broken_promise_is_noticed() -> None:
     assert program(problem, Reference.MILP_C) == pytest.approx(1)
     with pytest.raises(AssertionError, match="a false theorem"):
         examine(problem, optimum(problem), OneTooMany(), {})
-
-
-# --- the long run ---------------------------------------------------------------------------------
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from math import ceil, floor
 from typing import Any
 
@@ -30,50 +30,31 @@ import algorithms.prices.vertex as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.polygon import Polygon
 from algorithms.ptas.few_machines import DynamicProgram
-from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
-from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
-from tests.algorithms.conic import test_polygon
-from tests.algorithms.greedy import test_inner, test_opening, test_promises
-from tests.algorithms.lp_rounding import test_lp_rounding
-from tests.instances import test_hard_algorithms
+from tests.algorithms.aggregated import test_aggregated
+from tests.algorithms.conic import test_conic
+from tests.algorithms.greedy import test_greedy
+from tests.instances import test_hard
 from tests.references.faults import stop_at_a_failure
-from tests.references.named import named_problem
 
-_true_repair = aggregated.repaired
-_true_whole = aggregated._whole
-_true_corners = Polygon.list_corners
-_true_rounded_up = promises.rounded_up
-_true_harmonic = promises.harmonic_above
-_true_apply = steps.apply
-_true_potential = inner.PathRounding.potential
-_true_waste = tidy.without_waste
-_true_peeled = pseudoforest._peeled
-_true_table = DynamicProgram.__init__
-_true_ptas = ptas._Run.__init__
-_true_taken = options_rounding.taken
-_true_with_missing = options_rounding.with_missing
+Check = Callable[[], object]
 
 
-def buys_one_more(tables: Any, machines: Any, given: Any, budget: Any = None) -> Any:
-    opened, blocks = _true_repair(tables, machines, given, budget)
-    return [x + 1 for x in opened], blocks
+def changed(true: Callable[..., Any], how: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function whose result is changed afterwards."""
+    return lambda *given, **named: how(true(*given, **named))
+
+
+_repaired, _whole, _harmonic = aggregated.repaired, aggregated._whole, promises.harmonic_above
+_table, _ptas = DynamicProgram.__init__, ptas._Run.__init__
+_taken, _with_missing = options_rounding.taken, options_rounding.with_missing
 
 
 def keeps_the_machines(tables: Any, machines: Any, given: Any, budget: Any = None) -> Any:
     """Repair without new machines."""
-    _, blocks = _true_repair(tables, machines, given, budget)
-    return list(machines), blocks
-
-
-def opens_once_more(s: Any) -> int:
-    return _true_apply(s) + 1
-
-
-def takes_the_worse_direction(self: Any, parts: Any) -> float:
-    return -_true_potential(self, parts)
+    return list(machines), _repaired(tables, machines, given, budget)[1]
 
 
 def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
@@ -83,42 +64,25 @@ def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
     return given
 
 
-def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
-    opened, blocks = _true_waste(tables, machines, given)
-    return opened, np.maximum(0, blocks - 1)
-
-
-def starts_one_step_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
-    _true_table(self, fleet, lowest + fleet.step, highest)
-
-
 def takes_three_times_epsilon(self: Any, problem: Any, options: Any, budget: Any) -> None:
     loose = replace(options, epsilon=min(Fraction(1), 3 * options.epsilon))
-    _true_ptas(self, problem, loose, budget)
+    _ptas(self, problem, loose, budget)
 
 
 def takes_one_more(chosen: Any) -> Any:
-    taken = _true_taken(chosen)
+    taken = _taken(chosen)
     return taken if len(chosen) == 1 else tuple(blocks + 1 for blocks in taken)
 
 
 def buys_one_a_block(problem: Any, machines: Any, load: Any) -> Any:
-    enough = _true_with_missing(problem, machines, load)
+    enough = _with_missing(problem, machines, load)
     more = {shape: n - machines.get(shape, 0) for shape, n in enough.items()}
     return {c: n + more[c] * (max(c.blocks.values()) - 1) for c, n in enough.items()}
-
-
-def any_support(tables: Any, budget: Any) -> Any:
-    """A'' without "at least once": the program as it is."""
-    return aggregated.Aggregated(tables).solve(budget)
 
 
 def never_few(tables: Any, epsilon: Fraction) -> tuple[Fraction, Fraction]:
     """A' for which every program is large: T-2, always."""
     return Fraction(0), 2 * tables.dearest(tables.p) / epsilon + tables.dearest(tables.p)
-
-
-Check = Callable[[], None]
 
 
 @cache
@@ -132,185 +96,105 @@ def theorem(name: str, cases: int) -> Check:
     return check
 
 
-def traps() -> None:
-    for name, machines in (("greedy-trap-4", 4), ("harmonic-trap-3", 8)):
-        test_hard_algorithms.test_a_method_takes_as_many_machines_as_the_theory_says(
-            name, "greedy", test_hard_algorithms.GREEDY, machines
-        )
+def takes(name: str, method: str, options: Any, machines: int) -> Check:
+    """The theory's instance, which a method solves by so many machines."""
+    known = test_hard.test_a_method_takes_as_many_machines_as_the_theory_says
+    return partial(known, name, method, options, machines)
 
 
-def traps_by_item_greedy() -> None:
-    """Its own test, too: ``test_item_greedy_falls_into_its_trap``."""
-    problem = named_problem("greedy-trap-4")
-    options = {"variant": "units", "inner": "greedy", "plain": True}
-    assert solve(problem, "greedy", options=options).machine_count == 4
+def known_factor() -> None:
+    test_greedy.test_the_inflated_factor_is_the_table_of_the_theory(16, "5.48")
 
 
-def costs() -> None:
-    test_opening.test_costs_decide_between_machines()
+def three_quarters() -> None:
+    test_greedy.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent", 0)
 
 
+def doubling() -> None:
+    variant = {"variant": "doubling"}
+    test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families("lp_rounding", variant)
+
+
+peels = changed(pseudoforest._peeled, lambda found: [(node, None) for node, _ in found])
+one_more = changed(_repaired, lambda found: ([x + 1 for x in found[0]], found[1]))
+takes_back = changed(tidy.without_waste, lambda found: (found[0], np.maximum(0, found[1] - 1)))
+opens_more = changed(steps.apply, lambda opened: opened + 1)
+too_small = changed(promises.rounded_up, lambda value: value - Fraction(1, 1000))
+worse_way = changed(inner.PathRounding.potential, lambda value: -value)
+every_second = changed(Polygon.list_corners, lambda corners: corners[::2])
+to_the_first = {**inner.INNER, "exact": gives_to_the_first}
+
+
+def as_wanted(tables: Any, blocks: Any, more: int, budget: Any) -> Any:
+    return _whole(tables, blocks, 0, budget)
+
+
+def halves(tables: Any, machines: Any, blocks: Any, budget: Any) -> Any:
+    return aggregated.rounded(tables, [x / 2 for x in machines], blocks, budget)
+
+
+def any_support(tables: Any, budget: Any) -> Any:
+    return aggregated.Aggregated(tables).solve(budget)
+
+
+def starts_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
+    _table(self, fleet, lowest + fleet.step, highest)
+
+
+lemma = test_aggregated.test_rounding_keeps_types_and_loses_less_than_a_block_a_job
+roundings = test_aggregated.test_roundings_keep_their_bounds_and_prices_prove_the_program
+repair = test_aggregated.test_repair_uses_idle_blocks_before_new_machines
+costs = test_greedy.test_costs_decide_between_machines
+corners = test_conic.test_machines_are_corners_and_at_most_two_others
+theorem_b, switch = theorem("theorem_b", 1), theorem("ptas_switch", 3)
+few, slots = theorem("few_configurations", 1), theorem("structure_theorem", 1)
+trap = takes("harmonic-trap-3", "greedy", test_hard.GREEDY, 8)
+doubled = takes("needless-doubling", "lp_rounding", test_hard.PLAIN, 2)
 #: What is replaced, where, and the check that has to notice it.
 FAULTS: list[tuple[str, Any, str, Any, Check]] = [
-    (
-        "the lemma rounds no leaf's edge up",
-        pseudoforest,
-        "_peeled",
-        lambda graph: [(node, None) for node, _ in _true_peeled(graph)],
-        test_pseudoforest.test_rounding_keeps_types_and_loses_less_than_a_block_a_job,
-    ),
-    (
-        "the lemma rounds no cycle up",
-        pseudoforest,
-        "_cycles",
-        lambda graph: [],
-        test_pseudoforest.test_a_cycle_rounds_each_type_up_once,
-    ),
-    (
-        "the lemma rounds nothing down",
-        pseudoforest,
-        "floor",
-        ceil,
-        test_pseudoforest.test_rounding_keeps_types_and_loses_less_than_a_block_a_job,
-    ),
-    (
-        "rounding up is left out where machines are opened",
-        aggregated,
-        "ceil",
-        floor,
-        test_aggregated.test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_program,
-    ),
-    (
-        "jobs are given no block more than they want before rounding",
-        aggregated,
-        "_whole",
-        lambda tables, blocks, more, budget: _true_whole(tables, blocks, 0, budget),
-        theorem("t2_tadd", 1),
-    ),
-    (
-        "repair buys a machine too many",
-        aggregated,
-        "repaired",
-        buys_one_more,
-        test_aggregated.test_repair_uses_idle_blocks_before_new_machines,
-    ),
-    (
-        "repair buys no machines",
-        aggregated,
-        "repaired",
-        keeps_the_machines,
-        test_aggregated.test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_program,
-    ),
-    (
-        "clean-up takes one block too many back",
-        tidy,
-        "without_waste",
-        takes_too_much_back,
-        lambda: test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families(
-            "lp_rounding", {"variant": "doubling"}
-        ),
-    ),
-    ("greedy opens a machine too many", steps, "apply", opens_once_more, costs),
+    ("the lemma rounds no leaf's edge up", pseudoforest, "_peeled", peels, lemma),
+    ("the lemma rounds no cycle up", pseudoforest, "_cycles", lambda graph: [], lemma),
+    ("the lemma rounds nothing down", pseudoforest, "floor", ceil, lemma),
+    ("machines are opened by rounding down", aggregated, "ceil", floor, roundings),
+    ("jobs get no more than they want", aggregated, "_whole", as_wanted, theorem("t2_tadd", 1)),
+    ("repair buys a machine too many", aggregated, "repaired", one_more, repair),
+    ("repair buys no machines", aggregated, "repaired", keeps_the_machines, roundings),
+    ("clean-up takes a block too many", tidy, "without_waste", takes_back, doubling),
+    ("greedy opens a machine too many", steps, "apply", opens_more, costs),
     ("greedy looks at no costs", steps, "rate", lambda gain, cost: gain, costs),
-    (
-        "the inflated factor is too small",
-        promises,
-        "rounded_up",
-        lambda value: _true_rounded_up(value) - Fraction(1, 1000),
-        lambda: test_promises.test_the_inflated_factor_is_the_table_of_the_theory(16, "5.48"),
-    ),
+    ("the inflated factor is too small", promises, "rounded_up", too_small, known_factor),
     (
         "the harmonic number ends one term early",
         promises,
         "harmonic_above",
-        lambda n: _true_harmonic(n - 1),
+        lambda n: _harmonic(n - 1),
         theorem("g_int", 1),
     ),
-    (
-        "path rounding goes the worse way",
-        inner.PathRounding,
-        "potential",
-        takes_the_worse_direction,
-        lambda: test_inner.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent", 0),
-    ),
-    (
-        "the exact filling is not exact",
-        opening,
-        "INNER",
-        {**inner.INNER, "exact": gives_to_the_first},
-        traps,
-    ),
-    (
-        "machines are taken once instead of twice",
-        lp_rounding,
-        "rounded",
-        lambda tables, machines, blocks, budget: aggregated.rounded(
-            tables, [x / 2 for x in machines], blocks, budget
-        ),
-        lambda: test_lp_rounding.test_doubling_is_needless_but_is_what_the_textbook_does(),
-    ),
-    (
-        "A'' takes a support without using it once",
-        lp_rounding,
-        "cheapest_support",
-        any_support,
-        theorem("few_configurations", 1),
-    ),
-    ("A' takes T-2 always", lp_rounding, "_switch", never_few, theorem("few_configurations", 1)),
-    (
-        "the dynamic program starts one step late",
-        DynamicProgram,
-        "__init__",
-        starts_one_step_late,
-        theorem("ptas_switch", 3),
-    ),
-    (
-        "the PTAS rounds at three times epsilon",
-        ptas._Run,
-        "__init__",
-        takes_three_times_epsilon,
-        theorem("ptas_switch", 3),
-    ),
+    ("paths are rounded the worse way", inner.PathRounding, "potential", worse_way, three_quarters),
+    ("the exact filling is not exact", opening, "INNER", to_the_first, trap),
+    ("machines are taken once, not twice", lp_rounding, "rounded", halves, doubled),
+    ("A'' takes a support without using it", lp_rounding, "cheapest_support", any_support, few),
+    ("A' takes T-2 always", lp_rounding, "_switch", never_few, few),
+    ("the dynamic program starts late", DynamicProgram, "__init__", starts_late, switch),
+    ("the PTAS takes 3 epsilon", ptas._Run, "__init__", takes_three_times_epsilon, switch),
     (
         "Theorem B buys no missing blocks",
         options_rounding,
         "with_missing",
         lambda problem, machines, load: dict(machines),
-        theorem("theorem_b", 1),
+        theorem_b,
     ),
-    (
-        "Theorem B buys a machine for each missing block",
-        options_rounding,
-        "with_missing",
-        buys_one_a_block,
-        theorem("theorem_b", 1),
-    ),
-    (
-        "Theorem B gives split jobs a block more of each type",
-        options_rounding,
-        "taken",
-        takes_one_more,
-        theorem("theorem_b", 1),
-    ),
-    ("conic has no free machines", content_program, "SLOTS", 0, theorem("structure_theorem", 1)),
-    (
-        "conic leaves every second corner out",
-        Polygon,
-        "list_corners",
-        lambda polygon: _true_corners(polygon)[::2],
-        test_polygon.test_machines_are_corners_and_at_most_two_others,
-    ),
+    ("Theorem B buys one a block", options_rounding, "with_missing", buys_one_a_block, theorem_b),
+    ("Theorem B gives a block more", options_rounding, "taken", takes_one_more, theorem_b),
+    ("conic has no free machines", content_program, "SLOTS", 0, slots),
+    ("conic leaves every second corner out", Polygon, "list_corners", every_second, corners),
 ]
-
-
-def test_item_greedy_falls_into_its_trap() -> None:
-    traps_by_item_greedy()
 
 
 #: What takes more than half a second to be seen, and is like another one.
 LONG = {
-    "A'' takes a support without using it once",
-    "the dynamic program starts one step late",
+    "A'' takes a support without using it",
+    "the dynamic program starts late",
     "the harmonic number ends one term early",
 }
 

@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    TimeSharedProblem,
-    UnsupportedProblem,
-    solve,
-)
+import cms
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.errors import InvalidOption
 from instances.families import generate
-from tests.algorithms.gpulet.parts import serving, whole
+from tests.algorithms.gpulet.test_gpulet import serving, whole
 
 SMALL = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 3, {"a": 1})])
 LIMITED = SMALL.replace(machine_types=[MachineType("machine", limit=1)])
@@ -54,8 +46,8 @@ def of_two(first: Any, second: Any, *costs: Any) -> Problem:
     )
 
 
-def on_gpus(configurations: Any, **more: Any) -> TimeSharedProblem:
-    return TimeSharedProblem(configurations=configurations, **more)
+def on_gpus(configurations: Any, **more: Any) -> cms.TimeSharedProblem:
+    return cms.TimeSharedProblem(configurations=configurations, **more)
 
 
 SHARES = SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100, max_blocks=48)
@@ -145,8 +137,8 @@ def cases() -> Iterator[Any]:
 def test_what_a_method_does_not_take_it_refuses_with_the_reason(
     method: str, problem: Any, options: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(UnsupportedProblem, match=reason.replace("+", r"\+")):
-        solve(problem, method, options=options)
+    with pytest.raises(cms.UnsupportedProblem, match=reason.replace("+", r"\+")):
+        cms.solve(problem, method, options=options)
 
 
 @pytest.mark.parametrize(
@@ -157,4 +149,4 @@ def test_a_value_that_an_option_does_not_have_is_refused_by_name(
     method: str, option: str, value: Any
 ) -> None:
     with pytest.raises(InvalidOption, match=f"{option} is .*expected"):
-        solve(SMALL, method, options={option: value})
+        cms.solve(SMALL, method, options={option: value})

@@ -1,25 +1,39 @@
-"""The interface of the families: names, seeds, parameters, errors, the suite and its document."""
+"""Families: names, seeds, parameters, what each promises; services that share GPUs."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 import re
-from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.suites.stock import LINES
+from cms import BlockPrices, FrameRule, MachineType, Proof, Status, check, solve
 from cms.errors import InvalidOption
-from cms.problem.parts import Configuration
-from cms.problem.problem import Problem
-from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
+from cms.fleet.serving import Service, as_problem
+from instances import published
+from instances.families import (
+    VARIANTS,
+    UnknownFamily,
+    families,
+    family,
+    generate,
+    suite,
+)
+from instances.families import time_sharing as shared
+from instances.families.machines import mig
+from instances.families.measured import measured_rows
+from tests.property.problems import held
+from tests.samples import few, so_many
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
-# Of the benchmark suites of those names, and in no list that published tables are of.
-STOCK = {name for name in families() if family(name).number >= 15}
 KINDS = ("hair", "one-block", "full", "triplets", "non-irup", "non-irup-listed")
 ALL_VARIANTS: dict[str, list[dict[str, Any]]] = {
     **{name: [{}] for name in families()},
@@ -90,17 +104,6 @@ def test_the_document_lists_every_family_with_its_parameters_and_defaults() -> N
     assert set(KINDS) <= cells.keys()
 
 
-def servable(problem: Problem) -> bool:
-    """Whether every job has a block that gives it something, in some configuration."""
-    held = {
-        block
-        for shape in problem.configurations
-        for block in (shape.blocks if isinstance(shape, Configuration) else shape.sizes)
-    }
-    columns = [i for i, block in enumerate(problem.blocks) if block in held]
-    return bool((problem.rows.supplies[:, columns] > 0).any(axis=1).all())
-
-
 @pytest.mark.parametrize("name", families())
 def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(name: str) -> None:
     for seed, parameters in enumerate(ALL_VARIANTS[name]):
@@ -110,7 +113,8 @@ def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(name: str) -
             assert not problem.rows.wide
             assert (problem.rows.denominators == 1).all()
             assert (problem.rows.demands >= 1).all()
-            assert servable(problem)
+            columns = [problem.block_index[block] for block in held(problem.configurations)]
+            assert (problem.rows.supplies[:, columns] > 0).any(axis=1).all()
             if not n and parameters.get("limits") in ("ample", "tight"):
                 assert {machine.limit for machine in problem.machine_types} == {0}
 
@@ -160,18 +164,142 @@ def test_an_unknown_family_and_a_suite_of_nonsense_are_refused() -> None:
             list(suite(*arguments))
 
 
-def test_the_suite_spreads_over_families_variants_and_sizes() -> None:
-    listed = list(suite(2000, 1000, seed=1))
-    assert listed == list(suite(2000, 1000, seed=1))
-    counts = Counter(name for name, _ in listed)
-    assert set(counts) == set(families()) - STOCK - {"mixed-fleet-infeasible"}
-    assert max(counts.values()) - min(counts.values()) <= 1
-    for name in counts:
-        mine = [arguments for other, arguments in listed if other == name]
-        sizes: list[Any] = [arguments["n"] for arguments in mine]
-        assert 25 <= median(sizes) <= 40  # log-uniform: about the root of 1000
-        variants = [{p: v for p, v in a.items() if p not in ("n", "seed")} for a in mine]
-        assert all(dict(parameters) in variants for parameters in VARIANTS[name])
-    seeds = {arguments["seed"] for _, arguments in listed}
-    assert len(seeds) == 2000
-    assert not seeds & {arguments["seed"] for _, arguments in suite(2000, 1000, seed=2)}
+POINTS = [point for point in published.S1.operating_points if point.processes <= 3]
+
+
+def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() -> None:
+    rows = measured_rows()
+    services = [
+        Service(f"{at}-{end}", model, rate_rps=1, latency_limit_ms=limit)
+        for at, (model, (low, high)) in enumerate(zip(rows.models, rows.limits, strict=True))
+        for end, limit in (("first", low + Fraction(1, 10**6)), ("last", high))
+    ]
+    problem = as_problem(services, POINTS, rule="parvagpu").problem
+    columns = [problem.block_index[block] for block in mig().blocks]
+    for j, service in enumerate(services):
+        row = problem.rows.row(j)
+        made = [Fraction(1000 * row.supply[i], row.denominator) for i in columns]
+        assert made == rows.supply[int(service.name.split("-")[0])].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("mixed-fleet", {"types": 5}),
+        ("cluster-fleet", {"serving": "pods", "types": 3, "blocks": 12, "kinds": 5}),
+        ("cluster-fleet", {"serving": "rates", "types": 3, "blocks": 12, "kinds": 5}),
+    ],
+)
+def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(
+    name: str, more: dict[str, Any]
+) -> None:
+    for seed in range(so_many(2, 6)):
+        none, ample, tight = (
+            generate(name, n=20, seed=seed, limits=limits, **more)
+            for limits in ("none", "ample", "tight")
+        )
+        limits = [machine.limit or 0 for machine in tight.machine_types]
+        assert [machine.limit for machine in ample.machine_types] == [2 * n for n in limits]
+        assert (none.rows.supplies == tight.rows.supplies).all()
+        assert (none.rows.demands == tight.rows.demands).all()
+        assert {machine.limit for machine in none.machine_types} == {None}
+        solution = solve(tight, time_limit=None, gap=1000)
+        assert solution.status in (Status.OPTIMAL, Status.FEASIBLE)
+        assert not check(tight, solution.schedule)
+
+
+@pytest.mark.parametrize("types", [1, 2, 5])
+@pytest.mark.parametrize("n", few(2, [2, 40, 1, 10, 3]))
+def test_an_infeasible_fleet_is_proved_so_and_falls_short_by_little(types: int, n: int) -> None:
+    for seed in range(so_many(2, 4)):
+        problem = generate("mixed-fleet-infeasible", n=n, seed=seed, types=types)
+        solution = solve(problem, time_limit=None)
+        assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+        twice = [MachineType(m.name, m.cost, 2 * (m.limit or 0) + 1) for m in problem.machine_types]
+        assert solve(problem.replace(machine_types=twice), time_limit=None, gap=1000).cost
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 9])
+def test_triplets_need_a_bin_for_three_items(n: int) -> None:
+    for name, more in (("rounding", {"kind": "triplets"}), ("stock-triplets", {})):
+        problem = generate(name, n=n, seed=n, **more)
+        (shape,) = problem.size_bounded_configurations
+        assert all(250 <= size < 500 for size in shape.sizes.values())
+        assert solve(problem, time_limit=None).cost == math.ceil(n / 3)
+
+
+@pytest.mark.parametrize("kind", ["non-irup", "non-irup-listed"])
+@pytest.mark.parametrize("n", [3, 4, 30])
+def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int) -> None:
+    problem = generate("rounding", n=n, seed=2, kind=kind)
+    rows, sizes = problem.rows, (44, 33, 12)
+    needed = -(-rows.demands // rows.supplies.max(axis=1))
+    of = rows.supplies.argmax(axis=1)
+    counts = [int(needed[of == i].sum()) for i in range(3)]
+    assert [c % q for c, q in zip(counts, (3, 4, 11), strict=True)] == [2, 3, 6]
+    parts = dict(zip(problem.blocks, (Fraction(size, 132) for size in sizes), strict=True))
+    bound = BlockPrices(parts).bound(problem)
+    assert bound == Fraction(int(np.dot(sizes, counts)), 132)
+    if n < 10:
+        assert solve(problem, time_limit=None).cost == math.ceil(bound) + 1
+    if kind == "non-irup":
+        (shape,) = problem.size_bounded_configurations
+        assert {b: size / shape.capacity for b, size in shape.sizes.items()} == parts
+        return
+    every = itertools.product(range(4), range(5), range(12))
+    fits = [c for c in every if np.dot(c, sizes) <= 132]
+    maximal = [c for c in fits if 132 - np.dot(c, sizes) < 12]
+    shapes = [
+        tuple(c.blocks.get(b, 0) for b in problem.blocks) for c in problem.listed_configurations
+    ]
+    assert sorted(shapes) == maximal
+
+
+TABLE = Path(__file__).resolve().parents[2] / "instances" / "data" / "made_up_shares.csv"
+
+
+def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() -> None:
+    rows, steps = ["model,device,profile,processes,batch,throughput_rps,latency_ms"], 0
+    for curve in shared.CURVES:
+        for share in shared.SHARES:
+            for batch in shared.BATCHES:
+                scaled = batch**curve.gamma * (100 / share) ** curve.delta
+                plain = (curve.c0 + curve.c1 * scaled) / 1000
+                seconds = curve.length(batch, share)
+                assert abs(float(seconds) / plain - 1) <= 0.1201
+                rate, latency = round(batch / seconds * 1000) / 1000, float(seconds * 1000)
+                head = f"{curve.name},a100-80gb,mps:{share},1,{batch}"
+                rows.append(f"{head},{rate:.3f},{latency:.4f}")
+            lengths = [curve.length(batch, share) for batch in shared.BATCHES]
+            steps += sum(high < low for low, high in pairwise(lengths))
+    assert TABLE.read_text("utf-8").splitlines() == rows
+    assert steps == 4  # to a batch twice as large that takes less time, as the document says
+
+
+@pytest.mark.parametrize("rule", FrameRule)
+def test_every_mix_can_be_served_within_its_ranges(rule: FrameRule) -> None:
+    for seed in range(so_many(1, 6)):
+        for problem in (
+            shared.random_mix(seed, rule=rule),
+            shared.larger_mix(12, seed, rule=rule),
+        ):
+            assert problem.rule is rule
+            assert 3 <= problem.n_jobs <= 12
+            assert all(shared.RATES[0] <= job.demand <= shared.RATES[1] for job in problem.jobs)
+            assert all(
+                shared.LIMITS[0] <= job.limit * 1000 <= shared.LIMITS[1] for job in problem.jobs
+            )
+            assert set(problem.usable_points("mps:100")) == set(problem.job_names)
+
+
+# The digests rest on every length, limit and rate.
+@pytest.mark.parametrize(
+    ("problem", "digest"),
+    [
+        (shared.scenario_3(600, rule="collect_then_run", max_jobs=3), "5f77cffcd9e656af"),
+        (shared.random_mix(1), "58c72f7370e9680c"),
+        (shared.larger_mix(20, seed=1), "06f592110cd648bb"),
+    ],
+)
+def test_a_seed_names_a_mix_for_ever(problem: object, digest: str) -> None:
+    assert problem.sha256.startswith(digest)  # type: ignore[attr-defined]

@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 
 from cms import BlockPrices, Proof, Status, check, solve
-from cms.fleet.serving import ServingProblem
 from instances import published
 from instances.load_changes import before_and_after, draw
 
@@ -23,32 +22,20 @@ PRICES = {
 PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
 
 
-@pytest.fixture(scope="module", params=SCENARIOS)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def serving(name: str) -> ServingProblem:
-    return published.scenario(name).as_problem()
-
-
-def test_the_known_prices_prove_the_known_bound_exactly(name: str, serving: ServingProblem) -> None:
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_optimum_is_found_and_the_known_prices_prove_the_known_bound(name: str) -> None:
+    scenario = published.scenario(name)
+    problem, optimum = scenario.as_problem().problem, scenario.optimum
     numerators, denominator = PRICES[name]
     prices = {p: Fraction(n, denominator) for p, n in zip(PROFILES, numerators, strict=True)}
-    scenario = published.scenario(name)
-    bound = BlockPrices(prices).bound(serving.problem)
+    bound = BlockPrices(prices).bound(problem)
     assert bound == scenario.bounds["LP_DW"]
-    assert -(-bound // 1) == scenario.optimum
-
-
-def test_the_optimum_is_found_and_its_proof_checked(name: str, serving: ServingProblem) -> None:
-    solution, optimum = solve(serving.problem), published.scenario(name).optimum
-    assert optimum is not None
+    assert -(-bound // 1) == optimum
+    solution = solve(problem)
     assert solution.cost == optimum
     assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
-    assert not check(serving.problem, solution.schedule)
-    assert solution.certificate.bound(serving.problem) > optimum - 1
+    assert not check(problem, solution.schedule)
+    assert solution.certificate.bound(problem) > optimum - 1
 
 
 def test_a_name_that_is_no_scenario_is_an_attribute_error() -> None:

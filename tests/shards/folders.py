@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from cms import Problem, ShardedProblem, pack
 from instances.families import generate
@@ -16,20 +13,13 @@ def head_of(problem: Problem) -> Problem:
     return problem.replace(rows=problem.rows.part(0, 0), job_names=())
 
 
-def packed(problem: Problem, folder: Path, *, size: int = 65_536, chunk: int = 50_000) -> Any:
-    """Pack a problem of whole numbers, some jobs at a time."""
+def fleet(folder: Path, n: int = 150_000) -> ShardedProblem:
+    """A folder of several shards, packed some jobs at a time."""
+    problem = generate("real-rows", n=n, seed=1)
     rows = problem.rows
-    assert (rows.denominators == 1).all()
-    chunks = (
-        (rows.demands[at : at + chunk], rows.supplies[at : at + chunk])
-        for at in range(0, len(rows), chunk)
-    )
-    return pack(head_of(problem), chunks, folder, size=size)
-
-
-def fleet(folder: Path, n: int = 150_000, family: str = "real-rows") -> ShardedProblem:
-    """A folder of several shards."""
-    found: ShardedProblem = packed(generate(family, n=n, seed=1), folder)
+    parts = [slice(at, at + 50_000) for at in range(0, n, 50_000)]
+    chunks = ((rows.demands[part], rows.supplies[part]) for part in parts)
+    found: ShardedProblem = pack(head_of(problem), chunks, folder, size=65_536)
     return found
 
 
@@ -40,11 +30,3 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def mixed_numbers(rng: np.random.Generator, n: int) -> tuple[list[Any], list[list[Any]]]:
-    """Demands and supply: whole numbers, decimals, thirds, and numbers beyond 64 bits."""
-    kinds: list[Any] = ["1/3", 7, 0.25, "12.5", 10**12, 10**25, "100000000000000000000/7", 3.5]
-    demands = [kinds[at] for at in rng.integers(len(kinds), size=n).tolist()]
-    supply = [[kinds[at] for at in rng.integers(len(kinds), size=2).tolist()] for _ in range(n)]
-    return demands, supply

@@ -1,33 +1,42 @@
-"""Problem and solution folders: written, opened, solved, rechecked by both checkers, spoiled."""
+"""Folders: written, opened, solved, rechecked by both checkers, from Parquet, spoiled."""
 
 from __future__ import annotations
 
-import json
+import hashlib
+import os
+import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cms import (
-    FileError,
-    InvalidProblem,
-    Problem,
-    Status,
-    open_problem,
-    pack,
-    read_solution,
-    solve,
-    write_solution,
-)
-from cms.files.shards import stored
+import cms
+from cms import FileError, InvalidProblem, Problem, open_problem, pack, read_solution, solve
+from cms.files.shards.parquet import parquet_chunks
+from cms.files.shards.stored import read_array, read_lines
 from cms.solving.recheck import faults_of
 from instances.families import generate
-from tests.shards.folders import bytes_of, fleet, head_of, mixed_numbers
+from tests.proofs_checks.documents import solution
+from tests.proofs_checks.streaming.folders import LEAF, write_plan, write_problem
+from tests.proofs_checks.streaming.test_mutations import (
+    COST,
+    GROUPS,
+    HELD,
+    MUTATIONS,
+    OF,
+    TREE,
+    Folders,
+)
+from tests.shards.folders import bytes_of, fleet, head_of
 
 
 def rechecked(problem: Path, plan: Path) -> subprocess.CompletedProcess[str]:
@@ -48,18 +57,21 @@ def test_a_fleet_is_packed_solved_written_and_rechecked(tmp_path: Path) -> None:
     assert len(problem.shards) == 3
     assert problem.sha256 == problem.stated_sha256() == in_memory.sha256
     assert problem.load() == in_memory
-    solution = solve(problem, time_limit=None)
-    assert (solution.status, solution.cost) == (Status.OPTIMAL, solve(in_memory).cost)
-    write_solution(solution, tmp_path / "plan")
+    answer = solve(problem, time_limit=None)
+    assert (answer.status, answer.cost) == (cms.Status.OPTIMAL, solve(in_memory).cost)
+    cms.write_solution(answer, tmp_path / "plan")
     again = read_solution(tmp_path / "plan")
-    assert again.certificate == solution.certificate
-    assert again.schedule.machines == solution.schedule.machines
+    assert again.certificate == answer.certificate
+    assert again.schedule.machines == answer.schedule.machines
     refuse_faults(tmp_path / "fleet", tmp_path / "plan")
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_numbers_of_any_kind_come_back_exactly(tmp_path: Path, seed: int) -> None:
-    demands, supply = mixed_numbers(np.random.default_rng(seed), 30)
+    kinds: list[Any] = ["1/3", 7, 0.25, "12.5", 10**12, 10**25, "100000000000000000000/7", 3.5]
+    table = np.random.default_rng(seed).integers(len(kinds), size=(30, 3)).tolist()
+    demands, *columns = zip(*([kinds[at] for at in row] for row in table), strict=True)
+    supply = list(zip(*columns, strict=True))
     whole = Problem.from_arrays(
         demands=np.array(demands, dtype=object),
         supply=np.array(supply, dtype=object),
@@ -74,8 +86,8 @@ def test_numbers_of_any_kind_come_back_exactly(tmp_path: Path, seed: int) -> Non
     assert problem.sha256 == whole.sha256
     (shard,) = problem.shards
     assert [shard.row(j) for j in range(30)] == [whole.rows.row(j) for j in range(30)]
-    solution = solve(problem)
-    write_solution(solution, tmp_path / "plan")
+    answer = solve(problem)
+    cms.write_solution(answer, tmp_path / "plan")
     refuse_faults(tmp_path / "fleet", tmp_path / "plan")
 
 
@@ -103,95 +115,148 @@ def test_folders_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None
 
 # --- spoiled --------------------------------------------------------------------------------------
 
-Spoil = Callable[[Path, Path], object]
-
-
-def _flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(bytes(data))
-
-
-def _edit(path: Path, change: Callable[[Any], object]) -> None:
-    document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
-
-
-def _recount(folder: Path, plan: Path) -> None:
-    """Take a block from a job, and say that the file has always been so."""
-    path = plan / "counts" / "000001.npy"
-    table = np.load(path)
-    job, block = (int(at[0]) for at in np.nonzero(table))
-    table[job, block] -= 1
-    sha256 = stored.write_files(path.with_suffix(""), {"npy": stored.array_bytes(table)})
-    _edit(plan / "solution.json", lambda d: _counts(d)[1]["sha256"].update(sha256))
-
-
-def _counts(document: Any) -> Any:
-    return document["schedule"]["counts"]
-
-
-def _machines(document: Any) -> Any:
-    return document["schedule"]["machines"][0]
-
-
-SPOILED: dict[str, tuple[Spoil, str]] = {
-    "a row": (lambda f, p: _flip(f / "jobs" / "000001.supply.npy"), "SHA-256"),
-    "a file less": (lambda f, p: (f / "jobs" / "000001.demand.npy").unlink(), "cannot be read"),
-    "a block, hashed anew": (_recount, "of its demand served"),
-    "a leaf": (
-        lambda f, p: _edit(
-            f / "problem.json",
-            lambda d: d["jobs"]["shards"][0]["leaves"].__setitem__(0, "0" * 64),
-        ),
-        "other jobs than its leaves",
-    ),
-    "a job more": (
-        lambda f, p: _edit(
-            f / "problem.json", lambda d: d["jobs"].update({"count": d["jobs"]["count"] + 1})
-        ),
-        "the jobs of all shards",
-    ),
-    "a machine less": (
-        lambda f, p: _edit(
-            p / "solution.json", lambda d: _machines(d).update({"count": _machines(d)["count"] - 1})
-        ),
-        "machine_count",
-    ),
-    "counts of a shard more": (
-        lambda f, p: _edit(
-            p / "solution.json",
-            lambda d: _counts(d).append({**_counts(d)[0], "file": "000003"}),
-        ),
-        "counts of 4 shards",
-    ),
-    "counts of a shard less": (
-        lambda f, p: _edit(p / "solution.json", lambda d: _counts(d).pop()),
-        "counts of 2 shards",
-    ),
-}  # fmt: skip
-
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("whole")
-    problem = fleet(place / "fleet", 140_000)
-    write_solution(solve(problem, time_limit=None), place / "plan")
-    return place
+def right(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """The folders that the streaming checker's mutations are of."""
+    path = tmp_path_factory.mktemp("folders")
+    write_problem(path / "fleet", OF, LEAF)
+    claims = solution(OF, GROUPS, TREE, **HELD, stop_reason="finished")
+    write_plan(path / "plan", claims | {"machine_count": COST, "cost": COST}, OF, LEAF)
+    assert found(path / "fleet", path / "plan") == []
+    return Folders(path / "fleet", path / "plan")
 
 
-@pytest.mark.parametrize("name", SPOILED)
-def test_a_spoiled_folder_is_refused_by_both(whole: Path, tmp_path: Path, name: str) -> None:
-    for part in ("fleet", "plan"):
-        shutil.copytree(whole / part, tmp_path / part)
-    spoil, words = SPOILED[name]
-    spoil(tmp_path / "fleet", tmp_path / "plan")
+def found(fleet: Path, plan: Path) -> list[str]:
+    """What the package finds wrong."""
     try:
-        problem = open_problem(tmp_path / "fleet")
-        found = [str(fault) for fault in faults_of(problem, read_solution(tmp_path / "plan"))]
+        return [str(fault) for fault in faults_of(open_problem(fleet), read_solution(plan))]
     except (FileError, InvalidProblem) as fault:
-        found = [str(fault)]
-    assert any(words in text for text in found), found
-    run = rechecked(tmp_path / "fleet", tmp_path / "plan")
-    assert run.returncode in (1, 2), run.stdout
+        return [str(fault)]
+
+
+@pytest.mark.parametrize("change", [each[1] for each in MUTATIONS], ids=[m[0] for m in MUTATIONS])
+def test_what_the_streaming_checker_refuses_the_package_refuses_too(
+    change: Callable[[Folders], None], right: Folders, tmp_path: Path
+) -> None:
+    changed = Folders(tmp_path / "fleet", tmp_path / "plan")
+    for whole, part in zip(right, changed, strict=True):
+        shutil.copytree(whole, part)
+    change(changed)
+    assert found(*changed)
+
+
+TABLE = np.arange(6).reshape(3, 2)
+
+
+def npy(values: Any) -> bytes:
+    target = BytesIO()
+    np.save(target, values)
+    return target.getvalue()
+
+
+def written(place: Path, data: bytes) -> tuple[Path, str]:
+    (place / "it").write_bytes(data)
+    return place / "it", hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (npy(TABLE) + b"x", "is no array"),
+        (npy(TABLE).replace(b"(3, 2), }    ", b"(30000, 2), }"), "of shape (30000, 2)"),
+        (npy(TABLE).replace(b"(3, 2), }", b"((((3, 2)"), "is no array"),
+        (npy(TABLE.astype(object)), "is no array"),
+        (npy(TABLE).replace(b"Y\1", b"Y\2"), "is no array"),
+    ],
+)
+def test_other_arrays_are_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    with pytest.raises(FileError) as fault:
+        read_array(*written(tmp_path, data), (3, 2))
+    assert words in str(fault.value)
+    assert read_array(*written(tmp_path, npy(TABLE)), (3, 2)).tolist() == TABLE.tolist()
+
+
+@pytest.mark.parametrize("lines", ["0:{0}\n0:{0}\n", "1:{0}\n0:{0}\n", "5:{0}\n", "0:1\n\n"])
+def test_other_lines_are_refused(tmp_path: Path, lines: str) -> None:
+    with pytest.raises(FileError):
+        read_lines(*written(tmp_path, lines.format(2**63).encode()), 1, range(2))
+    good = written(tmp_path, f"1:{2**63}\n".encode())
+    assert read_lines(*good, 1, range(2)) == {1: (2**63,)}
+
+
+def test_a_file_that_is_changed_and_keeps_its_time_is_hashed_again(tmp_path: Path) -> None:
+    path, sha256 = written(tmp_path, npy(TABLE))
+    read_array(path, sha256, (3, 2))
+    before = path.stat()
+    time.sleep(0.05)  # the clock of files ticks more slowly than that of processors
+    path.write_bytes(npy(TABLE + 1))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(FileError, match="SHA-256"):
+        read_array(path, sha256, (3, 2))
+
+
+def test_no_key_of_one_s_own_stands_among_the_hashes_of_files(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 10)
+    path = tmp_path / "fleet" / "problem.json"
+    path.write_text(path.read_text().replace('"demand.npy":', '"x-mine": 1, "demand.npy":'))
+    with pytest.raises(FileError, match="sha256.x-mine"):
+        open_problem(tmp_path / "fleet")
+
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+HEAD = Problem(configurations=cms.Configuration({"a": 1, "b": 1}))
+
+
+def rows_of(place: Path, columns: Any, head: Problem = HEAD) -> list[list[Fraction]]:
+    """Write columns, pack them, and return each job's demand and supply."""
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    pq.write_table(table, place / "jobs.parquet")
+    packed = pack(head, parquet_chunks([place / "jobs.parquet"], head), place / "fleet").load()
+    rows = [packed.rows.row(j) for j in range(packed.n_jobs)]
+    return [
+        [Fraction(number, row.denominator) for number in (row.demand, *row.supply)] for row in rows
+    ]
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(2, 1), (9, 9), (15, 5), (15, 15), (18, 4)])
+@pytest.mark.parametrize("kind", ["decimal128", "decimal256"])
+def test_decimals_are_what_they_say(tmp_path: Path, precision: int, scale: int, kind: str) -> None:
+    rng = random.Random(precision)
+    wanted = [
+        [Decimal(rng.randrange(10**precision)).scaleb(-scale) for _ in range(3)] for _ in range(500)
+    ]
+    columns = zip(*wanted, strict=True)
+    arrays = [pa.array(column, getattr(pa, kind)(precision, scale)) for column in columns]
+    found = rows_of(tmp_path, dict(zip(("demand", "a", "b"), arrays, strict=True)))
+    assert found == [[Fraction(number) for number in row] for row in wanted]
+
+
+def test_signed_and_unsigned_columns_keep_their_digits(tmp_path: Path) -> None:
+    odd = 2**60 + 1
+    columns = {
+        "demand": pa.array([2**64 - 1], pa.uint64()),
+        "a": pa.array([odd], pa.uint64()),
+        "b": pa.array([odd], pa.int64()),
+    }
+    assert rows_of(tmp_path, columns) == [[2**64 - 1, odd, odd]]
+
+
+def test_columns_of_two_meanings_are_refused(tmp_path: Path) -> None:
+    one = pa.array([1, 2])
+    with pytest.raises(FileError, match="several columns 'b'"):
+        rows_of(tmp_path, pa.table([one, one, one, one], names=["demand", "a", "b", "b"]))
+    head = Problem(configurations=cms.Configuration({"a": 1, "demand": 1}))
+    with pytest.raises(FileError, match="one column 'demand', for a block"):
+        rows_of(tmp_path, {"demand": one, "a": one}, head)
+
+
+def test_a_spoiled_page_is_the_file_s_fault(tmp_path: Path) -> None:
+    numbers = pa.array(random.Random(1).sample(range(10**9), 50_000))
+    pq.write_table(pa.table({"demand": numbers, "a": numbers, "b": numbers}), tmp_path / "jobs")
+    data = bytearray((tmp_path / "jobs").read_bytes())
+    data[5_000:5_040] = b"\xff" * 40
+    (tmp_path / "jobs").write_bytes(data)
+    with pytest.raises(FileError, match="cannot be read as Parquet"):
+        pack(HEAD, parquet_chunks([tmp_path / "jobs"], HEAD), tmp_path / "fleet")

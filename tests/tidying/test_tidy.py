@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cms import (
-    Configuration,
-    InvalidOption,
-    Job,
-    MachineGroup,
-    Problem,
-    Schedule,
-    Solution,
-    check,
-    load_instance,
-    solve,
-    tidy,
-)
+import cms
+from cms import Configuration, Job, MachineGroup, Problem, Schedule, Solution, check, solve, tidy
 from cms.fleet import Scenario
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.tidy import even_shares, merge_layouts
@@ -89,7 +78,7 @@ def test_tidying_loses_nothing(problem: Problem) -> None:
 
 
 def published(name: str) -> Problem:
-    scenario = load_instance(name)
+    scenario = cms.load_instance(name)
     assert isinstance(scenario, Scenario)
     return scenario.as_problem().problem
 
@@ -135,18 +124,14 @@ def test_what_would_take_long_is_left_as_it_is() -> None:
     assert merge_layouts(many, effort=400 * len(names) - 1) is many
 
 
-def uneven() -> tuple[Problem, Schedule]:
-    """Of two GPUs x has six sevenths and two sevenths are idle; y can make use of a whole one."""
-    seven = Configuration({"1g": 7})
-    problem = Problem(configurations=seven, jobs=[Job("x", 3, {"1g": 1}), Job("y", 3, {"1g": 1})])
-    return problem, Schedule(
-        [MachineGroup(seven, {("1g", "x"): 3, ("1g", "y"): 1}, 1),
-         MachineGroup(seven, {("1g", "x"): 6, ("1g", "y"): 1}, 2)]
-    )  # fmt: skip
-
-
 def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
-    problem, schedule = uneven()
+    """Of two GPUs x has six sevenths and two sevenths are idle; y can make use of a whole one."""
+    six, seven = Configuration({"1g": 6}), Configuration({"1g": 7})
+    problem = Problem(configurations=seven, jobs=[Job(name, 3, {"1g": 1}) for name in "xy"])
+    schedule = Schedule(
+        MachineGroup(seven, {("1g", "x"): n, ("1g", "y"): 1}, count)
+        for n, count in ((3, 1), (6, 2))
+    )
     assert least_share(problem, schedule) == 1
     even = even_shares(problem, schedule)
     # x had 15 and y 3: of 18 in use the nearest to half that two machines at a time can reach
@@ -155,11 +140,10 @@ def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
     assert not check(problem, even)
     # to exchange the two jobs' blocks of two machines lifts nobody
     both = {("1g", "x"): 3, ("1g", "y"): 3}
-    six, seven = Configuration({"1g": 6}), Configuration({"1g": 7})
     level = Schedule([MachineGroup(six, both, 1), MachineGroup(seven, both, 1)])
     assert even_shares(problem, level) is level
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:
-    said = refusal(InvalidOption, tidy, halves("x"), solve(halves("y")))
+    said = refusal(cms.InvalidOption, tidy, halves("x"), solve(halves("y")))
     assert said == "solution is of another problem; give the answer to this one"

@@ -11,27 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import (
-    Configuration,
-    FrameRule,
-    InvalidCertificate,
-    InvalidProblem,
-    InvalidSchedule,
-    Job,
-    Mix,
-    Point,
-    PriceFunction,
-    TimeSharedJob,
-    TimeSharedProblem,
-)
+import cms
+from cms import FrameRule, Mix, Point, PriceFunction, TimeSharedJob, TimeSharedProblem
+from cms.errors import UnsupportedProblem
 from cms.files import lay_out, problem_to_json
+from cms.plugin.algorithm import kinds_taken
+from cms.plugin.registry import load_algorithm
+from cms.referee.kinds import referee_of
+from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from cms.time_sharing.functions import functions_table
 from cms.time_sharing.model import undominated
 from proofs_checks.checker import parse_document, problem_sha256
-from tests.references.mixes import mixes_on, rates_on, time_shared_toy
-from tests.samples import refusal
+from tests.oracle import optimum
+from tests.references.mixes import expanded, mixes_on, rates_on, time_shared_toy
+from tests.samples import few, refusal
 
-SHAPES = [Configuration({"100": 1}), Configuration({"60": 1, "40": 1})]
+SHAPES = [cms.Configuration({"100": 1}), cms.Configuration({"60": 1, "40": 1})]
 JOBS = [
     TimeSharedJob("resnet", 250, "0.108", {"60": [(8, "0.012"), (16, "0.02")], "40": [(8, 0.015)]}),
     TimeSharedJob("vgg", 100, "0.142", {"100": [(4, "0.014")], "60": [(4, "0.02")]}),
@@ -120,8 +115,8 @@ FUNCTION: list[Any] = [
     (-1,), (0, 5), (0, [(1, 1)] * 1001), (0, [(1, Fraction(1, 10**4299 + o)) for o in (1, 3)]),
     *((0, [step]) for step in ((0, 1), ("-1/2", 1), (1, -1), (1, 2, 3), 5, {1, 2})),
 ]  # fmt: skip
-PROBLEMS: list[dict[str, Any]] = [
-    {"rule": "half"}, {"max_jobs": 0}, {"max_jobs": 1.5}, {"jobs": [Job("x", 1, {})]},
+REFUSED: list[dict[str, Any]] = [
+    {"rule": "half"}, {"max_jobs": 0}, {"max_jobs": 1.5}, {"jobs": [cms.Job("x", 1, {})]},
     {"jobs": [JOBS[0], JOBS[0]]}, {"jobs": [TimeSharedJob("x", 1, 1, {"6O": [(1, 1)]})]},
     {"blocks": ["100"]},
     {"jobs": [TimeSharedJob("x", 1, HAIR, {"60": [(Fraction(1, HAIR), Fraction(HAIR, 2))]})]},
@@ -131,21 +126,21 @@ PROBLEMS: list[dict[str, Any]] = [
 def test_what_makes_no_sense_is_refused() -> None:
     for changed in JOB:
         one: dict[str, Any] = {"name": "x", "demand": 1, "limit": 1, "points": {}} | changed
-        refusal(InvalidProblem, TimeSharedJob, **one)
+        refusal(cms.InvalidProblem, TimeSharedJob, **one)
     for amounts in MIX:
-        refusal(InvalidSchedule, Mix, amounts)
+        refusal(cms.InvalidSchedule, Mix, amounts)
     for arguments in FUNCTION:
-        refusal(InvalidCertificate, PriceFunction, *arguments)
+        refusal(cms.InvalidCertificate, PriceFunction, *arguments)
     for table in ([1], {"x": 1}):
-        refusal(InvalidCertificate, functions_table, table)
-    for changed in PROBLEMS:
+        refusal(cms.InvalidCertificate, functions_table, table)
+    for changed in REFUSED:
         given_: dict[str, Any] = {"configurations": SHAPES, "jobs": JOBS} | changed
-        refusal(InvalidProblem, TimeSharedProblem, **given_)
+        refusal(cms.InvalidProblem, TimeSharedProblem, **given_)
     with pytest.raises(AttributeError, match="TimeSharedProblem is immutable"):
         PROBLEM.rule = FrameRule.COLLECT_THEN_RUN
     frames = ("6", {"vgg": 4}), ("60", {"vg": 4}), ("60", {"vgg": 3}), ("40", {"vgg": 4})
     for block, mix in frames:
-        refusal(InvalidSchedule, PROBLEM.frame, block, Mix(mix))
+        refusal(cms.InvalidSchedule, PROBLEM.frame, block, Mix(mix))
 
 
 @given(problem=toys)
@@ -194,3 +189,43 @@ def test_copies_are_equal_and_both_programs_hash_alike(problem: TimeSharedProble
     assert problem.compute_sha256() == problem.sha256
     document = parse_document(lay_out(problem_to_json(problem)))
     assert problem_sha256(document) == problem.sha256
+
+
+def best_of_image(problem: TimeSharedProblem) -> Fraction | None:
+    """The least cost, by the reference algorithm."""
+    found = cms.solve(expanded(problem), "cp_sat")
+    assert found.status in ("optimal", "infeasible")
+    return found.cost
+
+
+@pytest.mark.parametrize("seed", few(4, range(400)))
+def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
+    """Sharing never costs more than going without, nor less than the first bound says."""
+    problem = time_shared_toy(random.Random(seed))
+    alone = optimum(problem.unshared())
+    best = best_of_image(problem)
+    first = referee_of(problem).first()
+    assert first.certificate.bound(problem) <= first.bound
+    if first.infeasible:
+        assert best is None
+        assert first.certificate.proves_infeasible(problem)
+    if first.schedule is not None:
+        assert best == 0
+    if best is not None:
+        assert first.bound <= best
+        assert alone is None or best <= alone
+    if problem.max_jobs == 1:
+        assert best == alone
+    if best is None:
+        assert first.infeasible or referee_of(problem).limited
+
+
+@pytest.mark.parametrize("name", cms.algorithms())
+def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
+    problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
+    (kind, *others) = kinds_taken(load_algorithm(name)[0])
+    if any(issubclass(TimeSharedProblem, taken) for taken in (kind, *others)):
+        return
+    message = refusal(UnsupportedProblem, cms.solve, problem, name)
+    words = f"takes {kind.__name__}; this problem is of type TimeSharedProblem"
+    assert message == f"method {name!r} {words}"

@@ -1,21 +1,32 @@
-"""The aggregated program, its roundings and the clean-up, on the tiny families."""
+"""The aggregated program, its roundings and the clean-up: on tiny families and on vast sets."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
+from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+import algorithms.aggregated.tidy as tidy
+import cms
 from algorithms.aggregated import program
-from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each
-from algorithms.aggregated.tidy import without_waste
+from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each, solved
+from algorithms.aggregated.pseudoforest import Edge, round_pseudoforest
+from algorithms.aggregated.tidy import handed_out, with_fewer_machines, without_waste
+from algorithms.tables import integers
 from algorithms.tables.integers import Counts, Tables, without_limits
-from cms import Configuration, Job, Problem, check
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Verdict, check
 from cms.reduction.reduction import Reduction, reduce
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.samples import so_many
+from tests.property.problems import size_bounded, source
+from tests.samples import few, so_many
 
 CASES = [(family, n) for family in sorted(FAMILIES) for n in range(so_many(2, 12))]
 
@@ -33,7 +44,7 @@ def serves(small: Reduction, tables: Tables, counts: Counts) -> None:
     assert check(small.original, tables.schedule(small, *counts)) == ()
 
 
-def test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_program() -> None:
+def test_roundings_keep_their_bounds_and_prices_prove_the_program() -> None:
     seen = 0
     for family, number in CASES:
         pair = reduced(family, number)
@@ -47,7 +58,6 @@ def test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_progr
         assert best is not None
         assert vertex.value <= best * slack
         twice = doubled(vertex, tables)
-        serves(small, tables, twice)
         allowed = (1 + tables.phi) * vertex.value + tables.dearest(tables.p)
         assert tables.cost(twice[0]) <= allowed * slack, (family, number)
         added = one_block_each(vertex, tables)
@@ -55,6 +65,14 @@ def test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_progr
         each = max(tables.costs[tables.cheapest_with(i)] for i in range(tables.k))
         allowed = vertex.value + tables.dearest(tables.p) + tables.n * each
         assert tables.cost(added[0]) <= allowed * slack, (family, number)
+        for counts in (twice, added):
+            serves(small, tables, counts)
+            clean = without_waste(tables, *counts)
+            serves(small, tables, clean)
+            assert tables.cost(clean[0]) <= tables.cost(counts[0])
+            again = without_waste(tables, *clean)
+            assert again[0] == clean[0]
+            assert (again[1] == clean[1]).all()
         proof = certificate(small, vertex.prices)
         if proof is None:
             assert not any(tables.costs) or vertex.value == 0, (family, number)
@@ -63,23 +81,6 @@ def test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_progr
             assert vertex.value <= bound * slack, (family, number)
             assert bound <= best
     assert seen > len(CASES) // 2
-
-
-@pytest.mark.parametrize("rounding", [doubled, one_block_each])
-def test_clean_up_keeps_schedules_valid_and_never_dearer(rounding: object) -> None:
-    for family, number in CASES[::3]:
-        pair = reduced(family, number)
-        if pair is None:
-            continue
-        small, tables = pair
-        vertex = Aggregated(tables).solve(None)
-        counts = rounding(vertex, tables)  # type: ignore[operator]
-        clean = without_waste(tables, *counts)
-        serves(small, tables, clean)
-        assert tables.cost(clean[0]) <= tables.cost(counts[0])
-        again = without_waste(tables, *clean)
-        assert again[0] == clean[0]
-        assert (again[1] == clean[1]).all()
 
 
 def test_repair_uses_idle_blocks_before_new_machines() -> None:
@@ -93,19 +94,137 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
         assert given.tolist() == [[3], [5]]
 
 
-def test_a_bound_keeps_its_digits_where_a_block_is_of_little_price() -> None:
-    """Floats stand for no short fraction here, so the prices are rounded."""
-    problem = Problem(
-        configurations=[
-            Configuration({"a": 1}),
-            Configuration({"b": 10**7 + 9}),
-            Configuration({"c": 10**8}),
-        ],
-        jobs=[Job("x", 10**18, {"b": 1}), Job("y", 1, {"a": 1}), Job("z", 1, {"c": 1})],
+def test_blocks_handed_out_anew_save_machines_and_what_cannot_be_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each type serves one of two jobs well and the other one badly; one machine is enough."""
+    jobs = [Job("x", 4, {"a": 4, "b": 1}), Job("y", 4, {"a": 1, "b": 4})]
+    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs))
+    # Everybody has the wrong blocks: nothing can be taken back.
+    machines, blocks = without_waste(tables, [4], np.array([[0, 4], [4, 0]]))
+    assert (machines, blocks.tolist()) == ([4], [[0, 4], [4, 0]])
+    machines, blocks = with_fewer_machines(tables, ([4], blocks), Fraction(1), Unlimited())
+    assert (machines, blocks.tolist()) == ([1], [[1, 0], [0, 1]])
+    assert handed_out(tables, [0], Unlimited()) == (True, None)
+    # Whether ten weights can be divided evenly takes some effort to see.
+    shape = Configuration({f"b{i}": 1 for i in range(10)})
+    weights = {f"b{i}": 2 * i + 3 for i in range(10)}
+    hard = Tables.of(
+        Problem(configurations=shape, jobs=[Job(f"j{j}", 61, weights) for j in range(2)])
     )
-    small = reduce(problem)
-    vertex = Aggregated(Tables.of(small.problem)).solve(None)
-    proof = certificate(small, vertex.prices)
-    assert proof is not None
-    bound = proof.claim.bound(problem)  # type: ignore[union-attr]
-    assert vertex.value * (1 - Fraction(1, 10**9)) <= bound <= vertex.value
+    monkeypatch.setattr(tidy, "_EFFORT", 0.0)
+    assert handed_out(hard, [1], Unlimited()) == (False, None)
+
+
+def test_dear_machines_that_nobody_needs_go() -> None:
+    types = [MachineType("m", 2), MachineType("n", 3)]
+    shapes = [Configuration({"a": 2}, "m"), Configuration({"a": 1, "b": 1}, "n")]
+    jobs = [Job("x", 7, {"a": 2, "b": 5}), Job("y", 1, {"a": 1})]
+    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
+    tables = Tables.of(problem, shapes[::-1])
+    assert tables.shapes == tuple(shapes[::-1])
+    machines, given = without_waste(tables, [2, 3], np.array([[3, 1], [1, 0]]))
+    assert given.tolist() == [[1, 1], [1, 0]]
+    assert machines == [1, 1]
+
+
+CYCLE = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], Fraction(1, 2))
+
+
+@st.composite
+def pseudoforests(draw: st.DrawFn) -> dict[Edge, Fraction]:
+    """Trees and cycles over a few types and jobs, with amounts in parts."""
+    blocks: dict[Edge, Fraction] = {}
+    amounts = st.integers(0, 7).map(lambda n: Fraction(n, 3))
+    for part in range(draw(st.integers(1, 2))):
+        size = draw(st.integers(2, 4))
+        nodes = [(10 * part + at // 2, at % 2) for at in range(2 * size)]
+        for at in range(2 * size - 1):
+            one, other = nodes[at], nodes[at + 1]
+            blocks[(one if not one[1] else other)[0], (one if one[1] else other)[0]] = draw(amounts)
+        if draw(st.booleans()):
+            blocks[nodes[0][0], nodes[-1][0]] = draw(amounts)
+        if draw(st.booleans()):  # a twig
+            blocks[10 * part + 5, nodes[1][0]] = draw(amounts)
+    return blocks
+
+
+@given(pseudoforests())
+@example(CYCLE)
+def test_rounding_keeps_types_and_loses_less_than_a_block_a_job(
+    blocks: dict[Edge, Fraction],
+) -> None:
+    rounded = round_pseudoforest(blocks)
+    types = defaultdict[int, Fraction](Fraction)
+    whole, lowered = Counter[int](), Counter[int]()
+    for (i, j), amount in blocks.items():
+        types[i] += amount
+        whole[i] += rounded[i, j]
+        assert abs(rounded[i, j] - amount) < 1
+        lowered[j] += rounded[i, j] < amount
+    assert all(whole[i] <= ceil(total) for i, total in types.items())
+    assert max(lowered.values(), default=0) <= 1
+
+
+def vast(jobs: int, *, cost: int = 1, unit: int = 1) -> Problem:
+    """Blocks by size, some millions of maximal contents; no block that smaller ones replace."""
+    sizes = {f"t{i}": 100 + 7 * i for i in range(30)}
+    table = [
+        {b: s * s // 2500 + (i + j) % 5 for i, (b, s) in enumerate(sizes.items())}
+        for j in range(jobs)
+    ]
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, 1000),
+        machine_types=[MachineType("machine", cost)],
+        jobs=[Job(f"j{j}", unit * (11 + 3 * j), row) for j, row in enumerate(table)],
+    )
+
+
+@given(size_bounded(machine="m", beside=True))
+def test_the_program_is_that_over_all_contents(problem: Problem) -> None:
+    small = reduce(problem).problem
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(integers, "MOST_SHAPES", 100_000)
+        every = Tables.of(small)
+        patched.setattr(integers, "MOST_SHAPES", 0)
+        some = Tables.of(small)
+    if every.unservable or not every.n:
+        return
+    assert bool(some.vast) == bool(small.size_bounded_configurations)
+    assert not every.vast
+    listed, found = Aggregated(every).solve(None), solved(some, None)
+    assert listed is not None
+    assert found is not None
+    tables, vertex = found
+    assert vertex.value == listed.value, source(problem)
+    assert sum(map(bool, vertex.machines)) <= some.p
+    # No machine is worth more than it costs.
+    for row, cost in zip(every.counts, every.costs, strict=True):
+        assert sum(map(Fraction.__mul__, vertex.prices, map(Fraction, row))) <= cost
+    assert len(set(tables.shapes)) == tables.c
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("lp_rounding", {}),
+        ("lp_rounding", {"plain": True}),
+        ("lp_rounding", {"variant": "doubling"}),
+        ("greedy", {}),
+        ("greedy", {"plain": True}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("cost", few(1, [1, 0]))
+def test_sets_too_large_to_be_listed_are_solved(
+    method: str, options: dict[str, Any], cost: int
+) -> None:
+    problem = vast(12, cost=cost)
+    solution = cms.solve(problem, method, options=options, threads=1)
+    assert solution.cost is not None
+    assert check(problem, solution.schedule) == ()
+    assert solution.guarantee is not None
+    assert solution.guarantee.verdict is Verdict.VERIFIED
+    # The strongest statement, and one against the whole machines where these cost nothing.
+    stated = "T-2", "T-add" if cost else "Theorem A"
+    assert solution.guarantee.guarantee.theorem.startswith(stated)

@@ -1,22 +1,27 @@
-"""The aggregated program in rationals: every column at once says the same, however far apart."""
+"""The aggregated program in rationals: every column at once says the same; and its integers."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import gcd
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from algorithms.aggregated import proposal
 from algorithms.aggregated.program import Aggregated
 from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
-from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, reduce
+from algorithms.tables.integers import Tables, maximal_contents
+from algorithms.tables.integers import listed as listed_shapes
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, reduce
 from instances.families import generate
 from tests.samples import so_many
 
@@ -116,9 +121,18 @@ def pay(tables: Tables, prices: Sequence[Fraction]) -> Fraction:
     return sum(least, Fraction(0))
 
 
+def propose_nothing(self: Any, *rest: Any) -> Hint:
+    return Hint(set(), self._cheapest(np.ones(self._k)), {})
+
+
+@pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_floats_only_propose(kind: str) -> None:
-    for seed in range(so_many(4, 40)):
+def test_floats_only_propose_and_wrong_ones_cost_nothing_but_time(
+    kind: str, wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if wrong:
+        monkeypatch.setattr(Proposals, "propose", propose_nothing)
+    for seed in range(20 if wrong else so_many(4, 40)):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex.value == in_full(tables).cost, seed
@@ -127,26 +141,7 @@ def test_floats_only_propose(kind: str) -> None:
             assert sum(p * a for p, a in zip(vertex.prices, row, strict=True)) <= cost
         assert pay(tables, vertex.prices) == vertex.value
         do(tables, vertex.machines, vertex.blocks)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_proposal_costs_time_and_nothing_else(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nothing(self: Any, *rest: Any) -> Hint:
-        return Hint(set(), self._cheapest(np.ones(self._k)), {})
-
-    monkeypatch.setattr(Proposals, "propose", nothing)
-    for seed in range(20):
-        tables = drawn(kind, seed)
-        vertex = Aggregated(tables).solve(None)
-        assert vertex.value == in_full(tables).cost, seed
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_configurations_used_once_or_never(kind: str) -> None:
-    for seed in range(20):
-        tables = drawn(kind, seed)
+        # Configurations used once, or never.
         rng = random.Random(seed)
         names = list(range(tables.c))
         there = [at for at in names if rng.random() < 0.3]
@@ -180,11 +175,6 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     assert min(seen.values()) > number // 3
 
 
-def many(family: str, n: int, **parameters: object) -> Tables:
-    """The tables of a problem of many jobs."""
-    return Tables.of(reduce(generate(family, n=n, seed=3, **parameters)).problem)
-
-
 MANY = [
     ("real-rows", {"m": 30}),
     ("near-ties", {"m": 5}),
@@ -198,24 +188,15 @@ MANY = [
 def test_jobs_in_groups_end_at_a_vertex_as_well(
     family: str, parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = many(family, 300, **parameters)
+    tables = Tables.of(reduce(generate(family, n=300, seed=3, **parameters)).problem)
     one_by_one = Aggregated(tables).solve(None)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
     vertex = Aggregated(tables).solve(None)
     assert vertex.value == one_by_one.value
     is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
     do(tables, vertex.machines, vertex.blocks)
-
-
-def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:
-    tables = many("equal-jobs", 600, kinds=2)
-    vertex = Aggregated(tables).solve(None)
-    types = [0] * tables.n
-    for _, j, _ in listed(tables, vertex.blocks):
-        types[j] += 1
-    assert min(types) == 1
-    # As many edges as a basic solution has beside one a job.
-    assert sum(types) <= tables.n + tables.k
+    if family == "equal-jobs":  # as many edges as a basic solution has beside one a job
+        assert len([*listed(tables, one_by_one.blocks)]) <= tables.n + tables.k
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,3 +218,67 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
             there = sum(p * x for p, x in zip(prices, held, strict=True))
             assert there < worth <= pay(tables, prices)
     assert refuted > number * 2 // 3
+
+
+@given(st.data())
+def test_the_maximal_contents_are_those_of_the_definition(data: st.DataObject) -> None:
+    sizes = data.draw(
+        st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9), min_size=1, max_size=4)
+    )
+    shape = SizeBoundedConfigurations(
+        sizes, data.draw(st.integers(0, 20)), max_blocks=data.draw(st.none() | st.integers(1, 5))
+    )
+    counts = itertools.product(*(range(21 // size + 1) for size in sizes.values()))
+    legal = [
+        content
+        for content in (dict(zip(sizes, many, strict=True)) for many in counts)
+        if shape.allows({b: n for b, n in content.items() if n}) and any(content.values())
+    ]
+    maximal = {
+        tuple(sorted((b, n) for b, n in content.items() if n))
+        for content in legal
+        if not any(shape.allows({**content, b: content[b] + 1}) for b in sizes)
+    }
+    found = maximal_contents(shape, most=10**6)
+    assert found is not None
+    assert {tuple(sorted(content.items())) for content in found} == maximal
+    assert len(found) == len(maximal)
+
+
+def test_a_set_of_too_many_contents_is_not_listed() -> None:
+    shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 60)
+    problem = Problem(configurations=shares, jobs=[Job("x", 60, {"a": 1, "b": 1})])
+    assert listed_shapes(problem, most=20) == ((), {problem.machine_types[0].name})
+    found = listed_shapes(problem, most=21)
+    assert not found.left_out
+    assert len(found.shapes) == 21
+
+
+def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> None:
+    vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
+    problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
+    assert listed_shapes(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)
+
+
+@given(st.data())
+def test_tables_are_the_numbers_of_the_rows_of_any_size(data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from([1, 10**12, 10**40]))
+    rows = data.draw(
+        st.lists(
+            st.tuples(*[st.integers(1, 10**6)] * 3).map(lambda row: (max(row), *row[:2])),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    jobs = [Job(f"j{j}", unit * d + 1, {"a": unit * a, "b": b}) for j, (d, a, b) in enumerate(rows)]
+    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 2}), jobs=jobs))
+    assert unit == 10**12 or (tables.supply.dtype == object) == (unit > 1)
+    for j, (d, a, b) in enumerate(rows):
+        demand, supply = int(tables.demands[j]), list(map(int, tables.supply[j]))
+        assert gcd(demand, *supply) == 1
+        assert [Fraction(f, demand) for f in supply] == [
+            Fraction(unit * a, unit * d + 1),
+            Fraction(b, unit * d + 1),
+        ]
+        assert tables.alone[j].tolist() == pytest.approx([demand / f for f in supply])
+    assert tables.phi == max(Fraction(max(unit * a, b), unit * d + 1) for d, a, b in rows)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations
+from cms import Configuration, Job, MachineType, Problem, Schedule
 from cms.reduction.reduction import reduce
 from cms.values.numbers import common_step
+from tests.families import instance
+from tests.oracle import optimum
 
 #: A machine type nobody can use, of a cost that leaves the others no step worth mentioning.
 ODD = MachineType("odd", Fraction(10**9 + 7, 10**9))
@@ -123,17 +125,22 @@ def cost(search: PriceSearch, mixture: Fractional) -> Fraction:
     return sum((search.region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))
 
 
-def shares(seed: int, n: int, *, beside: bool) -> Problem:
-    """Ten sizes in a capacity of 1000, some beside listed configurations that nobody wants."""
-    rng = random.Random(seed)
-    sizes = {f"b{i}": rng.randint(40, 200) for i in range(10)}
-    jobs = [
-        Job(f"j{j}", rng.randint(100, 3000), {b: s + rng.randint(-9, 9) for b, s in sizes.items()})
-        for j in range(n)
-    ]
-    large = SizeBoundedConfigurations(sizes, 1000, "m")
-    if not beside:
-        return Problem(configurations=large, jobs=jobs, machine_types=[MachineType("m")])
-    useless = [Configuration({"z": 3}, "n"), Configuration({"b0": 9, "z": 1}, "n")]
-    types = [MachineType("m", 2), MachineType("n", 3)]
-    return Problem(configurations=[large, *useless], jobs=jobs, machine_types=types)
+class Case(NamedTuple):
+    """A problem that has a schedule, its name and the least cost of one."""
+
+    name: str
+    problem: Problem
+    best: Fraction
+
+
+@cache
+def cases(family: str, number: int) -> tuple[Case, ...]:
+    """The problems of a family that have no limits but a schedule, among the first so many."""
+    found = []
+    for at in range(number):
+        problem = instance(family, at)
+        if all(machine.limit is None for machine in problem.machine_types):
+            best = optimum(problem)
+            if best is not None:
+                found.append(Case(f"instance({family!r}, {at})", problem, best))
+    return tuple(found)

@@ -1,16 +1,19 @@
-"""A first schedule: always valid, always found where nothing is limited, and never late."""
+"""A first schedule: always valid, found where nothing is limited, never late, beside greedy."""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cms
+from algorithms.branch_and_price import run
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
@@ -20,16 +23,12 @@ from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.samples import spread
-
-
-def never() -> bool:
-    return False
+from tests.samples import so_many, spread
 
 
 def found(problem: Problem) -> Any:
     """The first schedule, checked; None if there is none."""
-    schedule = first_schedule(problem, never)
+    schedule = first_schedule(problem, lambda: False)
     if schedule is not None:
         assert check(problem, schedule) == ()
     return schedule
@@ -87,25 +86,6 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
             assert (schedule is None) == (best is None), (family, number)
 
 
-def one_of_each(types: int, jobs: int, blocks: int) -> Problem:
-    """Machine types with a limit of one machine each, and jobs that need a tenth of them."""
-    rng = random.Random(types)
-    names = [f"b{i}" for i in range(blocks)]
-    shapes = [
-        Configuration({b: rng.randint(1, 4) for b in rng.sample(names, min(blocks, 3))}, f"m{m}")
-        for m in range(types)
-    ]
-    held = sorted({block for shape in shapes for block in shape.blocks})
-    return Problem(
-        configurations=shapes,
-        machine_types=[MachineType(f"m{m}", rng.choice([0, 1, 2]), 1) for m in range(types)],
-        jobs=[Job(f"j{j}", 40, {b: rng.randint(1, 9) for b in held}) for j in range(jobs)],
-    )
-
-
-# --- liveness -------------------------------------------------------------------------------------
-
-
 def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:
     return PriceAndBranch().run(problem, PriceAndBranchOptions(), budget)
 
@@ -115,7 +95,8 @@ def test_auto_waits_for_no_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("prices were asked for")
 
     monkeypatch.setattr(prices, "price_jobs", refuse)
-    for problem in (one_of_each(50, 5, 5), generate("size-bounded", n=60, seed=1)):
+    for family in ("mixed-fleet", "size-bounded"):
+        problem = generate(family, n=60, seed=1)
         claim = next(claims(problem, Unlimited()))
         assert type(claim) is Named
         assert claim.part == "first schedule"
@@ -148,3 +129,60 @@ def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> Non
     assert next(looks) >= 150
     budget = iter([False] * 50)
     assert first_schedule(problem, lambda: next(budget, True)) is None
+
+
+#: What a share gives, as parts of a whole machine; ``least`` is the job's own.
+CURVES: dict[str, Callable[[float, float], float]] = {
+    "in proportion": lambda share, least: share,
+    "concave": lambda share, least: share**0.6,
+    "convex": lambda share, least: share**1.4,
+    "from a least share on": lambda share, least: share if share >= least else 0.0,
+    "in whole steps": lambda share, least: int(4 * share) / 4,
+}
+
+
+def _shares(kind: str, seed: int) -> Problem:
+    r = random.Random(f"{kind} {seed}")
+    types, step, most = r.randint(1, 3), r.choice([10, 20]), r.choice([None, None, 4])
+    shapes: list[Configuration | SizeBoundedConfigurations] = []
+    machines, tables = [], [dict[str, Fraction]() for _ in range(r.randint(3, 4))]
+    least = [r.uniform(0, 0.4) for _ in tables]
+    for m in range(types):
+        speed, sizes = r.uniform(1, 12), {f"g{m}:{s}": s for s in range(step, 101, step)}
+        machines.append(MachineType(f"g{m}", f"{speed**0.85 * r.uniform(0.8, 1.25):.2f}"))
+        shapes.append(SizeBoundedConfigurations(sizes, 100, f"g{m}", most))
+        for table, low in zip(tables, least, strict=True):
+            rate = speed * r.uniform(0.5, 2)
+            given = {b: round(1000 * rate * CURVES[kind](s / 100, low)) for b, s in sizes.items()}
+            table |= {block: Fraction(f, 1000) for block, f in given.items() if f}
+    if seed % 2:
+        shapes.append(Configuration({f"g0:{step}": 3, f"g0:{2 * step}": 2}, "g0"))
+    jobs = [Job(f"j{at}", r.randint(1, 40), table) for at, table in enumerate(tables)]
+    return Problem(configurations=shapes, jobs=jobs, machine_types=machines)
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_before_it_branches_it_has_what_greedy_has(kind: str) -> None:
+    asked = 0
+    for seed in range(so_many(3, 100)):
+        problem, budget, asking = _shares(kind, seed), Unlimited(), False
+        for claim in run.claims(problem, budget):
+            assert isinstance(claim, Named)
+            of_greedy = claim.part.startswith("greedy: ")
+            if asking and not of_greedy:
+                break
+            asking = asking or of_greedy
+            if isinstance(claim.claim, Schedule):
+                assert check(problem, claim.claim) == ()
+                if budget.best is None or claim.claim.cost(problem) < budget.best.cost(problem):
+                    budget.best = claim.claim
+            elif isinstance(claim.claim, cms.Certificate) and budget.best is not None:
+                budget.lower_bound = max(budget.lower_bound, claim.claim.bound(problem))
+                if budget.best.cost(problem) <= budget.lower_bound:
+                    break
+        asked += asking
+        assert budget.best is not None
+        greedy = cms.solve(problem, method="greedy")
+        assert greedy.cost is not None
+        assert budget.best.cost(problem) <= greedy.cost, seed
+    assert asked

@@ -1,37 +1,26 @@
-"""Rounded linear programs as a whole: guarantees of every variant, tight cases, conformance."""
+"""Rounded linear programs: whole machines by cuts, supports and vectors, and what is stated."""
 
 from __future__ import annotations
 
 import itertools
-from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from algorithms.aggregated.program import Aggregated
-from algorithms.lp_rounding import LpRounding, LpRoundingOptions
-from algorithms.lp_rounding.search import cheapest_support, vectors
+from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
+from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost, vectors
+from algorithms.solvers.integer import LARGEST
 from algorithms.tables.integers import Tables
-from cms import Configuration, MachineType, Problem, Schedule, check, solve
+from cms import Configuration, Job, MachineType, Problem, Schedule, check, solve
 from cms.plugin.algorithm import Named
+from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
-from cms.solving.driver import RunBudget
-from cms.solving.ledger import Ledger
 from instances.families import generate
-from tests.families import instance
-from tests.references.named import named_problem
-
-
-def test_doubling_is_needless_but_is_what_the_textbook_does() -> None:
-    problem = named_problem("needless-doubling")
-    assert solve(problem, "lp_rounding", options={"plain": True}).machine_count == 2
-    assert solve(problem, "lp_rounding").machine_count == 1
-
-
-def budget(problem: Problem) -> RunBudget:
-    ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
+from tests.algorithms.branch_and_price.parts import Unlimited
+from tests.families import FAMILIES, instance
+from tests.samples import so_many
 
 
 def test_the_best_support_is_the_best_of_all_supports() -> None:
@@ -41,7 +30,7 @@ def test_the_best_support_is_the_best_of_all_supports() -> None:
             tables = Tables.of(problem)
             if tables.unservable or not tables.n or tables.c > 6:
                 continue
-            found = cheapest_support(tables, budget(problem))
+            found = cheapest_support(tables, Unlimited())
             assert found is not None
             values = []
             for there in itertools.product([False, True], repeat=tables.c):
@@ -65,28 +54,15 @@ def test_machine_vectors_come_by_cost_and_all_of_them() -> None:
     assert len(found) == len(every)
 
 
-class StoppedAfterOne:
-    """A budget that ends within the variant's own program, once the first one is solved."""
-
-    seed, threads, best, lower_bound = 0, 1, None, Fraction(0)
-    stopped = False
-
-    def remaining(self) -> float:
-        return 0.0 if self.stopped else float("inf")
-
-    def on_stop(self, _: object) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
 @pytest.mark.parametrize("variant", ["milp", "published", "supports"])
 def test_a_plain_variant_that_is_stopped_ends_with_what_the_first_program_gives(
     variant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On three jobs and some hundred machines its own program may take minutes."""
     problem = generate("size-bounded", n=3, seed=1)
-    budget, first = StoppedAfterOne(), Aggregated.solve
+    budget, first = Unlimited(), Aggregated.solve
 
-    def solved(self: Aggregated, budget: StoppedAfterOne) -> Any:
+    def solved(self: Aggregated, budget: Unlimited) -> Any:
         vertex = first(self, budget)
         budget.stopped = True
         return vertex
@@ -98,3 +74,85 @@ def test_a_plain_variant_that_is_stopped_ends_with_what_the_first_program_gives(
     assert isinstance(named.claim, Schedule)
     assert check(problem, named.claim) == ()
     assert named.claim.machine_count > 0
+
+
+def milp_c(tables: Tables) -> Fraction:
+    """The cheapest machines that do if blocks can be cut, one vector after the other."""
+    program = Aggregated(tables)
+    most = limit_on_cost(tables)
+    reach = [range(int(most / cost) + 1) for cost in tables.costs]
+    vectors = sorted(itertools.product(*reach), key=tables.cost)
+    for machines in vectors:
+        if not program.beside(machines, None).value:
+            return tables.cost(machines)
+    raise AssertionError("no machines do")
+
+
+def cheapest(problem: Problem) -> Fraction:
+    tables = Tables.of(problem)
+    vertex = Aggregated(tables).solve(None)
+    machines, _ = cheapest_whole(tables, vertex, limit_on_cost(tables), Unlimited())
+    return tables.cost(machines)
+
+
+@pytest.mark.long
+def test_cuts_end_at_milp_c() -> None:
+    seen, each = 0, so_many(2, 4)
+    for family in sorted(FAMILIES):
+        for number in range(each):
+            problem = reduce(instance(family, number)).problem
+            if not LpRounding().support(problem, LpRoundingOptions()):
+                continue
+            tables = Tables.of(problem)
+            if tables.unservable or not tables.n or tables.c > 4 or not all(tables.costs):
+                continue
+            if limit_on_cost(tables) > 12 * min(tables.costs):
+                continue
+            seen += 1
+            assert cheapest(problem) == milp_c(tables), (family, number)
+    assert seen > 5 * each
+
+
+def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    d = 10**25
+    shapes = [Configuration({"a": 2, "b": 1}), Configuration({"b": 2})]
+    jobs = [
+        Job("x", 3 * d + 1, {"a": d, "b": d - 1}),
+        Job("y", 2 * d + 1, {"a": d - 1, "b": d}),
+        Job("z", d, {"b": d}),
+    ]
+    problem = reduce(Problem(configurations=shapes, jobs=jobs)).problem
+    excluded: list[list[int]] = []
+    true = search._Search.cheapest
+
+    def watched(self: search._Search, budget: Any) -> list[int]:
+        excluded.extend(self.excluded)
+        return true(self, budget)
+
+    monkeypatch.setattr(search._Search, "cheapest", watched)
+    assert cheapest(problem) == milp_c(Tables.of(problem))
+    assert excluded
+
+
+def test_where_milp_c_is_out_of_reach_nothing_is_stated_unless_machines_are_many() -> None:
+    def problem(demand: int, costs: tuple[int | str, int | str]) -> Problem:
+        types = [MachineType("m", costs[0]), MachineType("n", costs[1])]
+        shapes = [Configuration({"a": 1}, "m"), Configuration({"a": 1, "b": 1}, "n")]
+        jobs = [Job("x", demand, {"a": 1}), Job("y", 1, {"b": 1})]
+        return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+    for demand, costs, stated in (
+        (5, (1, 10**6), True),
+        (5, ("1e-30", 1), False),
+        (10**40, (1, 2), True),
+        (10**5, (1, LARGEST), False),
+    ):
+        for plain in (False, True):
+            options = {"variant": "milp", "plain": plain}
+            solution = solve(problem(demand, costs), "lp_rounding", options=options)
+            assert solution.cost is not None
+            assert (solution.guarantee is not None) == stated, (demand, costs)
+            if solution.guarantee is not None:
+                assert solution.guarantee.verdict is not Verdict.BREACHED

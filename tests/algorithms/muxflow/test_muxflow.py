@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from algorithms.muxflow.plans import counts_of, exchanges, longest_paths, parted
 from algorithms.solvers import transport
 from cms import Proof, Status, StopReason, UnsupportedProblem
-from cms.fleet.sharing import (
-    AssignmentPrices,
-    OfflineClass,
-    OnlineClass,
-    SharingPlan,
-    SharingProblem,
-    SharingSolution,
-    share,
-)
+from cms.fleet import sharing
 from cms.fleet.sharing.edge_problems import posed
 from cms.referee.kinds import check
 from cms.running.stopping import never
@@ -31,7 +23,7 @@ from tests.samples import few, refusal
 METHODS = ("sharing_greedy", "sharing_random", "sharing_first_fit", "sharing_dedicated")
 
 
-def proved(problem: SharingProblem, solution: SharingSolution) -> int:
+def proved(problem: sharing.SharingProblem, solution: sharing.SharingSolution) -> int:
     """The value of an optimal plan, whose proof is checked once more."""
     assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
     assert check(problem, solution.plan) == ()
@@ -44,11 +36,11 @@ def proved(problem: SharingProblem, solution: SharingSolution) -> int:
 def test_the_value_is_that_of_scipys_assignment_of_single_gpus(seed: int) -> None:
     problem = drawn(seed, 200 if seed % 4 == 0 else 60)
     best = best_value(problem)
-    assert proved(problem, share(problem)) == best
+    assert proved(problem, sharing.share(problem)) == best
     if seed % 8 == 1:
-        assert proved(problem, share(problem, "sharing_dense")) == best
+        assert proved(problem, sharing.share(problem, "sharing_dense")) == best
     for method in METHODS if seed % 8 == 0 else ():
-        solution = share(problem, method, seed=seed)
+        solution = sharing.share(problem, method, seed=seed)
         assert check(problem, solution.plan) == ()
         assert solution.value <= best <= solution.upper_bound
         assert method != "sharing_greedy" or 2 * solution.value >= best
@@ -59,7 +51,7 @@ SMALL = st.integers(0, 2)
 
 
 @st.composite
-def tiny(draw: st.DrawFn) -> SharingProblem:
+def tiny(draw: st.DrawFn) -> sharing.SharingProblem:
     rows, columns = draw(st.lists(SMALL, max_size=3)), draw(st.lists(SMALL, max_size=3))
     weights = [[draw(st.integers(-1, 5)) for _ in columns] for _ in rows]
     return posed(rows, columns, weights)
@@ -69,17 +61,17 @@ def tiny(draw: st.DrawFn) -> SharingProblem:
 @example(posed([1, 1], [1], [[1], [5]]))  # an idle GPU is worth more
 @example(posed([1], [1, 1], [[1, 5]]))  # a waiting workload is
 @example(posed([2, 1], [1, 2], [[4, 5], [2, 4]]))  # an exchange gains one unit
-def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -> None:
+def test_prices_prove_every_optimal_plan_and_no_other(problem: sharing.SharingProblem) -> None:
     plans = list(every_plan(problem))
     best, counts = max(map(problem.value, plans)), counts_of(problem)
-    assert proved(problem, share(problem)) == best == best_value(problem)
+    assert proved(problem, sharing.share(problem)) == best == best_value(problem)
     for plan in plans:
         places = problem.online_index, problem.offline_index
         pairs = {(places[0][o], places[1][f]): n for o, f, n in plan}
         gains = exchanges(problem.weights, pairs, counts, never)
         found, is_proved = longest_paths(gains, never)
         assert is_proved == (problem.value(plan) == best)
-        prices = AssignmentPrices.of_offline(problem, found.tolist())
+        prices = sharing.AssignmentPrices.of_offline(problem, found.tolist())
         assert prices.upper_bound(problem) >= best
         if is_proved:
             assert prices.upper_bound(problem) == best
@@ -87,47 +79,49 @@ def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -
 
 def test_sub_clusters_lose_no_more_than_is_certified() -> None:
     problem = shared_gpus(2_000, online=40, offline=15, seed=0)
-    best, split = share(problem).value, share(problem, options={"parts": 4})
+    best, split = sharing.share(problem).value, sharing.share(problem, options={"parts": 4})
     assert split.history[-1].source == "muxflow: prices of the flow in 4 parts"
     assert 0 <= best - split.value <= split.gap
     assert split.relative_gap <= 1 / 100
-    assert share(problem, options={"parts": 4}).plan == split.plan
+    assert sharing.share(problem, options={"parts": 4}).plan == split.plan
     for rows, columns in parted(([3, 1], [2]), 2, seed=0):
         assert (sum(rows), sum(columns)) == (2, 1)
-    words = refusal(UnsupportedProblem, share, posed([10**9], [3], [[5]]), options={"parts": 2})
+    words = refusal(
+        UnsupportedProblem, sharing.share, posed([10**9], [3], [[5]]), options={"parts": 2}
+    )
     assert "1000000000 GPUs or workloads are drawn one by one into 2 parts" in words
 
 
 def test_what_runs_stays_where_that_is_worth_it() -> None:
-    def online(name: str, running: str) -> OnlineClass:
-        return OnlineClass("gpu", count=3, sm_activity=0, running=running, name=name)
+    def online(name: str, running: str) -> sharing.OnlineClass:
+        return sharing.OnlineClass("gpu", count=3, sm_activity=0, running=running, name=name)
 
-    problem = SharingProblem(
+    problem = sharing.SharingProblem(
         online=[online("a", "x"), online("b", "y")],
-        offline=[OfflineClass("x", count=3), OfflineClass("y", count=3)],
+        offline=[sharing.OfflineClass("x", count=3), sharing.OfflineClass("y", count=3)],
         weights=[[50, 60], [60, 50]],
     )
-    moved = SharingPlan({("a", "y"): 3, ("b", "x"): 3})
-    stayed = SharingPlan({("a", "x"): 3, ("b", "y"): 3})
-    assert share(problem).plan == share(problem, options={"stay": 9}).plan == moved
-    solution = share(problem, options={"stay": 11})
+    moved = sharing.SharingPlan({("a", "y"): 3, ("b", "x"): 3})
+    stayed = sharing.SharingPlan({("a", "x"): 3, ("b", "y"): 3})
+    assert sharing.share(problem).plan == sharing.share(problem, options={"stay": 9}).plan == moved
+    solution = sharing.share(problem, options={"stay": 11})
     assert (solution.plan, solution.value, solution.gap) == (stayed, 300, 60)
     assert solution.status is Status.FEASIBLE
 
 
 def test_random_plans_differ_by_the_seed_alone() -> None:
     problem = shared_gpus(100, online=9, offline=9, seed=0)
-    plans = [share(problem, "sharing_random", seed=seed).plan for seed in (1, 1, 2)]
+    plans = [sharing.share(problem, "sharing_random", seed=seed).plan for seed in (1, 1, 2)]
     assert plans[0] == plans[1] != plans[2]
 
 
 def test_counts_may_be_vast() -> None:
     problem = posed([10**12, 3], [10**12, 5 * 10**11], [[7, 9], [1, 8]])
-    assert proved(problem, share(problem)) == 8 * 10**12 + 18
+    assert proved(problem, sharing.share(problem)) == 8 * 10**12 + 18
     beyond = posed([10**30], [10**30], [[1]])
-    assert "more than the flow's 61 bits hold" in refusal(UnsupportedProblem, share, beyond)
-    assert share(beyond, "sharing_greedy").value == 10**30
-    assert "at most 1500 do" in refusal(UnsupportedProblem, share, problem, "sharing_dense")
+    assert "more than the flow's 61 bits hold" in refusal(UnsupportedProblem, sharing.share, beyond)
+    assert sharing.share(beyond, "sharing_greedy").value == 10**30
+    assert "at most 1500 do" in refusal(UnsupportedProblem, sharing.share, problem, "sharing_dense")
 
 
 def test_a_flow_of_many_arcs_is_solved_in_a_process_of_its_own(
@@ -136,9 +130,9 @@ def test_a_flow_of_many_arcs_is_solved_in_a_process_of_its_own(
     problem = drawn(4, 60)
     monkeypatch.setattr(transport, "MOST_ARCS_HERE", 0)
     monkeypatch.setattr(transport, "solved", None)  # not in this process
-    assert proved(problem, share(problem, time_limit=None)) == best_value(problem)
+    assert proved(problem, sharing.share(problem, time_limit=None)) == best_value(problem)
     monkeypatch.setattr(transport, "PROCESS", "no.such.module")
-    assert "the process with the flow ended with" in refusal(Exception, share, problem)
+    assert "the process with the flow ended with" in refusal(Exception, sharing.share, problem)
 
 
 def test_a_flow_in_a_process_of_its_own_is_killed_when_the_run_is_stopped(
@@ -154,7 +148,7 @@ def test_a_flow_in_a_process_of_its_own_is_killed_when_the_run_is_stopped(
         return seen[-1]
 
     monkeypatch.setattr(subprocess, "Popen", patient)
-    solution = share(problem, time_limit=0.5)
+    solution = sharing.share(problem, time_limit=0.5)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.history[-1].source == "muxflow: prices of the greedy plan"
     assert [process.wait() for process in seen] == [-9]

@@ -1,18 +1,26 @@
-"""The master program against scipy's, and its exact vertices."""
+"""The master program, in floats and in rationals, and the price region, against definitions."""
 
 from __future__ import annotations
 
 import random
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
 
-from algorithms.prices.master import Cut, Master
+from algorithms.prices.jobs import Jobs, ranges
+from algorithms.prices.master import Cut, ExactMaster, Master
+from algorithms.prices.passes import Passes
 from algorithms.prices.region import Region, Vector
 from cms import Configuration, Job, MachineType, Problem
+from cms.certificate.conditions import Condition
+from tests.algorithms.branch_and_price.parts import Unlimited
+from tests.families import FAMILIES, instance
+from tests.property.certificates import random_quantity
+from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
 from tests.references.programs import minimum
-from tests.samples import few
+from tests.samples import few, spread
 
 LARGEST = 1000.0
 
@@ -98,3 +106,97 @@ def test_the_master_finds_the_optimum_and_its_dual(number: int) -> None:
     closer = master.zoomed(centre, 2**10, LARGEST).solve()
     assert closer is not None
     assert float(closer.value) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def exactly(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> ExactMaster:
+    master = ExactMaster(region, groups, lambda: False)
+    for group, cut in cuts:
+        master.add(group, cut)
+    return master
+
+
+def test_the_exact_master_finds_the_same_and_passes_that_join_late_change_nothing() -> None:
+    """A restart where limits forbid what there is so far, and groups that are split late."""
+    for seed in range(60):
+        region, cuts, groups = random_case(random.Random(seed))
+        if {group for group, _ in cuts} != {*range(groups)}:
+            continue
+        master = exactly(region, cuts, groups)
+        proposal = master.solve()
+        late = exactly(region, list(dict(reversed(cuts)).items()), groups)
+        for group, cut in cuts:
+            late.solve()
+            late.add(group, cut)
+        found = late.solve()
+        assert (found and found.value) == (proposal and proposal.value), seed
+        if proposal is None:
+            continue  # these loads do not fit the limits
+        assert float(proposal.value) == pytest.approx(by_scipy(region, cuts, groups)), seed
+        assert proposal.prices == master.vertex()
+        for group in range(groups):
+            pairs = zip(cuts, master.weights, strict=True)
+            assert sum(weight for (g, _), weight in pairs if g == group) >= 1
+        for i in range(len(region.blocks)):
+            rows = zip(master.machines, region.rows, strict=True)
+            taken = sum(w * cut[i] for (_, cut), w in zip(cuts, master.weights, strict=True))
+            assert sum(x * row.counts[i] for x, row in rows) >= taken
+
+
+PRICED = [family for family in FAMILIES if family != "long_numbers"]
+FEW = 9
+
+
+def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
+    quantities = [random_quantity(rng, problem) for _ in range(rng.randint(0, 3))]
+    return tuple(
+        Condition(quantity, rng.choice([-1, 1]), rng.choice([0, 0, 1, 1, 2, 3]))
+        for quantity in quantities
+        if quantity is not None
+    )
+
+
+def priced(family: str, number: int) -> bool:
+    """Evaluate random prices below random branches; False if there is nothing to price."""
+    rng = random.Random(f"{family} {number}")
+    problem = instance(family, number)
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    if not problem.blocks or not all(any(row.supply) or not row.demand for row in rows):
+        return False
+    path = random_path(rng, problem)
+    free = rng.random() < 0.3
+    region, jobs = Region(problem, path, free_machines=free), Jobs(problem)
+    search = Passes(jobs, Unlimited(), ranges(len(jobs)), region)
+    denominator = rng.choice([1, 2, 3, 10, 97])
+    numbers = [rng.choice([0, rng.randint(0, 40)]) for _ in range(len(problem.blocks) + len(path))]
+    for at in region.free():
+        numbers[at] = 0
+    found = search.evaluate(numbers, denominator)
+    assert found is not None
+    point, loads = found
+    assert min((*point.vector.prices, *point.vector.multipliers, *point.vector.limit_prices)) >= 0
+    leaf = region.leaf(point.vector)
+    sides = tuple(Side(c.quantity, c.sign, c.value) for c in path)
+    verdict = evaluate_leaf(problem, leaf, sides)
+    assert verdict != INVALID, (leaf, path)
+    if free:
+        # Machines that cost nothing: a positive value is a proof, and 0 is 0 at any cost.
+        assert (verdict == INFEASIBLE) == (point.bound > 0)
+    else:
+        assert verdict in (point.bound, INFEASIBLE)
+        # Linear in the prices: what the cuts say at the point is the point's own value.
+        vector = point.vector
+        worth = Fraction(0)
+        for load in loads:
+            worth += sum(map(mul, vector.prices, load), Fraction(0))
+        for job, option in zip(region.own_priced, search.own_options[-1], strict=True):
+            own = region.prices_of_job(job, vector.prices, vector.multipliers)
+            assert min(own) >= 0
+            worth += sum(map(mul, own, option), Fraction(0))
+        assert worth + region.constant(vector) == point.bound
+    return True
+
+
+@pytest.mark.parametrize("family", spread(6, PRICED))
+def test_prices_are_scaled_into_the_region_and_their_bound_is_exact(family: str) -> None:
+    done = sum(priced(family, number) for number in range(FEW))
+    assert done >= (0 if family == "infeasible_by_block" else FEW // 3)

@@ -1,4 +1,4 @@
-"""The PTAS as a whole: its guarantee, its two parts, and what it refuses."""
+"""The PTAS: both exact parts against enumeration, its guarantee, and faults planted in it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,106 @@ from typing import Any
 import pytest
 
 import algorithms.ptas
+import algorithms.ptas.few_machines
 from algorithms.prices.vertex import rounded
 from algorithms.ptas import Ptas
-from cms import Problem, Schedule, Solution, SolverBound, UnsupportedProblem
-from cms.solving.driver import Arguments
-from cms.solving.solve import run_checked
+from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
+from cms import Problem, Solution, UnsupportedProblem, check, solve
+from cms.reduction.reduction import reduce
 from cms.testing.checks import Observation
 from instances import hard
-from tests.algorithms.prices.parts import cases
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
 from tests.families import FAMILIES
 from tests.samples import no_round_up, so_many, spread
 
-FEW = so_many(2, 4)
+WAYS = (DynamicProgram, CompactProgram)
+
+
+def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Fraction]:
+    """The costs of what a way finds between two costs; every schedule is checked."""
+    reduction = reduce(problem)
+    fleet = Fleet(reduction.problem)
+    *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
+    assert last is None
+    for one in found:
+        assert not check(problem, reduction.restore(one))
+    return [one.cost(reduction.problem) for one in found]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
+def test_a_way_finds_what_enumeration_finds(family: str, way: Any) -> None:
+    for case in cases(family, so_many(6, 24)):
+        step = Fleet(reduce(case.problem).problem).step
+        if not step or not case.best:
+            continue  # nothing to do, or nothing to pay
+        for lowest in (0, case.best):
+            costs = searched(way, case.problem, lowest, case.best + 3 * step)
+            assert costs == sorted(costs, reverse=True), case.name
+            assert costs[-1] == case.best, case.name
+        # Below the optimum there is nothing.
+        assert searched(way, case.problem, 0, case.best) == [], case.name
+
+
+def test_a_search_ends_whenever_it_is_stopped() -> None:
+    fleet = Fleet(reduce(hard.PARTITION_NO.make()).problem)
+    table = DynamicProgram(fleet, Fraction(0), Fraction(9))
+    whole = Counting(10**9)
+    assert len(list(table.run(whole))) == 2
+    for questions in range(0, whole.asked, 3):
+        assert list(table.run(Counting(questions))) == []
+    budget = Unlimited()
+    budget.stopped = True
+    assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("MAX_CELLS", 3), ("MAX_LAST", 1), ("MAX_PASSES", 1), ("MAX_WORK", 1), ("MAX_LEAVES", 1)],
+)
+def test_tables_that_are_too_large_are_refused(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms.ptas.few_machines, limit, value)
+    with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
+        searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
+
+
+_cap, _options = DynamicProgram._cap, DynamicProgram._list_options
+_add, _tabulate, _pay = DynamicProgram._add_machine, DynamicProgram._tabulate, CompactProgram._pay
+#: One block too few, one too many, one for nothing; a cost left out; costs from and to wrong ends.
+FAULTS: list[tuple[Any, str, Any]] = [
+    (DynamicProgram, "_cap", lambda self, i: max(0, _cap(self, i) - 1)),
+    (DynamicProgram, "_add_machine", lambda self, *one: _add(self, *one) + 1),
+    (DynamicProgram, "_list_options", lambda self, d, fs: _options(self, d - max(fs), fs)),
+    (
+        DynamicProgram,
+        "_tabulate",
+        lambda self, tables, cost, budget: (
+            0 * tables[0] if cost else _tabulate(self, {}, 0, budget)
+        ),
+    ),
+    (CompactProgram, "_pay", lambda self, costs, low, high: _pay(self, costs, low + 1, high)),
+    (CompactProgram, "_pay", lambda self, costs, low, high: _pay(self, costs, low, high - 3)),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_way_with_a_fault_is_caught(
+    fault: tuple[Any, str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*fault)
+    with pytest.raises((AssertionError, ValueError, IndexError)):
+        sweep(fault[0])
+
+
+def sweep(way: Any) -> None:
+    for family in ("random_configurations", "a100_arbitrary", "costs", "set_cover"):
+        test_a_way_finds_what_enumeration_finds(family, way)
 
 
 def run(problem: Problem, **options: Any) -> Solution:
-    """Solve a problem; the solver's word counts."""
-    arguments = Arguments(options=options, time_limit=None, threads=1)
-    return run_checked(Ptas(), True, problem, arguments)
+    return solve(problem, "ptas", options=options, time_limit=None, threads=1)
 
 
 def watch(problem: Problem, **options: Any) -> Observation:
@@ -33,41 +115,16 @@ def watch(problem: Problem, **options: Any) -> Observation:
     return Observation(Ptas(), True, problem, options=options, time_limit=None, threads=1)
 
 
-def schedules(seen: Observation) -> list[Schedule]:
-    """The schedules a run claimed."""
-    return [claim for claim in seen.claims if isinstance(claim, Schedule)]
-
-
-def sources(solution: Solution) -> list[str]:
-    """Which parts of the run improved something."""
-    return [line.source for line in solution.history]
-
-
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
 @pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
 def test_the_bare_algorithm_claims_one_schedule_within_the_guarantee(family: str, way: str) -> None:
-    for case in cases(family, FEW):
+    for case in cases(family, so_many(2, 4)):
         seen = watch(case.problem, plain=True, exact=way, epsilon="1/4")
         assert seen.solution is not None, case.name
         if [line.source for line in seen.solution.history] == ["trivial"]:
             continue  # nothing to do, or a proof at a glance
-        assert len(seen.claims) == len(schedules(seen)) == 1, case.name
-        cost = schedules(seen)[0].cost(case.problem)
-        assert case.best <= cost <= Fraction(5, 4) * case.best, case.name
-
-
-@pytest.mark.parametrize("way", ["dynamic", "program"])
-@pytest.mark.parametrize("family", ["a100", "costs", "size_bounded", "set_cover"])
-def test_both_ways_find_the_optimum_and_say_so(family: str, way: str) -> None:
-    word = {"dynamic": "dynamic program", "program": "CP-SAT"}[way]
-    for case in cases(family, FEW):
-        seen = watch(case.problem, exact=way, epsilon="1/1000000")
-        assert seen.solution is not None, case.name
-        assert seen.solution.status == "optimal", case.name
-        assert seen.solution.cost == case.best, case.name
-        for claim in seen.claims:
-            if isinstance(claim, SolverBound):
-                assert (claim.value, claim.solver) == (case.best, word)
+        (schedule,) = seen.claims
+        assert case.best <= schedule.cost(case.problem) <= Fraction(5, 4) * case.best, case.name
 
 
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
@@ -75,7 +132,7 @@ def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way:
     solution = run(no_round_up(), exact=way, epsilon="1/10")
     assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 6)
     assert (solution.lower_bound, solution.claimed_bound) == (5, 6)
-    assert sources(solution)[-1].endswith(": exact part")
+    assert solution.history[-1].source.endswith(": exact part")
 
 
 def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
@@ -92,9 +149,6 @@ def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     assert run(two, exact="dynamic", epsilon="1/10").cost == 2
     with pytest.raises(UnsupportedProblem, match="take a larger epsilon"):
         run(two, exact="dynamic", epsilon=1, plain=True)
-
-
-# --- planted faults -------------------------------------------------------------------------------
 
 
 def breached(epsilon: str, **options: Any) -> bool:

@@ -1,25 +1,124 @@
-"""The dearest mix of a block: by a list, by search, by the second checker and by all mixes.
-
-The first three leave mixes out in ways of their own; the enumeration knows nothing of any.
-"""
+"""Schedules of mixes and the dearest mix, by both checkers and by all mixes one by one."""
 
 from __future__ import annotations
 
+import copy
+import json
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cms import Configuration, TimeSharedJob, TimeSharedProblem
+import cms
+from cms import Configuration, Mix, Schedule, TimeSharedJob, TimeSharedProblem, check
+from cms.files import lay_out, problem_to_json, schedule_from_json, schedule_to_json
 from cms.running.stopping import Stopped
-from cms.time_sharing.dearest import Search, dearest_mix, price_mix
+from cms.time_sharing.dearest import dearest_mix
 from cms.time_sharing.functions import Offer, PriceFunction
 from cms.time_sharing.listed import ListedMixes
 from cms.time_sharing.model import Choice
+from proofs_checks.checker import check_schedule, parse_document
 from proofs_checks.checker import dearest as checker
 from proofs_checks.offered import all_mixes, by_the_checker, dearest, require_agreement
-from tests.samples import few
+from tests.references.mixes import random_schedule, serves, time_shared_toy
+from tests.samples import few, refusal
+
+PAIR = Configuration({"60": 1, "40": 1}, "machine")
+PROBLEM = TimeSharedProblem(
+    configurations=PAIR,
+    jobs=[
+        TimeSharedJob("a", 250, "0.044", {"60": [(8, "0.012"), (16, "0.02")]}),
+        TimeSharedJob("b", 125, "0.052", {"60": [(4, "0.02")], "40": [(4, "0.026")]}),
+        TimeSharedJob("c", 0, 10, {"60": [(1, 1)]}),
+    ],
+    max_jobs=2,
+)
+BOTH = Mix({"a": 8, "b": 4})
+
+
+def both_say(problem: TimeSharedProblem | cms.Problem, schedule: Schedule) -> list[str]:
+    """The faults that the package finds; the second checker agrees that there are some, or none."""
+    faults = [str(fault) for fault in check(problem, schedule)]
+    documents = [lay_out(d) for d in (problem_to_json(problem), schedule_to_json(schedule))]
+    theirs = check_schedule(*map(parse_document, documents))
+    assert bool(theirs) is bool(faults)
+    return faults
+
+
+def given_to(content: Any, block: str = "60", count: int = 1, machines: int = 1) -> Schedule:
+    return Schedule([cms.MachineGroup(PAIR, {(block, content): count}, machines)])
+
+
+def test_a_schedule_at_every_limit_is_valid() -> None:
+    """The frame is 0.032: 0.032 + 0.012 = 0.044, 0.032 + 0.02 = 0.052; 8 and 4 / 0.032."""
+    assert both_say(PROBLEM, given_to(BOTH)) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "kinds"),
+    [
+        (given_to("a"), "content demand demand"),
+        (given_to(Mix({"a": 8, "z": 4})), "content demand demand"),
+        (given_to(Mix({"a": 9, "b": 4})), "point demand demand"),
+        (given_to(BOTH, "40"), "point demand demand"),
+        (given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50), "content frame frame"),
+        (given_to(BOTH, "90"), "block blocks demand demand"),
+        (given_to(BOTH, count=2), "blocks"),
+        (given_to(BOTH, count=0), "count demand demand"),
+        (given_to(BOTH, machines=0), "count demand demand"),
+    ],
+)
+def test_what_is_wrong_is_named(schedule: Schedule, kinds: str) -> None:
+    assert [fault.kind for fault in check(PROBLEM, schedule)] == kinds.split()
+    assert both_say(PROBLEM, schedule)
+
+
+@given(seed=st.integers(0, 10**9))
+def test_both_checkers_agree_with_the_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = time_shared_toy(rng)
+    for _ in range(4):
+        schedule = random_schedule(rng, problem)
+        assert (not both_say(problem, schedule)) is serves(problem, schedule)
+
+
+def test_counts_of_mixes_become_machines() -> None:
+    schedule = Schedule.from_counts(PROBLEM, {PAIR: 10**12}, {("60", BOTH): 10**12 - 1})
+    assert [(g.count, dict(g.assignment)) for g in schedule.groups] == [
+        (10**12 - 1, {("60", BOTH): 1}),
+        (1, {}),
+    ]
+    assert both_say(PROBLEM, schedule) == []
+    assert schedule.excerpt(1).rows[0][2] == "60 -> a x 8 + b x 4"
+
+
+@pytest.mark.parametrize(
+    "given_blocks",
+    [
+        {("60", BOTH): 2},
+        {("60", Mix({"z": 1})): 1},
+        {("60", BOTH): 1, ("40", "b"): 1},
+        {("90", BOTH): 1},
+        {("60", BOTH): -1},
+    ],
+)
+def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any) -> None:
+    refusal(cms.InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
+
+
+def test_an_entry_twice_is_refused_however_it_is_written() -> None:
+    document = copy.deepcopy(schedule_to_json(given_to(BOTH)))
+    document["groups"][0]["assignment"].append(["60", {"b": "4.0", "a": "16/2"}, 1])
+    message = refusal(ValueError, schedule_from_json, document)
+    assert "gives blocks '60' to the mix 'a x 8 + b x 4' a second time" in message
+    problem = parse_document(lay_out(problem_to_json(PROBLEM)))
+    assert check_schedule(problem, parse_document(json.dumps(document)))[0].endswith("twice")
+
 
 NOTHING = Fraction(0)
 
@@ -72,11 +171,6 @@ def test_equal_jobs_are_exchanged_in_no_mix(number: int) -> None:
     assert by_the_checker(offers, best - Fraction(1, 1000)) is not None
 
 
-def test_without_a_paying_job_there_is_no_mix() -> None:
-    assert dearest([], NOTHING) == Search((), True, 0)
-    assert not dearest([offer("free", (1, 1))._replace(function=PriceFunction())], NOTHING).mixes
-
-
 POINTS = (((1, 4), (8, 9)), ((2, 5), (9, 14)), ((1, 3), (5, 11), (20, 29)))
 
 
@@ -100,19 +194,6 @@ def test_prices_demands_lengths_and_limits_may_be_of_any_size(large: int) -> Non
     offers = [offer(f"j{at}", *own, limit=40 * large) for at, own in enumerate(points)]
     charged = enumerate(offers)
     require_best([o._replace(function=function, charge=Fraction(at - 1, 9)) for at, o in charged])
-
-
-def test_steps_count_as_they_are_defined() -> None:
-    """To a billion, far smaller than all else, and a hair beside a whole number."""
-    function = PriceFunction("1/3", [(10**9, "1e-9"), ("1e-30", 1), (1, "1e-40")])
-    offers = [offer(f"j{at}", (2, 4), (8, 9 + at))._replace(function=function) for at in range(3)]
-    require_best(offers, Fraction(1, 10**39))
-    hair = Fraction(1, 10**40)
-    for times in (3 - hair, Fraction(3), 3 + hair):
-        for scale in (Fraction(1), Fraction(1, 10**12 + 39)):
-            steps = PriceFunction(0, [(times, Fraction(1, 3))])
-            choices = tuple(Choice(a * scale, x * scale, 60 * scale) for a, x in ((1, 3), (2, 7)))
-            require_best([Offer(f"j{at}", Fraction(1), steps, choices) for at in range(3)])
 
 
 def test_worths_in_steps_are_told_apart_by_a_step() -> None:
@@ -159,23 +240,3 @@ def test_frames_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
         assert len(listed) == number
         assert ListedMixes.of(offers, None, number - 1) is None
         assert require_best(offers) == number - 4
-
-
-def test_problems_keep_their_lists_of_the_mixes_that_may_be_best() -> None:
-    points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)], "b": [(1, 3)]}
-    jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 0, 20, {"a": [(1, 2)]})]
-    shapes = [Configuration({"a": 1}), Configuration({"b": 1, "c": 1})]
-    problem = TimeSharedProblem(configurations=shapes, jobs=jobs)
-    listed = problem.listed_mixes("a")
-    assert listed is problem.listed_mixes("a")
-    assert listed is not None
-    assert len(listed) == 2 + 1 + 2  # x alone, y alone, and both; 16 of x are late, 1 takes longer
-    assert problem.listed_mixes("c") is None
-    # Of jobs that are not offered there is no mix; a charge is paid whatever the rate.
-    found = price_mix(problem, "a", {}, {"x": Fraction(2)}, above=NOTHING).dearest
-    assert found is not None
-    assert (list(found.mix), found.worth) == (["x"], 2)
-    more = problem.replace(jobs=[TimeSharedJob("x", "1/9", 20, points), *jobs[1:]])
-    found = price_mix(more, "a", {"x": PriceFunction(1)}, {}, above=NOTHING).dearest
-    assert found is not None
-    assert (list(found.mix), found.worth) == (["x"], 1)

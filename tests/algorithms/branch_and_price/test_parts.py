@@ -1,0 +1,359 @@
+"""What the method is made of: options, covers and dives by definition, and rounding."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import cast
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from algorithms.branch_and_price.covers import cover
+from algorithms.branch_and_price.dive import Dive, Dived, Diver
+from algorithms.branch_and_price.open_machines import filled
+from algorithms.branch_and_price.options import minimal_options
+from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
+from algorithms.branch_and_price.shapes import Shapes
+from algorithms.prices.choices import choices_of
+from algorithms.prices.fraction import Fractional
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region, Row, configuration_of
+from algorithms.prices.search import PriceSearch, fractional
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
+from cms.knapsack.packing import Packing
+from cms.plugin.algorithm import Budget
+from instances.families import generate
+from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.references.tables_of_options import told
+from tests.samples import few, so_many, spread
+
+
+def _minimal_by_definition(
+    prices: list[int], supply: list[int], demand: int, budget: int
+) -> set[tuple[int, ...]]:
+    ranges = [range((-(-demand // f) if f else 0) + 1) for f in supply]
+    found = set()
+    for option in itertools.product(*ranges):
+        total = sum(f * n for f, n in zip(supply, option, strict=True))
+        needed = all(total - f < demand for f, n in zip(supply, option, strict=True) if n)
+        cost = sum(p * n for p, n in zip(prices, option, strict=True))
+        if total >= demand and needed and cost <= budget:
+            found.add(option)
+    return found
+
+
+@given(st.data())
+def test_the_minimal_options_are_those_of_the_definition(data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, 4))
+    prices = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
+    supply = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
+    demand, budget = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 40))
+    found = minimal_options(prices, supply, demand, budget, most=10**6)
+    assert found is not None
+    assert sorted(found) == sorted(_minimal_by_definition(prices, supply, demand, budget))
+
+
+def test_options_that_are_too_many_are_given_up_at_once() -> None:
+    # equal ratios: about 10**8 ways to mix the two types
+    assert minimal_options([2, 3], [2, 3], 10**9, 10**9 + 10, most=100) is None
+
+
+SCALE = 27720
+pieces = st.lists(st.tuples(st.integers(2, 9), st.integers(1, 2)), min_size=1, max_size=3)
+
+
+@given(pieces, st.integers(9, 14), st.integers(1, 3), st.booleans())
+@example([(6, 1), (5, 2), (4, 2)], 12, 2, True)
+def test_machines_are_found_within_a_cost_exactly_if_there_are_any(
+    given: list[tuple[int, int]], capacity: int, most: int, limited: bool
+) -> None:
+    """Prices that sizes make lose what a machine is filled to less than its capacity."""
+    sizes, wanted = zip(*sorted(dict(given).items()), strict=True)
+    blocks = [f"b{i}" for i in range(len(sizes))]
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(dict(zip(blocks, sizes, strict=True)), capacity),
+        jobs=[Job(b, n, {b: 1}) for b, n in zip(blocks, wanted, strict=True)],
+        machine_types=[MachineType("machine", limit=99)],
+    )
+    prices = [size * SCALE // capacity for size in sizes]
+    slack = most * SCALE - sum(p * n for p, n in zip(prices, wanted, strict=True))
+    room = [most if limited else None]
+    found, none = cover(Region(problem), wanted, prices, [SCALE], slack, room, Unlimited())
+    best = optimum(problem)
+    assert best is not None
+    assert (bool(found), none) == (best <= most, best > most)
+    if found:
+        assert len(found) <= most
+        assert [*map(sum, zip(*(row.counts for row in found), strict=True))] == [*wanted]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=4),
+    st.integers(1, 14),
+    st.none() | st.integers(1, 4),
+    st.integers(0, 20),
+)
+def test_contents_worth_enough_are_listed_once_each(
+    types: list[tuple[int, int]], capacity: int, max_blocks: int | None, least: int
+) -> None:
+    worth, sizes = zip(*types, strict=True)
+    packing = Packing([Fraction(size) for size in sizes], Fraction(capacity), max_blocks)
+    found, complete = packing.list_contents(worth, [3] * len(types), least, 10**6, 10**6)
+    fitting = [
+        counts
+        for counts in product(range(4), repeat=len(types))
+        if any(counts)
+        and sum(map(int.__mul__, counts, sizes)) <= capacity
+        and (max_blocks is None or sum(counts) <= max_blocks)
+        and sum(map(int.__mul__, counts, worth)) >= least
+    ]
+    assert complete
+    assert sorted(found) == sorted(fitting)
+
+
+def random_shapes(rng: random.Random) -> Shapes:
+    types = [
+        MachineType(f"t{at}", rng.choice(["0", "1", "2", "1/3"]), rng.randint(0, 9))
+        for at in range(2)
+    ] + [MachineType("last", 3)]
+    shapes = [
+        Configuration({rng.choice("abc"): rng.randint(1, 3), rng.choice("abc"): 1}, machine.name)
+        for machine in types
+        for _ in range(2)
+    ]
+    shapes.append(Configuration({"a": 1, "b": 1, "c": 1}, "last"))
+    job = Job("x", 9, {"a": 1, "b": 1, "c": 1})
+    return Shapes(Problem(configurations=shapes, jobs=[job], machine_types=types), ())
+
+
+@pytest.mark.parametrize("size", [50, 10**30, 10**400])
+def test_machines_of_any_number_keep_the_limits(size: int) -> None:
+    """Where the cheapest machines run out, others take over; those there are to be come first."""
+    for number in range(40):
+        rng = random.Random(number)
+        shapes = random_shapes(rng)
+        problem = shapes.problem
+        load = [rng.randint(0, size) for _ in problem.blocks]
+        around = [Fraction(rng.randint(0, 12), 4) for _ in shapes.shapes] if number % 2 else []
+        machines = filled(shapes, load, around)
+        assert machines is not None
+        for block, need in zip(problem.blocks, load, strict=True):
+            assert sum(n * shape.blocks.get(block, 0) for shape, n in machines.items()) >= need
+        used = Counter[str | None]()
+        for shape, n in machines.items():
+            used[shape.machine] += n
+        for machine in problem.machine_types:
+            assert machine.limit is None or used[machine.name] <= machine.limit
+        if around:
+            assert machines.get(shapes.shapes[-1], 0) >= int(around[-1])
+
+
+CROWDS = ["real-rows", "near-ties", "sparse", "size-bounded", "equal-jobs", "random-configurations"]
+
+
+def options_of(search: PriceSearch, mixture: Fractional) -> list[dict[tuple[int, ...], Fraction]]:
+    """For each kind its options in the mixture, with their weights."""
+    found: list[dict[tuple[int, ...], Fraction]] = [{} for _ in range(len(search.jobs))]
+    for group, shares in enumerate(mixture.shares):
+        part = search.kinds_of_group(group)
+        for kind in range(part.start, part.stop):
+            for number, weight in shares:
+                option = tuple(search.options[number][kind].tolist())
+                found[kind][option] = found[kind].get(option, Fraction(0)) + weight
+    return found
+
+
+def examine(
+    search: PriceSearch, mixture: Fractional, result: Rounded, *, boxes: bool = True
+) -> None:
+    """All jobs of every kind are there, each with an option of its kind's, or in a box.
+
+    Without boxes one between options far apart may take a mixture of them, rounded up.
+    """
+    jobs, choices = search.jobs, told(result)
+    allowed = options_of(search, mixture)
+    placed = np.zeros(len(jobs), dtype=np.int64)
+    for kind, option, count in zip(*choices, strict=True):
+        if tuple(option.tolist()) not in allowed[kind]:
+            assert not boxes
+            columns = [*zip(*allowed[kind], strict=True)]
+            assert max(max(column) - min(column) for column in columns) > _FAR
+            pairs = zip(columns, option.tolist(), strict=True)
+            assert all(min(column) <= blocks <= max(column) for column, blocks in pairs)
+        row = jobs.rows.row(int(kind))
+        given = sum(f * n for f, n in zip(row.supply, option.tolist(), strict=True))
+        assert given >= row.demand
+        assert count > 0
+        placed[kind] += count
+    for box in result.boxes:
+        placed[box.kind] += 1
+        for i, (low, high) in enumerate(zip(box.lows, box.highs, strict=True)):
+            blocks = [option[i] for option in allowed[box.kind]]
+            assert 0 <= low <= high
+            assert low <= max(blocks)
+            assert min(blocks) <= high
+    assert (placed == jobs.weights).all()
+
+
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
+def test_every_job_has_an_option_or_a_box(family: str) -> None:
+    for number in range(so_many(5, 15)):
+        jobs = reduced(instance(family, number))
+        lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
+        if not len(jobs) or lost:
+            continue
+        search = searched(jobs.problem)
+        mixture = fractional(search)
+        for most in (0, 1, MOST_BOXES):
+            result = rounded(search, mixture, number, most_boxes=most)
+            assert len(result.boxes) <= most
+            examine(search, mixture, result, boxes=most > 0)
+
+
+@pytest.mark.parametrize("name", spread(2, CROWDS))
+def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
+    """No more than a few blocks off, however many jobs there are (an observation, theory 6.6)."""
+    search = searched(generate(name, n=800, seed=3))
+    mixture = fractional(search)
+    wanted = bought(search, mixture)
+    for seed in range(so_many(1, 3)):
+        result = rounded(search, mixture, seed)
+        examine(search, mixture, result)
+        load = np.array(result.choices.load())
+        for box in result.boxes:
+            load = load + (np.array(box.lows) + np.array(box.highs)) // 2
+        off = [abs(int(a) - float(b)) for a, b in zip(load, wanted, strict=True)]
+        # Boxes are known to half their width at zero, the diffusion to a few options.
+        assert max(off) <= 12 + 13 * len(result.boxes), (name, seed, off)
+
+
+@pytest.mark.parametrize("demand", [10**4, 10**9, 10**12, 10**17])
+def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
+    jobs = [Job("x", demand, {"a": "6.5", "b": 1})]
+    search = searched(Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=jobs))
+    mixture = fractional(search)
+    result = rounded(search, mixture, 0)
+    examine(search, mixture, result)
+    (box,) = result.boxes
+    need = bought(search, mixture)
+    assert all(low <= n <= high for low, n, high in zip(box.lows, need, box.highs, strict=True))
+    assert all(high - low <= 24 for low, high in zip(box.lows, box.highs, strict=True))
+    alone = rounded(search, mixture, 0, most_boxes=0)
+    examine(search, mixture, alone, boxes=False)
+    assert alone.boxes == ()
+
+
+def needs(load: Sequence[int], problem: Problem) -> Problem:
+    """The same machines for jobs that want these blocks and no others."""
+    pairs = zip(problem.blocks, load, strict=True)
+    return Problem(
+        configurations=problem.configurations,
+        machine_types=problem.machine_types,
+        jobs=[Job(block, n, {block: 1}) for block, n in pairs],
+    )
+
+
+def decided(load: Sequence[int]) -> Undecided:
+    return Undecided(choices_of([(0, tuple(load), 1)], len(load)), {})
+
+
+def diver_of(region: Region, budget: Budget | None = None) -> Diver:
+    diver = Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+    diver.rows |= dict.fromkeys(region.rows)
+    return diver
+
+
+def dives(
+    diver: Diver, load: Sequence[int], target: int | Fraction, below: Fraction | None = None
+) -> Iterator[Dived]:
+    return diver.dives(decided(load), Fraction(target), below, slice(40))
+
+
+def refuse_what_holds_too_little(
+    dived: Dived, load: Sequence[int], problem: Problem, region: Region
+) -> None:
+    """Hand all blocks to jobs that want just these; the package's check says what is wrong."""
+    machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+    given = {(block, block): n for block, n in zip(problem.blocks, load, strict=True) if n}
+    schedule = Schedule.from_counts(needs(load, problem), machines, given)
+    assert check(needs(load, problem), schedule) == ()
+    assert dived.cost == sum(n * region.costs[row.machine] for row, n in dived.machines.items())
+
+
+def random_machines(rng: random.Random) -> Problem:
+    """One or two sets, perhaps beside listed configurations; jobs that could use any load."""
+    blocks = "abcd"[: rng.randint(1, 4)]
+    types = [
+        MachineType(name, rng.choice(["1", "1", "2", "7/3", "0"]), rng.choice([None, None, 1, 2]))
+        for name in "mno"
+    ]
+    sets = [
+        SizeBoundedConfigurations(
+            {block: rng.randint(2, 9) for block in rng.sample(blocks, rng.randint(1, len(blocks)))},
+            rng.randint(9, 20),
+            name,
+            max_blocks=rng.choice([None, None, 3]),
+        )
+        for name in "mn"[: rng.randint(1, 2)]
+    ]
+    last = SizeBoundedConfigurations(dict.fromkeys(blocks, 5), 12, "all")
+    listed = [
+        Configuration({rng.choice(blocks): rng.randint(1, 4), rng.choice(blocks): 1}, "o")
+        for _ in range(rng.randint(0, 2))
+    ]
+    return Problem(
+        configurations=[*sets, last, *listed],
+        jobs=[Job(block, rng.randint(6, 20), {block: 1}) for block in blocks],
+        machine_types=[*types, MachineType("all", 3, rng.choice([None, None, 4]))],
+    )
+
+
+@pytest.mark.parametrize("part", few(1, range(4)))
+def test_machines_hold_the_blocks_and_are_seldom_dearer_than_any_others(part: int) -> None:
+    """And what a dive says that blocks cost at least, over all contents, they do cost."""
+    best, tasks, told = 0, 0, 0
+    for seed in range(60 * part, 60 * part + 60):
+        rng = random.Random(seed)
+        problem = random_machines(rng)
+        region, load = Region(problem), [rng.randint(0, 6) for _ in problem.blocks]
+        least = optimum(needs(load, problem))
+        found = list(dives(diver_of(region), load, least or Fraction(0)))
+        for dived in found:
+            refuse_what_holds_too_little(dived, load, problem, region)
+        costs = [dived.cost for dived in found]
+        assert costs == sorted(set(costs), reverse=True)
+        if least is None:
+            assert not found
+            continue
+        assert all(cost >= least for cost in costs)
+        dive = Dive(diver_of(region), decided(load))
+        dive.run(frozenset(), None)
+        assert dive.least is None or dive.least <= least
+        told += dive.least is not None and dive.least > least - 1
+        tasks += 1
+        best += bool(found) and costs[-1] == least
+    # What there are whole machines of is kept, which may be one too many.
+    assert best >= 0.85 * tasks > 40
+    assert told > 60 * 5 // 8
+
+
+def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None:
+    shape = Configuration({"a": 3}, "m")
+    sets = SizeBoundedConfigurations({"a": 1}, 3, "m")
+    problem = Problem(
+        configurations=[shape, sets],
+        jobs=[Job("x", 30, {"a": 1})],
+        machine_types=[MachineType("m")],
+    )
+    machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
+    dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
+    assert check(problem, dived.schedule(Jobs(problem))) == ()

@@ -1,0 +1,288 @@
+"""Conic: corners of polygons, the program on contents and slots, and the whole method."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import ceil
+from typing import Any
+
+import pytest
+
+import cms
+from algorithms.conic import Conic, ConicOptions
+from algorithms.conic.polygon import HalfPlane, Point, Polygon
+from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
+from instances import hard
+from instances.families import generate
+from tests.algorithms.branch_and_price.parts import Unlimited
+from tests.oracle import optimum
+from tests.references.programs import integer_program
+from tests.samples import few, no_round_up, so_many
+
+
+def solved(problem: Problem, **options: Any) -> Solution:
+    return solve(problem, "conic", options=options, time_limit=None, threads=1)
+
+
+def of(
+    sizes: Mapping[str, Any],
+    capacity: Any,
+    jobs: Mapping[str, tuple[Any, Mapping[str, Any]]],
+    max_blocks: int | None = None,
+    machine: MachineType | None = None,
+) -> Problem:
+    """A problem on one size-bounded set."""
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
+        jobs=[Job(name, demand, supply) for name, (demand, supply) in jobs.items()],
+        machine_types=[machine or MachineType("machine")],
+    )
+
+
+def random_problem(number: int) -> Problem:
+    """Tiny problems of every kind: one to three types, fractions, zeros, limits, costs, lists."""
+    rng = random.Random(f"conic {number}")
+    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 2, 2, 3]))]
+    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
+    jobs = {}
+    for j in range(rng.randint(1, 3)):
+        supply = {b: 0 if rng.random() < 0.2 else rng.randint(1, 8) for b in blocks}
+        least = min((f for f in supply.values() if f), default=1)
+        demand = 0 if rng.random() < 0.1 else rng.randint(1, 6 * least)
+        jobs[f"j{j}"] = demand * unit, {b: f * unit for b, f in supply.items()}
+    problem = of(
+        {b: rng.randint(2, 9) * unit for b in blocks},
+        rng.randint(6, 20) * unit,
+        jobs,
+        max_blocks=rng.choice([None, None, 1, 2, 3]),
+        machine=MachineType(
+            "machine", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, None, 2, 4])
+        ),
+    )
+    shapes = [
+        Configuration({b: rng.randint(0, 3) for b in blocks} | {rng.choice(blocks): 1})
+        for _ in range(rng.randint(1, 5))
+    ]
+    kind = rng.choice(["set", "set", "list", "both"])
+    if kind != "set":
+        problem = problem.replace(
+            configurations=[*(problem.configurations if kind == "both" else ()), *shapes]
+        )
+    return problem
+
+
+def polygons() -> list[Polygon]:
+    """Small polygons, with and without a second row and narrower ranges."""
+    rng = random.Random(5)
+    found = []
+    for _ in range(60):
+        a, b, most = rng.randint(1, 11), rng.randint(1, 11), rng.randint(11, 70)
+        rows = [HalfPlane((a, b), most)]
+        if rng.random() < 0.5:
+            rows.append(HalfPlane((1, 1), rng.randint(1, 8)))
+        x, y = (min(rng.choice([9, 99]), *(r.most // r.normal[i] for r in rows)) for i in (0, 1))
+        found.append(Polygon(tuple(rows), (x, y)))
+    return found
+
+
+def points_of(polygon: Polygon) -> list[Point]:
+    """All integer points, one by one from their definition."""
+    x, y = polygon.highest
+    every = ((i, j) for i in range(x + 1) for j in range(y + 1))
+    return [point for point in every if inside(polygon, point)]
+
+
+def inside(polygon: Polygon, point: Point) -> bool:
+    """Whether a point keeps every row and range."""
+    x, y = point
+    return (0 <= x <= polygon.highest[0] and 0 <= y <= polygon.highest[1]) and all(
+        a * x + b * y <= most for (a, b), most in polygon.rows
+    )
+
+
+def hull(found: Iterable[Point]) -> list[Point]:
+    """Andrew's monotone chain, without points on edges; counterclockwise from the least point."""
+    points = sorted(found)
+
+    def half(sequence: list[Point]) -> list[Point]:
+        chain: list[Point] = []
+        for p in sequence:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], p) <= 0:
+                chain.pop()
+            chain.append(p)
+        return chain[:-1]
+
+    return half(points) + half(points[::-1])
+
+
+def _turn(a: Point, b: Point, c: Point) -> int:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def test_corners_are_those_of_all_points_and_few_of_a_huge_polygon() -> None:
+    for polygon in polygons():
+        assert polygon.list_corners() == hull(points_of(polygon)), polygon
+    n = 10**12
+    polygon = Polygon((HalfPlane((n + 1, n), n**3),), (n**3 // (n + 1), n * n))
+    corners = polygon.list_corners()
+    assert all(inside(polygon, corner) for corner in corners)
+    assert 3 <= len(corners) < 200
+    assert all(_turn(*corners[at : at + 3]) > 0 for at in range(len(corners) - 2))
+
+
+def added(one: Iterable[Point], other: Iterable[Point]) -> set[Point]:
+    return {(a + c, b + d) for a, b in one for c, d in other}
+
+
+def test_machines_are_corners_and_at_most_two_others() -> None:
+    """Every sum of two to five contents, by comparing the sets of sums."""
+    for polygon in polygons():
+        points = points_of(polygon)
+        if len(points) > 60:
+            continue
+        every, corners = {(0, 0)}, polygon.list_corners()
+        for number in range(1, 6):
+            every = added(every, points)
+            free = min(number, 2)
+            others = {(a + c, b + d) for (a, b), (c, d) in combinations_with_replacement(points, 2)}
+            found = set(points) if free == 1 else others
+            for _ in range(number - free):
+                found = added(found, corners)
+            assert found == every, (polygon, number)
+
+
+def best_of_program(
+    given: Prepared, most: int | None = None, known: Priced | None = None
+) -> int | None:
+    """How many machines the program's best_of_program schedule has, of at most so many."""
+    most = given.simple if most is None else most
+    windows = find_windows(given.demands, given.highest, most, known)
+    least = 1 if known is None else ceil(known.bound)
+    if most < least or windows is None:
+        return None
+    model = ContentProgram(given, windows, least, most, known)
+    outcome = model.program.solve(Unlimited())
+    assert outcome.status in ("optimal", "infeasible")
+    return None if outcome.values is None else model.schedule(outcome.values).machine_count
+
+
+def ready(problem: Problem, route: str = "cells") -> Prepared:
+    answer = prepare(problem, route)
+    assert isinstance(answer, Prepared)
+    return answer
+
+
+@pytest.mark.parametrize("seed", few(20, range(200)))
+def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
+    """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
+    rng = random.Random(f"prices {seed}")
+    problem, route = random_problem(seed), rng.choice(["auto", "cells"])
+    given, value = prepare(problem, route), optimum(problem)
+    if not value or not isinstance(given, Prepared):
+        return
+    least = int(value / problem.machine_types[0].cost)
+    raw = [Fraction(rng.randint(5, 15), max(1, most)) for most in given.highest]
+    worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in given.contents)
+    known = price_jobs(given.demands, [price / worth for price in raw])
+    assert known.bound <= least
+    assert best_of_program(given, least, known) == least
+    if least - 1 >= known.bound:
+        assert best_of_program(given, least - 1, known) is None
+
+
+WAYS: list[dict[str, Any]] = [
+    {"route": route, **plain} for route in ("points", "cells") for plain in ({}, {"plain": True})
+]
+
+
+def costs(problem: Problem) -> dict[str, Fraction | None]:
+    """What every route that takes a problem finds; all but plain ones prove it."""
+    found = {}
+    for way in WAYS:
+        if not Conic().support(problem, ConicOptions(**way)):
+            assert way["route"] == "cells"
+            continue
+        solution = solved(problem, **way)
+        found[str(way)] = solution.cost
+        proved = solution.status in ("optimal", "infeasible")
+        assert proved or "plain" in way, (way, solution.status)
+    return found
+
+
+@pytest.mark.parametrize("tens", few(3, range(50)))
+def test_it_finds_the_optimum_of_tiny_problems_by_every_route(tens: int) -> None:
+    for number in range(10 * tens, 10 * tens + 10):
+        problem = random_problem(number)
+        found = costs(problem)
+        assert len(found) >= 2
+        assert set(found.values()) == {optimum(problem)}, (number, found)
+
+
+ON_A100 = ("real-rows", "arbitrary", "sparse", "near-ties", "superlinear", "sublinear")
+
+
+@pytest.mark.parametrize("family", ON_A100)
+def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
+    for seed in range(so_many(2, 40)):
+        problem = generate(family, n=1 + (7 * seed + 4) % 12, seed=seed, m=(1, 5, 30)[seed % 3])
+        wanted = solve(problem, "cp_sat", threads=1).cost
+        assert wanted is not None
+        assert set(costs(problem).values()) == {wanted}, seed
+
+
+def test_a_machine_more_than_the_bound_among_hundreds_of_millions() -> None:
+    """132 times the demands of the theory's instance are 259 full machines; once, they need 3."""
+    few, many = (
+        hard.packing((44, 33, 12), 132, (2 * n, 3 * n, 6 * n)) for n in (133, 132 * 10**6 + 1)
+    )
+    assert solved(few).cost == integer_program(few) == 259 + 3
+    solution = solved(many)
+    assert (solution.cost, solution.status) == (259 * 10**6 + 3, "optimal")
+    assert solution.lower_bound == 259 * 10**6 + 2
+
+
+@pytest.mark.parametrize("seed", few(3, range(30)))
+def test_it_finds_the_optimum_where_machines_hold_dozens_of_blocks(seed: int) -> None:
+    rng = random.Random(f"dozens {seed}")
+    k = rng.choice([2, 2, 3])
+    blocks = [f"b{i}" for i in range(k)]
+    jobs = {
+        f"j{j}": (rng.randint(50, 400), {block: rng.randint(1, 9) for block in blocks})
+        for j in range(rng.randint(1, 4))
+    }
+    problem = of({block: rng.randint(5, 12) for block in blocks}, rng.randint(70, 90), jobs)
+    assert set(costs(problem).values()) == {integer_program(problem)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "capacity", "jobs"),
+    [
+        ((4, 7), 1_000_003, [(10**9 + 7, 3, 5), (3 * 10**9 + 1, 2, 7)]),
+        ((10_007, 7_919), 10**7 + 19, [(5 * 10**9, 13, 9), (10**9 + 33, 1, 0), (10**10, 0, 3)]),
+        ((353_017, 248_651), 1_000_003, [(10**9 + 1, 3, 2), (10**9 + 1, 0, 1)]),
+    ],
+)
+def test_a_large_machine_and_demands_of_billions_end_proved(
+    sizes: tuple[int, int], capacity: int, jobs: list[tuple[int, int, int]]
+) -> None:
+    rows = {f"j{at}": (demand, {"a": a, "b": b}) for at, (demand, a, b) in enumerate(jobs)}
+    problem = of(dict(zip("ab", sizes, strict=True)), capacity, rows)
+    solution, other = solved(problem), solve(problem, time_limit=None)
+    assert solution.status == "optimal"
+    assert cms.check(problem, solution.schedule) == ()
+    assert other.cost is not None
+    assert solution.cost == other.cost > 1_000
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "proof"),
+    [(4, "infeasible", "checked"), (5, "infeasible", "solver"), (6, "optimal", "solver")],
+)
+def test_a_limit_is_kept_or_proved_too_low(limit: int, status: str, proof: str) -> None:
+    types = [MachineType("machine", limit=limit)]
+    solution = solved(no_round_up().replace(machine_types=types))
+    assert (solution.status, solution.proof) == (status, proof)
