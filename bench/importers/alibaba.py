@@ -9,8 +9,8 @@ from fractions import Fraction
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
 from cms.files.tables import TableRow, read_table
-from cms.fleet.sharing.bucketing import merged, rounded
 from cms.fleet.sharing.classes import OfflineClass, OnlineClass
+from cms.fleet.sharing.tables import merged, rounded
 from cms.values.names import nearest
 from cms.values.numbers import Number, exact, shown
 

@@ -21,7 +21,7 @@ from cms.fleet.sharing import (
     share,
     write_profiles,
 )
-from cms.fleet.sharing.predictor.features import Place
+from cms.fleet.sharing.predictor.models import Place
 from cms.fleet.sharing.predictor.predictor import Prediction
 from cms.fleet.sharing.predictor.training import (
     Samples,

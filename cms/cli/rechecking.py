@@ -121,7 +121,7 @@ def recheck_sharing(
 def recheck_simulation(document: Parsed) -> tuple[Simulation, list[Violation]]:
     """Recheck a simulation: whether its numbers bear out what it says of each service."""
     from cms.fleet.simulation import simulation_from_json
-    from cms.fleet.simulation.recheck import simulation_faults
+    from cms.fleet.simulation.judging import simulation_faults
 
     found = simulation_from_json(document)
     return found, list(simulation_faults(found))

@@ -174,7 +174,7 @@ def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Vi
     if kind == "cms-simulation":
         return recheck_simulation(document)
     if kind == "cms-shared-day":
-        from cms.fleet.simulation.sharing_loop.files import shared_day_from_json
+        from cms.fleet.simulation.sharing_loop.result import shared_day_from_json
 
         return shared_day_from_json(document), []  # its reader recounts all that follows
     if kind in _WITHOUT_A_PAGE:

@@ -179,7 +179,7 @@ class _Asked:
     def problem(self, sign: int = -1) -> SharingProblem:
         """The problem with activities rounded up, or as they are if the sign is 0."""
         from cms.fleet.sharing import SharingProblem
-        from cms.fleet.sharing.bucketing import merged, rounded
+        from cms.fleet.sharing.tables import merged, rounded
 
         gpus = [each.online for each in self.gpus]
         return SharingProblem(
@@ -237,7 +237,7 @@ def _write_assigned(
 ) -> None:
     """Spread the plan over the rows of the table, and write it."""
     from cms.fleet.sharing import NamedGpus, assign, write_assignment
-    from cms.fleet.sharing.bucketing import rounded
+    from cms.fleet.sharing.tables import rounded
 
     rows = [NamedGpus(each.gpu, rounded(each.online, 1, -1)) for each in asked.gpus]
     write_assignment(assign(problem, solution.plan, rows), path)

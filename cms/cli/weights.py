@@ -43,7 +43,7 @@ def limit_by_option(given: str | None, predictor: Path | None) -> str:
     UsageError
         If it is given without a predictor, or as something else.
     """
-    from cms.fleet.sharing.predictor.weights import LIMITS_BY
+    from cms.fleet.sharing.predictor.predictor import LIMITS_BY
     from cms.values.names import nearest
 
     if given is None:

@@ -14,7 +14,7 @@ import pytest
 from cms import Configuration, MachineGroup, Mix, Schedule, Status, check, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.fleet import gpu
-from cms.fleet.report.reasons import between_classes
+from cms.fleet.report.proofs import between_classes
 from cms.fleet.serving import (
     Interference,
     LinearSlowdown,

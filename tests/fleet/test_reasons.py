@@ -17,7 +17,7 @@ from cms import (
 )
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
-from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
+from cms.fleet.report.proofs import MOST_REASONS, plan_reasons, solution_reasons
 from cms.fleet.serving import Plan, Service, as_problem
 from cms.plugin.algorithm import SolverBound
 from tests.fleet.plans import A100, point, printed

@@ -173,28 +173,15 @@ class Event(NamedTuple):
 class Supervisor:
     """Keeps one offline program running beside the online side: resets and restarts after faults.
 
-    Parameters
-    ----------
-    start : callable
-        Starts the program and returns a :class:`Child`, such as a ``subprocess.Popen``.
-    reset : callable
-        Resets the context, or the server that holds it; returns when that is done.
-    healthy : callable
-        Whether the online side serves; asked before and after each reset.
-    times : RestartTimes, optional
-    heard : callable, optional
-        A number that changes while the program makes progress; by default silence is never noticed.
-    clock, sleep : callable, optional
-        Seconds that pass, and waiting for some; ``time.monotonic`` and ``time.sleep``.
+    `start`: starts the program and returns a :class:`Child`, such as a ``subprocess.Popen``.
+    `reset`: resets the context, or the server that holds it; returns when that is done. `healthy`:
+    whether the online side serves; asked before and after each reset. `heard`: a number that
+    changes while the program makes progress; by default silence is never noticed. `clock` and
+    `sleep`: seconds that pass, and waiting for some; ``time.monotonic`` and ``time.sleep``.
 
-    Attributes
-    ----------
-    events : list of Event
-    state : {"running", "waiting", "over"}
-        ``waiting``: for the end of a back-off. ``over``: the program left, was stopped, or is out.
+    `state`: ``waiting``: for the end of a back-off. ``over``: the program left, was stopped, or is
+    out.
 
-    Notes
-    -----
     Every end but an exit with 0 is followed by exactly one reset, and by one restart unless the
     online side is not healthy after it, or the end was asked for by :meth:`stop`.
     """

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidProblem
 from ...values.numbers import exact
-from .muxflow_metrics import Metric
 from .muxflow_monitor import (
     ACTIONS,
     SIGNALS,
     STATES,
     TABLE,
     Cell,
+    Metric,
     MonitorState,
     MonitorTimes,
     Signal,
@@ -87,21 +87,10 @@ def monitor_steps(
 ) -> tuple[MonitorStates, Codes]:
     """Return the states of all monitors after a tick, and what the platform has to do.
 
-    Parameters
-    ----------
-    states : MonitorStates
-    signals : array_like of int, shape (n,)
-        Places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals` gives.
-    times : MonitorTimes
-        Of all of them.
-    table : mapping, default TABLE
-        As of :func:`cms.fleet.monitor_step`.
+    `signals`: places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals`
+    gives. `times`: of all of them. `table`: as of :func:`cms.fleet.monitor_step`.
 
-    Returns
-    -------
-    states : MonitorStates
-    actions : ndarray of int8, shape (n,)
-        Places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
+    `actions`: places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
 
     Examples
     --------
@@ -140,14 +129,8 @@ def monitor_signals(
 ) -> Codes:
     """Return the signals of many GPUs, as :func:`monitor_signal` that of one.
 
-    Parameters
-    ----------
-    metrics : sequence of Metric
-        At least one.
-    observed : mapping of str to array_like of float, shape (n,)
-        Values for each metric, by name. A float is taken as the shortest decimal that prints as it.
-    disabled : array_like of bool, shape (n,), default False
-        Where the operator wants no sharing.
+    `metrics`: at least one. `observed`: values for each metric, by name. A float is taken as the
+    shortest decimal that prints as it. `disabled`: where the operator wants no sharing.
 
     Examples
     --------

@@ -22,8 +22,19 @@ from ..serving.whole_gpus import whole_gpus
 from .bars import plan_bars, setting
 from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
-from .proofs import bounds_section, closing, proof_section, scarcest_line, worth_line, worths
-from .reasons import beside_one_another, between_classes, plan_reasons, promised, why_section
+from .proofs import (
+    beside_one_another,
+    between_classes,
+    bounds_section,
+    closing,
+    plan_reasons,
+    promised,
+    proof_section,
+    scarcest_line,
+    why_section,
+    worth_line,
+    worths,
+)
 from .tables import Cell, in_ms, key_of, limit_of, number, table
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from ...values.numbers import exact, shown
 from ...values.words import count, decimal, percent
 from .bars import machine_bars
 from .page import Bars, Fact, Page, Part, Section, Words
-from .proofs import closing, worth_line, worths
-from .reasons import solution_reasons, why_section
+from .proofs import closing, solution_reasons, why_section, worth_line, worths
 from .tables import Cell, Column, Grid, table
 
 if TYPE_CHECKING:

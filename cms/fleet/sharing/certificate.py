@@ -17,8 +17,7 @@ from ...solving.rough_prices import rough_certificates
 from ...values.frozen import FrozenMap, Immutable
 from ...values.names import checked_names, nearest
 from ...values.numbers import shown, whole
-from .plan import SharingPlan
-from .problem import FORBIDDEN, SharingProblem
+from .problem import FORBIDDEN, SharingPlan, SharingProblem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,21 +1,22 @@
-"""The problem of sharing GPUs between online services and offline work."""
+"""The problem of sharing GPUs between online services and offline work, and its plans."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidProblem
+from ...errors import InvalidProblem, InvalidSchedule
 from ...problem.checking import each_of
+from ...schedule.schedule import Excerpt
 from ...values.arrays import read_only
 from ...values.frozen import FrozenMap, Immutable
-from ...values.names import nearest
+from ...values.names import checked_name, nearest
 from ...values.numbers import shown, shown_object, whole
 from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_share
 
@@ -24,10 +25,75 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .plan import SharingPlan
-
     #: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
     WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
+
+
+class Pair(NamedTuple):
+    """GPUs of an online class that each take a workload of an offline class."""
+
+    online: str
+    offline: str
+    count: int  # type: ignore[assignment]
+
+
+class SharingPlan(Immutable):
+    """How many GPUs of each online class take a workload of each offline class; immutable.
+
+    `counts`: by the names of the two classes, each >= 1. Without any, no GPU is shared.
+    """
+
+    __slots__ = ("counts",)
+    counts: FrozenMap[tuple[str, str], int]
+    machine_count: ClassVar[None] = None
+
+    def __init__(self, counts: Mapping[tuple[str, str], int] | None = None) -> None:
+        given = {} if counts is None else counts
+        if not isinstance(given, Mapping):
+            raise InvalidSchedule(
+                f"counts is {given!r}; expected a mapping of pairs of names to whole numbers, such "
+                'as {("quiet", "train"): 3}'
+            )
+        table: dict[tuple[str, str], int] = {}
+        pair: Any
+        for pair, count in given.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise InvalidSchedule(f"counts has the key {pair!r}; expected a pair of names")
+            try:
+                online = checked_name(pair[0], "online class")
+                offline = checked_name(pair[1], "offline class")
+            except InvalidProblem as fault:
+                raise InvalidSchedule(str(fault)) from None
+            what = f"the count of {offline!r} on {online!r}"
+            table[online, offline] = whole(count, what, least=1, error=InvalidSchedule)
+        object.__setattr__(self, "counts", FrozenMap(table))
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (Pair(online, offline, n) for (online, offline), n in self.counts.items())
+
+    @property
+    def placed(self) -> int:
+        """How many workloads it places."""
+        return sum(self.counts.values())
+
+    def excerpt(self, most: int) -> Excerpt:
+        """Return at most so many pairs for a printed solution."""
+        rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
+        more = len(self.counts) - len(rows)
+        return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
+
+    def __eq__(self, other: object) -> bool:
+        return self.counts == other.counts if isinstance(other, SharingPlan) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.counts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SharingPlan, (dict(self.counts),)
+
+    def __repr__(self) -> str:
+        return f"SharingPlan({self.placed} workloads in {len(self.counts)} pairs of classes)"
+
 
 #: The weight of a pair that may not be used.
 FORBIDDEN = -1

@@ -26,8 +26,7 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
 from .classes import FULL_WEIGHT
-from .plan import SharingPlan
-from .problem import SharingProblem
+from .problem import SharingPlan, SharingProblem
 
 if TYPE_CHECKING:
     from ...plugin.algorithm import Algorithm

@@ -14,7 +14,7 @@ from ...running.stopping import POLL_SECONDS
 from ...solving.driver import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
-from .arrivals import Arrivals, EachItsOwn, Poisson
+from .arrivals import Arrivals, EachItsOwn, Poisson, Replay
 from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
 from .judging import left_out, result_of
 from .kernel import advance_lists
@@ -27,11 +27,9 @@ from .model import (
     ModelledService,
     services_of,
 )
-from .replay import Loop, Until, replay
+from .replay import Loop, Until, replay, routing_of
 from .result import ServiceResult, Simulation
-from .routing import routing_of
 from .statistics import Verdict
-from .traces import Replay
 
 #: Without any wish, a service gets so many requests; with events, so many seconds.
 REQUESTS, SECONDS = 200_000, 600
@@ -71,7 +69,7 @@ def simulate(
     arrivals : Arrivals, default ``Poisson()``
         How requests come.
     routing : str, default ``"weighted_random"``
-        How they are spread; a key of :data:`cms.fleet.simulation.routing.ROUTINGS`.
+        How they are spread; a key of :data:`cms.fleet.simulation.replay.ROUTINGS`.
     seconds : number, optional
         How long a service is replayed.
     requests : int, optional

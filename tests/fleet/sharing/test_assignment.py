@@ -20,7 +20,7 @@ from cms.fleet.sharing import (
     buckets,
     share,
 )
-from cms.fleet.sharing.bucketing import merged
+from cms.fleet.sharing.tables import merged
 from tests.property.problems import share as share_of_examples
 from tests.samples import few, refusal
 

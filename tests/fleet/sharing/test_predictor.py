@@ -26,8 +26,8 @@ from cms.fleet.sharing import (
     write_predictor,
 )
 from cms.fleet.sharing.predictor import MODELS, Predictor, evaluate, models
-from cms.fleet.sharing.predictor.features import Place, encoded
 from cms.fleet.sharing.predictor.files import predictor_from_json, predictor_to_json
+from cms.fleet.sharing.predictor.models import Place, encoded
 from cms.fleet.sharing.predictor.training import (
     half_width,
     held_out_pairs,
@@ -265,6 +265,7 @@ def test_without_scikit_learn_it_predicts_and_names_the_extra_to_train(
         ("ridge", lambda d: d["speed_widths"].update(pair=1.5), "pair"),
         ("ridge", lambda d: d["features"].pop(), "13 entries"),
         ("ridge", lambda d: d["speed"]["layers"][0].update(added=["1"]), "added"),
+        ("boosting", lambda d: d["speed"].update(trees=[]), "trees"),
         ("boosting", lambda d: d["speed"]["trees"][3]["left"].__setitem__(0, 0), "left"),
         ("boosting", lambda d: d["speed"]["trees"][3]["right"].__setitem__(0, -1), "left"),
         ("boosting", lambda d: d["speed"]["trees"][3]["right"].pop(), "right"),

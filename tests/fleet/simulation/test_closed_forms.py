@@ -20,9 +20,17 @@ from cms.fleet.simulation import (
     Verdict,
     simulate,
 )
-from cms.fleet.simulation.kernel import ALONE, DRAWN, SHORTEST, advance, advance_lists
+from cms.fleet.simulation.kernel import (
+    ALONE,
+    DRAWN,
+    LOGGED,
+    SHORTEST,
+    advance,
+    advance_lists,
+    new_state,
+    with_room,
+)
 from cms.fleet.simulation.model import stations_of
-from cms.fleet.simulation.state import LOGGED, new_state, with_room
 from tests.fleet.simulation.cases import MS, NOBODY, NONE, instance, service
 
 

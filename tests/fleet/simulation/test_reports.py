@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cms.fleet.report.figure import drawing
-from cms.fleet.report.reasons import promised
+from cms.fleet.report.proofs import promised
 from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve, Service, as_problem
 from cms.fleet.serving.load_curve import key_of

@@ -15,7 +15,7 @@ from cms.errors import FileError, InvalidOption
 from cms.fleet.simulation import Failure, RateChange, Weights, read_events, read_trace, simulate
 from cms.fleet.simulation.arrivals import RateClock
 from cms.fleet.simulation.events import arrivals_of, surge_of
-from cms.fleet.simulation.routing import Alias, whole_weights
+from cms.fleet.simulation.replay import Alias, whole_weights
 from cms.fleet.simulation.statistics import Tally, Verdict
 from tests.fleet.simulation.cases import instance, service
 from tests.source_tree import ROOT

@@ -12,10 +12,8 @@ import numpy as np
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
-from ..profiles import Profiles
-from ..weights import MeasuredPair
-from .features import Feature, Place, encoded, features_of
-from .models import FITS, Model, fitted
+from ..weights import MeasuredPair, Profiles
+from .models import FITS, Feature, Model, Place, encoded, features_of, fitted
 from .predictor import Predictor, Widths
 
 if TYPE_CHECKING:

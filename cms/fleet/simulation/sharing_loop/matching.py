@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...sharing.plan import SharingPlan
+    from ...sharing.problem import SharingPlan
 
 #: Steps of waiting that are told apart, so that classes stay few.
 _MOST = 10 * WAITING_STEPS
