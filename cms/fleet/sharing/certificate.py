@@ -85,10 +85,7 @@ class AssignmentPrices(Immutable):
         return sum(each.count * prices.get(each.name, 0) for side, prices in sides for each in side)
 
     def _refuse_breach(
-        self,
-        problem: SharingProblem,
-        stopped: Callable[[], bool] | None,
-        undisturbed: int = 0,
+        self, problem: SharingProblem, stopped: Callable[[], bool] | None, undisturbed: int = 0
     ) -> bool:
         """Raise InvalidCertificate if a pair is worth more than its prices; False if stopped."""
         weights = problem.weights

@@ -34,9 +34,7 @@ class MeasuredPair(NamedTuple):
     online_slowdown: Fraction  #: How many times longer the online side took, > 0
 
 
-def by_models(
-    pairs: Iterable[MeasuredPair],
-) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
+def by_models(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
     """Return what was measured by online model, offline model and device, then by share."""
     table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
     for pair in pairs:

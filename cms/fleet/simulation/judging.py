@@ -13,7 +13,7 @@ from ...errors import CmsError
 from ...schedule.faults import Violation
 from ...values.numbers import exact, shown
 from .events import Script
-from .model import SECOND, ModelledService
+from .model import SECOND, Ints, ModelledService
 from .replay import Outcome, Routing
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .statistics import NEVER_ENOUGH, Tally, Verdict
@@ -159,7 +159,7 @@ def _recoveries(service: ModelledService, script: Script, found: Outcome) -> lis
     return found_back
 
 
-def _spans(cells: NDArray[np.int64], cell_ns: int) -> tuple[NDArray[np.int64], int]:
+def _spans(cells: Ints, cell_ns: int) -> tuple[Ints, int]:
     """Put cells together until a share of their requests says something."""
     requests, number = int(cells[0].sum()), cells.shape[1]
     together = max(-(-_JUDGED_REQUESTS * number // max(requests, 1)), 1)
@@ -177,7 +177,7 @@ def _back(bad: NDArray[np.bool_]) -> int | None:
     return None
 
 
-def _timeline(cells: NDArray[np.int64], cell_ns: int) -> Timeline:
+def _timeline(cells: Ints, cell_ns: int) -> Timeline:
     requests, late, seconds, rests = (row.tolist() for row in cells)
     means = [
         (whole * SECOND + rest) // (number or 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .model import Station
+from .model import Ints, Station
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class State(NamedTuple):
 UNDER_WAY, BEGUN, FREE, LOGGED = 0, 1, 2, 3
 
 
-def new_state(stations: Sequence[Station], weights: NDArray[np.int64], log_size: int) -> State:
+def new_state(stations: Sequence[Station], weights: Ints, log_size: int) -> State:
     """Make the state of a service that nobody has asked for anything yet.
 
     The log takes so many requests, at least the largest batch.
@@ -79,7 +79,7 @@ def new_state(stations: Sequence[Station], weights: NDArray[np.int64], log_size:
     while leaves < k:
         leaves *= 2
 
-    def zeros(length: int = k) -> NDArray[np.int64]:
+    def zeros(length: int = k) -> Ints:
         return np.zeros(length, dtype=np.int64)
 
     return State(
@@ -110,7 +110,7 @@ def with_room(state: State, arrivals: int) -> State:
     return state._replace(pool=pool, following=following)
 
 
-def finished(state: State, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def finished(state: State, before: int) -> tuple[Ints, Ints]:
     """Take the tags and ends of the requests that ended before a time out of the log."""
     logged = int(state.counts[LOGGED])
     tags, ends = state.log_tags[:logged], state.log_ends[:logged]
@@ -123,7 +123,7 @@ def finished(state: State, before: int) -> tuple[NDArray[np.int64], NDArray[np.i
     return found
 
 
-def lose(state: State, station: int, now: int) -> NDArray[np.int64]:
+def lose(state: State, station: int, now: int) -> Ints:
     """Stop a station: its batches under way are lost and its queue is emptied.
 
     Returned are the tags of all these requests: those under way in the order of their start, then

@@ -16,7 +16,7 @@ from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .kernel import alone
-from .model import LONGEST_NS, MILLISECOND, SECOND
+from .model import LONGEST_NS, MILLISECOND, SECOND, Ints
 from .statistics import student
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _curve(
     lengths: Sequence[int],
     late_share: Fraction,
     loop: Callable[..., None],
-    room: NDArray[np.int64],
+    room: Ints,
 ) -> LoadCurve:
     times = fills.rounded_up(MILLISECOND)
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
@@ -167,8 +167,8 @@ def latencies(
     arrivals: NDArray[np.float64],
     gap: float,
     loop: Callable[..., None] = alone,
-    room: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
+    room: Ints | None = None,
+) -> Ints:
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
     Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
@@ -180,7 +180,7 @@ def latencies(
     return found[size // _WARM_UP :]
 
 
-def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float = 1.0) -> int:
+def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
     Latencies are in the order of the arrivals. The interval is so many times wider than Student's.

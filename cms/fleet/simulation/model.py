@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InvalidOption
 from ...values.numbers import shown
@@ -16,6 +19,7 @@ from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule, evidence_of
 from ..serving.service import Service
 
+Ints: TypeAlias = NDArray[np.int64]
 #: Nanoseconds a second, and a millisecond.
 SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.

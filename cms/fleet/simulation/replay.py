@@ -29,7 +29,7 @@ from .kernel import (
     new_state,
     with_room,
 )
-from .model import ModelledService
+from .model import Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def routing_of(name: str) -> Routing:
     return ROUTINGS[name]
 
 
-def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> NDArray[np.int64]:
+def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> Ints:
     """Scale weights to integers: exactly where they are short, else to nine digits."""
     if equal:
         return np.array([int(each > 0) for each in weights], dtype=np.int64)
@@ -107,7 +107,7 @@ class Alias:
     distributions*, ACM TOMS 1977, DOI 10.1145/355744.355749; here in integers.
     """
 
-    def __init__(self, weights: NDArray[np.int64]) -> None:
+    def __init__(self, weights: Ints) -> None:
         k, total = len(weights), int(weights.sum())
         left = [int(each) * k for each in weights]
         limits, aliases = [total] * k, list(range(k))
@@ -139,7 +139,7 @@ class Loop(Protocol):
     """:func:`.kernel.advance`, as it stands, on lists or compiled."""
 
     def __call__(  # noqa: D102
-        self, state: State, policy: int, at: NDArray[np.int64], tags: NDArray[np.int64],
+        self, state: State, policy: int, at: Ints, tags: Ints,
         first: NDArray[np.int32], second: NDArray[np.int32], until: int, /,
     ) -> int: ...  # fmt: skip
 
@@ -184,7 +184,7 @@ def replay(
     retry: bool = True,
     size: int = PIECE,
     on_piece: Callable[[int], bool] | None = None,
-    on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None = None,
+    on_answers: Callable[[Ints, Ints], None] | None = None,
 ) -> Outcome:
     """Replay one service with its events; seed and name begin the random numbers.
 
@@ -219,12 +219,8 @@ def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int
 
 
 def _within(
-    pieces: Iterator[NDArray[np.int64]],
-    clock: RateClock,
-    until: Until,
-    run: _Run,
-    service: ModelledService,
-) -> Iterator[NDArray[np.int64]]:
+    pieces: Iterator[Ints], clock: RateClock, until: Until, run: _Run, service: ModelledService
+) -> Iterator[Ints]:
     """Cut the arrivals off where the run ends."""
     end = NEVER if until.ns is None else until.ns
     left = NEVER if until.requests is None else until.requests
@@ -256,7 +252,7 @@ class _Run:
         tally: Tally,
         piece: int,
         raw: np.random.PCG64,
-        on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None,
+        on_answers: Callable[[Ints, Ints], None] | None,
     ) -> None:
         self.tally, self.now, self.retried = tally, 0, 0
         self._loop, self._routing, self._retry = loop, routing, retry
@@ -271,7 +267,7 @@ class _Run:
         self.state = new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
-    def feed(self, times: NDArray[np.int64]) -> None:
+    def feed(self, times: Ints) -> None:
         """Let requests arrive, and what is due before them happen."""
         while self._actions and len(times) and times[-1] >= self._actions[-1].at:
             cut = int(np.searchsorted(times, self._actions[-1].at))
@@ -285,7 +281,7 @@ class _Run:
             self._act(_NONE)
         self._work(_NONE, NEVER)
 
-    def _work(self, times: NDArray[np.int64], until: int, tags: NDArray[np.int64] = _NONE) -> None:
+    def _work(self, times: Ints, until: int, tags: Ints = _NONE) -> None:
         if len(times):
             self.now = max(self.now, int(times[-1]))
         if not self._open:
@@ -322,7 +318,7 @@ class _Run:
         if self._on_answers is not None:
             self._on_answers(tags, ends)
 
-    def _act(self, times: NDArray[np.int64]) -> None:
+    def _act(self, times: Ints) -> None:
         """Let the last requests before the next action arrive, and it happen."""
         action = self._actions[-1]
         # it still stands among the actions: what it undoes must stay in the log until it has
@@ -341,7 +337,7 @@ class _Run:
         if hit:
             self._resend(np.concatenate(hit), action.at)
 
-    def _resend(self, tags: NDArray[np.int64], now: int) -> None:
+    def _resend(self, tags: Ints, now: int) -> None:
         if len(tags):
             self.now = max(self.now, now)  # until then they were worked on
         again = tags & 1 == 1 if self._retry else np.ones(len(tags), dtype=np.bool_)
@@ -350,7 +346,7 @@ class _Run:
         self.retried += len(tags)
         self._work(np.full(len(tags), now, dtype=np.int64), 0, tags)
 
-    def _lose(self, tags: NDArray[np.int64]) -> None:
+    def _lose(self, tags: Ints) -> None:
         self.tally.lose(tags >> 1)
 
     def _weigh(self) -> None:

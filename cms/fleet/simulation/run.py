@@ -235,10 +235,7 @@ class Count:
     """Adds up the requests of all threads, and hears that the run is to end."""
 
     def __init__(
-        self,
-        expected: int,
-        tell: Callable[[int, int], None] | None,
-        cancel: threading.Event | None,
+        self, expected: int, tell: Callable[[int, int], None] | None, cancel: threading.Event | None
     ) -> None:
         self.stopped = False
         self.cancels = [] if cancel is None else [cancel]

@@ -10,14 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....errors import UnsupportedProblem
 from ..weights import Profiles
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
+Floats: TypeAlias = NDArray[np.float64]
 SIDES = ("online", "offline")
 #: A column whose values are all positive and this many times apart counts by its logarithm.
 _WIDE = 10
@@ -59,9 +57,7 @@ def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, .
     return (*found, *_number("pair", "share", [float(place.share) for place in places]))
 
 
-def encoded(
-    places: Sequence[Place], features: Sequence[Feature], profiles: Profiles
-) -> NDArray[np.float64]:
+def encoded(places: Sequence[Place], features: Sequence[Feature], profiles: Profiles) -> Floats:
     """Return the features' values, shape (places, features)."""
     columns: dict[tuple[str, str], list[_Value]] = {}
     table = np.zeros((len(places), len(features)))
@@ -128,10 +124,10 @@ class Layers:
     """Matrices one after the other, with max(0, x) between them; one is a linear model."""
 
     #: The last has one output. Without inputs the model is a constant.
-    matrices: tuple[NDArray[np.float64], ...]
-    added: tuple[NDArray[np.float64], ...]
+    matrices: tuple[Floats, ...]
+    added: tuple[Floats, ...]
 
-    def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict(self, features: Floats) -> Floats:
         """Return a number for each row."""
         found = features
         last = len(self.matrices) - 1
@@ -151,12 +147,12 @@ class Trees:
     roots: NDArray[np.int64]  #: The first node of each tree
     #: At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
     feature: NDArray[np.int64]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     left: NDArray[np.int64]
     right: NDArray[np.int64]
-    value: NDArray[np.float64]
+    value: Floats
 
-    def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict(self, features: Floats) -> Floats:
         """Return a number for each row."""
         step = max(1, _AT_ONCE // max(1, len(self.roots)))
         # As they were grown: features are rounded to 32 bits, thresholds are not.
@@ -164,7 +160,7 @@ class Trees:
         parts = [self._walk(rows[at : at + step]) for at in range(0, len(rows), step)]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _walk(self, rows: NDArray[np.float32]) -> Floats:
         nodes = np.repeat(self.roots[None, :], len(rows), axis=0)
         at = np.arange(len(rows))[:, None]
         while (inner := self.left[nodes] != LEAF).any():
@@ -179,7 +175,7 @@ class Trees:
 
 Model: TypeAlias = Layers | Trees
 if TYPE_CHECKING:
-    Fit: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], int], Model]
+    Fit: TypeAlias = Callable[[Floats, Floats, int], Model]
 
 _RIDGE = 1.0
 _TREES = {
@@ -200,12 +196,12 @@ def _needed(module: str, kind: str) -> Any:
         ) from None
 
 
-def _mean(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mean(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a constant: what every other model is held against."""
     return Layers((np.zeros((features.shape[1], 1)),), (np.array([float(np.mean(targets))]),))
 
 
-def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _ridge(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a linear model by least squares, with the sum of squared coefficients as a penalty."""
     middle, mean = features.mean(axis=0), targets.mean()
     centred = features - middle
@@ -214,7 +210,7 @@ def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: in
     return Layers((slopes[:, None],), (np.array([mean - middle @ slopes]),))
 
 
-def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _boosting(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit gradient boosted trees (J. Friedman 2001, 2002)."""
     ensemble = _needed("sklearn.ensemble", "boosting")
     fitted = ensemble.GradientBoostingRegressor(**_TREES, random_state=seed)
@@ -240,7 +236,7 @@ def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed:
     )  # fmt: skip
 
 
-def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mlp(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a network of two hidden layers of 64.
 
     The choice of the preset ``muxflow-assumed``: what the paper uses is not known to us.
@@ -259,9 +255,7 @@ def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int)
 FITS: dict[str, Fit] = {"boosting": _boosting, "ridge": _ridge, "mean": _mean, "mlp": _mlp}
 
 
-def fitted(
-    kind: str, features: NDArray[np.float64], targets: NDArray[np.float64], seed: int
-) -> Model:
+def fitted(kind: str, features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a model of a kind on one thread."""
     if kind in ("boosting", "mlp"):
         with _needed("threadpoolctl", kind).threadpool_limits(1):

@@ -14,7 +14,7 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..weights import Profiles
-from .models import SIDES, Feature, Model, Place, encoded
+from .models import SIDES, Feature, Floats, Model, Place, encoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,12 +33,12 @@ class Prediction(NamedTuple):
     """What is predicted of pairs, each an array with an entry a pair."""
 
     #: Of the offline side, as a part of what it does alone; the ends of the interval.
-    throughput: NDArray[np.float64]
-    throughput_low: NDArray[np.float64]
-    throughput_high: NDArray[np.float64]
+    throughput: Floats
+    throughput_low: Floats
+    throughput_high: Floats
     #: Of the online side, the inverse of its slowdown, and the interval's lower end
-    speed: NDArray[np.float64]
-    speed_low: NDArray[np.float64]
+    speed: Floats
+    speed_low: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class Predictor:
                 )
 
 
-def _computed(model: Model, table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _computed(model: Model, table: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         found = model.predict(table)
     if not np.isfinite(found).all():
@@ -113,9 +113,7 @@ def _computed(model: Model, table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(found, 0.0, 1.0)
 
 
-def _widths(
-    widths: Widths, victim: NDArray[np.bool_], aggressor: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _widths(widths: Widths, victim: NDArray[np.bool_], aggressor: NDArray[np.bool_]) -> Floats:
     """Return the half-width for each pair, by whether its victim and its aggressor are unseen."""
     one = np.where(victim, widths.victim, np.where(aggressor, widths.aggressor, widths.pair))
     return np.where(victim & aggressor, 1.0, one)

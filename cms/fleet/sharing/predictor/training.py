@@ -13,7 +13,7 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
 from ..weights import MeasuredPair, Profiles
-from .models import FITS, Feature, Model, Place, encoded, features_of, fitted
+from .models import FITS, Feature, Floats, Model, Place, encoded, features_of, fitted
 from .predictor import Predictor, Widths
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     #: Which samples were held out, and the errors of throughputs and of speeds.
-    _Errors: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]
+    _Errors: TypeAlias = tuple[NDArray[np.bool_], Floats, Floats]
     #: Which samples were held out, their errors, and the half-width of their intervals.
-    _Tried: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], float]
+    _Tried: TypeAlias = tuple[NDArray[np.bool_], Floats, float]
 
 MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
@@ -41,8 +41,8 @@ class Samples(NamedTuple):
 
     places: tuple[Place, ...]
     #: The targets: offline throughput, and the inverse of the online slowdown, at most 1.
-    throughput: NDArray[np.float64]
-    speed: NDArray[np.float64]
+    throughput: Floats
+    speed: Floats
     profiles: Profiles
 
     def taken(self, chosen: NDArray[np.bool_]) -> Samples:
@@ -58,7 +58,7 @@ class Pairwise(NamedTuple):
     throughput: Model
     speed: Model
 
-    def errors(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def errors(self, samples: Samples) -> tuple[Floats, Floats]:
         """Return what is predicted too high, of throughputs and of speeds."""
         table = encoded(samples.places, self.features, samples.profiles)
         return (
@@ -212,7 +212,7 @@ def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Error
         yield test, *model.errors(samples.taken(test))
 
 
-def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
+def half_width(errors: Floats, level: float = LEVEL) -> float:
     """Return half the width of a split conformal interval by held-out errors.
 
     It is the k-th smallest of the n absolute errors, k = ⌈level (n + 1)⌉, and 1, which says
@@ -280,7 +280,7 @@ def evaluate(
 
 def _by_pair(
     model: str, samples: Samples, seed: int
-) -> Iterator[tuple[NDArray[np.bool_], tuple[NDArray[np.float64], ...], tuple[float, float]]]:
+) -> Iterator[tuple[NDArray[np.bool_], tuple[Floats, ...], tuple[float, float]]]:
     """Yield, part by part, the samples held out, their errors, and the half-widths."""
     parts = held_out_pairs(samples.places, _PARTS, seed)
     for part in range(_PARTS):
@@ -301,9 +301,7 @@ def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
     ]
 
 
-def _report(
-    target: str, split: str, folds: list[_Tried], values: NDArray[np.float64]
-) -> SplitReport:
+def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> SplitReport:
     errors = np.concatenate([own for _, own, _ in folds])
     truth = np.concatenate([values[test] for test, _, _ in folds])
     widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
@@ -315,7 +313,7 @@ def _report(
     )  # fmt: skip
 
 
-def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
     ranks = [_ranks(values) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
@@ -323,9 +321,9 @@ def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> fl
     return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranks(values: Floats) -> Floats:
     """Return ranks; equal values share the mean of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    mean: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse]
+    mean: Floats = (ends - (counts - 1) / 2)[inverse]
     return mean

@@ -16,14 +16,12 @@ from ...published.muxflow_monitor import monitor_preset
 from ...sharing.problem import SharingProblem
 from ...sharing.weights import MeasuredPair
 from ..model import SECOND
-from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, LineWeights, Truth
+from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, Ints, LineWeights, Truth
 from .loop import POLICIES, Policy, Scene, play
 from .result import DayOfJobs, PlayedPolicy, SampledGpu, SharedDay
 from .terms import Diurnal, Terms, Traced
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ....solving.driver import CancelEvent
     from ...published.muxflow_monitor import MonitorTimes
     from ...sharing.problem import SharingPlan, WeightFunction
@@ -166,12 +164,12 @@ def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: in
     )  # fmt: skip
 
 
-def _mean(values: NDArray[np.int64]) -> Fraction | None:
+def _mean(values: Ints) -> Fraction | None:
     """Return the mean to a hundredth, up."""
     return Fraction(-(-int(values.sum()) * 100 // len(values)), 100) if len(values) else None
 
 
-def _high(values: NDArray[np.int64], per_cent: int) -> Fraction | None:
+def _high(values: Ints, per_cent: int) -> Fraction | None:
     place = -(-len(values) * per_cent // 100) - 1
     return Fraction(int(np.sort(values)[place])) if len(values) else None
 
@@ -184,9 +182,7 @@ _SPAN = 2 * SECOND
 _BUSIEST = 9_000
 
 
-def replayed(
-    gpu: int, activity: NDArray[np.int64], slowdown: NDArray[np.int64], seed: int
-) -> SampledGpu:
+def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
     """Send requests to a GPU all day, with and without what slows it down.
 
     The service is a made-up one: a process with batches of up to 5 requests, :data:`BATCH_NS`; it

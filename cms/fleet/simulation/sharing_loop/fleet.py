@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
@@ -17,11 +18,10 @@ from ...sharing.problem import SharingProblem
 from ...sharing.weights import MeasuredPair, by_models
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ...sharing.problem import WeightFunction
 
 
+Ints: TypeAlias = NDArray[np.int64]
 MILLION = 10**6
 #: Ticks an hour.
 MINUTE = 60
@@ -41,11 +41,11 @@ class Fleet:
     """
 
     profiles: tuple[OnlineClass, ...]  #: What differs in more than activity, and in who runs there
-    profile: NDArray[np.int64]
-    base: NDArray[np.int64]  #: The activity that its class has
-    limit: NDArray[np.int64]  #: Of the slowdown; ``UNLIMITED`` where there is none.
+    profile: Ints
+    base: Ints  #: The activity that its class has
+    limit: Ints  #: Of the slowdown; ``UNLIMITED`` where there is none.
     #: Which online class of the problem a GPU is of; classes stand together.
-    of_class: NDArray[np.int64]
+    of_class: Ints
     work: tuple[OfflineClass, ...]
     fits: NDArray[np.bool_]  #: Whether the memory of a profile suffices for a workload
 
@@ -74,7 +74,7 @@ class Fleet:
             weights=np.zeros((len(profiles), len(problem.offline)), dtype=np.int64),
         ).weights == 0  # fmt: skip
 
-        def spread(values: Sequence[int]) -> NDArray[np.int64]:
+        def spread(values: Sequence[int]) -> Ints:
             return np.repeat(np.array(values, dtype=np.int64), counts)
 
         return Fleet(
@@ -101,9 +101,9 @@ class Beliefs:
     weights: WeightFunction
     margin: int
     lowest_share: int
-    _rows: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    _rows: dict[int, Ints] = field(default_factory=dict)
 
-    def rows(self, profile: NDArray[np.int64], activity: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rows(self, profile: Ints, activity: Ints) -> Ints:
         """Return the weights beside GPUs of these profiles at these activities, in per cent.
 
         The shape is (n, K); -1 where a pair is forbidden.
@@ -156,13 +156,7 @@ class Truth:
                     self.runs[p, k] = True
                     self.throughput[p, k], self.slowdown[p, k] = _lines(found)
 
-    def felt(
-        self,
-        profile: NDArray[np.int64],
-        work: NDArray[np.int64],
-        share: NDArray[np.int64],
-        activity: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def felt(self, profile: Ints, work: Ints, share: Ints, activity: Ints) -> tuple[Ints, Ints]:
         """Return throughput, rounded down, and slowdown, rounded up, on so many GPUs."""
         wanted = np.maximum(activity + 100 * share, _ALL)
         return (
@@ -194,7 +188,7 @@ class LineWeights:
         return part * offline.priority.numerator // offline.priority.denominator
 
 
-def _lines(measured: dict[int, MeasuredPair]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _lines(measured: dict[int, MeasuredPair]) -> tuple[Ints, Ints]:
     """Return both numbers at every share, on straight lines between what was measured."""
     shares = sorted(measured)
     parts = [int(measured[s].offline_throughput * MILLION // 1) for s in shares]
@@ -208,7 +202,7 @@ def _lines(measured: dict[int, MeasuredPair]) -> tuple[NDArray[np.int64], NDArra
     )
 
 
-def _line(at: list[int], values: list[int]) -> NDArray[np.int64]:
+def _line(at: list[int], values: list[int]) -> Ints:
     """Interpolate at every share in whole numbers, rounded down."""
     every = np.arange(101)
     found = np.zeros(len(every), dtype=np.int64)

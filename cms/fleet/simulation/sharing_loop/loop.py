@@ -14,7 +14,7 @@ from ....values.numbers import exact
 from ...published.muxflow_monitor import ACTIONS, Metric
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
 from ...sharing.classes import sm_share
-from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Fleet, Truth
+from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Fleet, Ints, Truth
 from .matching import Matcher, aged, spread
 
 if TYPE_CHECKING:
@@ -54,29 +54,27 @@ class Backlog:
             # Those of a class that stand together would be taken before all others.
             work = np.concatenate([work[random.permutation(len(work))], drawn])
             self.arrived = np.concatenate([self.arrived, more])
-        self.work: NDArray[np.int64] = work
+        self.work: Ints = work
         minutes = np.maximum(random.standard_exponential(len(work)) * (job_hours * MINUTE), 1)
-        self.left: NDArray[np.int64] = np.rint(minutes * MILLION).astype(np.int64)
+        self.left: Ints = np.rint(minutes * MILLION).astype(np.int64)
         self.gpu = np.full(len(work), NOBODY, dtype=np.int64)
         self.begun = np.full(len(work), NEVER, dtype=np.int64)
         self.ended = np.full(len(work), NEVER, dtype=np.int64)
 
-    def waiting(self, tick: int) -> NDArray[np.int64]:
+    def waiting(self, tick: int) -> Ints:
         """Return the jobs that are there, and neither run nor have ended; the first ones first."""
         return np.flatnonzero((self.arrived <= tick) & (self.gpu == NOBODY) & (self.ended < 0))
 
-    def begin(self, job: NDArray[np.int64], gpu: NDArray[np.int64], tick: int) -> None:
+    def begin(self, job: Ints, gpu: Ints, tick: int) -> None:
         """Let jobs run on GPUs."""
         self.gpu[job] = gpu
         self.begun[job] = np.where(self.begun[job] < 0, tick, self.begun[job])
 
-    def stop(self, job: NDArray[np.int64]) -> None:
+    def stop(self, job: Ints) -> None:
         """Take jobs from their GPUs; what they have done is kept."""
         self.gpu[job] = NOBODY
 
-    def advance(
-        self, job: NDArray[np.int64], done: NDArray[np.int64], tick: int
-    ) -> NDArray[np.bool_]:
+    def advance(self, job: Ints, done: Ints, tick: int) -> NDArray[np.bool_]:
         """Let jobs get on by millionths of a minute; return which of them have ended."""
         self.left[job] -= done
         over = self.left[job] <= 0
@@ -84,16 +82,16 @@ class Backlog:
         self.gpu[job[over]] = NOBODY
         return over
 
-    def waited(self, job: NDArray[np.int64], tick: int) -> NDArray[np.int64]:
+    def waited(self, job: Ints, tick: int) -> Ints:
         """Return how long jobs had waited when they first ran, or have waited if they did not."""
         until = np.where(self.begun[job] >= 0, self.begun[job], tick)
         return np.asarray(until - self.arrived[job])
 
-    def waits(self, ticks: int) -> NDArray[np.int64]:
+    def waits(self, ticks: int) -> Ints:
         """Return how long each job that came waited until it first ran, or waits still."""
         return self.waited(np.flatnonzero(self.arrived < ticks), ticks)
 
-    def completion(self) -> NDArray[np.int64]:
+    def completion(self) -> Ints:
         """Return the minutes from arrival to end of each job that has ended."""
         return np.asarray((self.ended - self.arrived)[self.ended >= 0])
 
@@ -106,16 +104,14 @@ class Felt:
     away, that a matching moved, that got another share, and all other starts.
     """
 
-    def __init__(self, fleet: Fleet, sample: NDArray[np.int64]) -> None:
+    def __init__(self, fleet: Fleet, sample: Ints) -> None:
         self._limit, self.sample, self._gpus = fleet.limit, sample, fleet.gpus
         self._bins = np.zeros(_BINS, dtype=np.int64)
-        self.sampled: list[NDArray[np.int64]] = []
+        self.sampled: list[Ints] = []
         self.done = self.minutes = self.shared = self.over = self.slowed = 0
         self.evictions = self.moves = self.restarts = self.starts = 0
 
-    def add(
-        self, gpus: NDArray[np.int64], part: NDArray[np.int64], slower: NDArray[np.int64]
-    ) -> None:
+    def add(self, gpus: Ints, part: Ints, slower: Ints) -> None:
         """Count a minute: what was done on the GPUs that are shared, and how slow these were."""
         alone = self._gpus - len(gpus)
         self.minutes += self._gpus
@@ -210,12 +206,12 @@ class Scene:
     plan: SharingPlan | None = None  #: Who runs where at first, by the method that made it
 
     @property
-    def shares(self) -> NDArray[np.int64]:
+    def shares(self) -> Ints:
         """The share that each activity leaves, 0 to 100 per cent."""
         margin, lowest = self.problem.margin, self.problem.lowest_share
         return np.array([sm_share(active, margin, lowest) for active in range(_ALL + 1)])
 
-    def quantile(self, tick: int) -> NDArray[np.int64]:
+    def quantile(self, tick: int) -> Ints:
         """Return a high quantile of each GPU's activity in the interval before a tick, in per cent.
 
         It is the smallest activity that is not exceeded in as many of the minutes as the terms say.
@@ -229,7 +225,7 @@ class Scene:
 class _Run:
     """A policy under way: one number a GPU."""
 
-    def __init__(self, scene: Scene, policy: Policy, sample: NDArray[np.int64]) -> None:
+    def __init__(self, scene: Scene, policy: Policy, sample: Ints) -> None:
         fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
         self.scene, self.policy, self.felt, self.turns = scene, policy, Felt(fleet, sample), 0
         per_hour = float(exact(terms.arrivals_per_hour, "arrivals_per_hour"))
@@ -246,14 +242,14 @@ class _Run:
             self.look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
 
     @property
-    def running(self) -> NDArray[np.int64]:
+    def running(self) -> Ints:
         """The offline class on each GPU, or -1."""
         found = np.full(len(self.job), NOBODY, dtype=np.int64)
         there = self.job != NOBODY
         found[there] = self.backlog.work[self.job[there]]
         return found
 
-    def look(self, wanted: NDArray[np.int64], beyond: NDArray[np.int64]) -> None:
+    def look(self, wanted: Ints, beyond: Ints) -> None:
         """Let the monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits.
 
         Offline work goes from the GPUs on which it is evicted.
@@ -271,7 +267,7 @@ class _Run:
 
 
 def play(
-    scene: Scene, policy: Policy, sample: NDArray[np.int64], on_tick: Callable[[int], bool]
+    scene: Scene, policy: Policy, sample: Ints, on_tick: Callable[[int], bool]
 ) -> tuple[Felt, Backlog]:
     """Play a policy to the end, or until `on_tick`, which gets every tick, returns True."""
     run = _Run(scene, policy, sample)
@@ -323,12 +319,8 @@ def _matcher(run: _Run, work: tuple[OfflineClass, ...]) -> Matcher:
 
 
 def _match_aged(
-    run: _Run,
-    tick: int,
-    places: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    moved: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    run: _Run, tick: int, places: Ints, weights: Ints, moved: Ints
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Match GPUs with jobs that count for more the longer they have waited."""
     scene, backlog = run.scene, run.backlog
     there = run.job[places]
@@ -344,7 +336,7 @@ def _match_aged(
     return known.classes(work), stays
 
 
-def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> NDArray[np.int64]:
+def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
     """Return what each workload is worth on each GPU, as far as the policy knows."""
     scene, profile = run.scene, run.scene.fleet.profile
     if run.policy.halves:
@@ -355,12 +347,7 @@ def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> 
 
 
 def _start(
-    run: _Run,
-    tick: int,
-    places: NDArray[np.int64],
-    work: NDArray[np.int64],
-    stays: NDArray[np.bool_],
-    share: NDArray[np.int64],
+    run: _Run, tick: int, places: Ints, work: Ints, stays: NDArray[np.bool_], share: Ints
 ) -> None:
     """Stop what does not stay, start what is new, and start again what gets another share."""
     terms, backlog = run.scene.terms, run.backlog

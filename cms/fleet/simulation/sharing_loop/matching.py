@@ -10,7 +10,7 @@ import numpy as np
 from ...sharing.classes import WAITING_STEPS, OfflineClass, OnlineClass, waited_priority
 from ...sharing.problem import SharingProblem
 from ...sharing.solution import share
-from .fleet import NOBODY
+from .fleet import NOBODY, Ints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,13 +33,8 @@ class Matcher:
     seed: int
 
     def match(
-        self,
-        weights: NDArray[np.int64],
-        running: NDArray[np.int64],
-        moved: NDArray[np.int64],
-        jobs: NDArray[np.int64],
-        turn: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        self, weights: Ints, running: Ints, moved: Ints, jobs: Ints, turn: int
+    ) -> tuple[Ints, NDArray[np.bool_]]:
         """Match GPUs with jobs; returned is what :func:`spread` returns.
 
         Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
@@ -71,12 +66,8 @@ class Matcher:
 
 
 def spread(
-    problem: SharingProblem,
-    plan: SharingPlan,
-    of_class: NDArray[np.int64],
-    running: NDArray[np.int64],
-    moved: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    problem: SharingProblem, plan: SharingPlan, of_class: Ints, running: Ints, moved: Ints
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Give every GPU of a class what a valid plan has for the class; who runs there stays.
 
     Of GPUs that run the same, those that moved the least keep it. Returned are the offline class
@@ -112,24 +103,22 @@ class Aged(NamedTuple):
     #: One for each step of a class that there is, with the priority that goes with it
     work: tuple[OfflineClass, ...]
     #: Which class and step each of these was
-    of: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    kind: NDArray[np.int64]  #: Which of these each job is
+    of: Ints
+    steps: Ints
+    kind: Ints  #: Which of these each job is
 
-    def weights(self, known: NDArray[np.int64]) -> NDArray[np.int64]:
+    def weights(self, known: Ints) -> Ints:
         """Return the weights of these, from those of the classes; -1 stays what it is."""
         found = known[:, self.of]
         raised = found * (WAITING_STEPS + self.steps) // WAITING_STEPS
         return np.where(found < 0, found, raised)
 
-    def classes(self, found: NDArray[np.int64]) -> NDArray[np.int64]:
+    def classes(self, found: Ints) -> Ints:
         """Return the classes of what is on GPUs; -1 is nobody."""
         return np.where(found == NOBODY, NOBODY, self.of[np.maximum(found, 0)])
 
 
-def aged(
-    work: tuple[OfflineClass, ...], of: NDArray[np.int64], waited: NDArray[np.int64], scale: int
-) -> Aged:
+def aged(work: tuple[OfflineClass, ...], of: Ints, waited: Ints, scale: int) -> Aged:
     """Tell jobs, of which there is one, of these classes apart by what they have waited.
 
     Waiting and scale are in minutes.

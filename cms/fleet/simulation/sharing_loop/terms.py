@@ -12,11 +12,9 @@ from ....errors import InvalidOption
 from ....values.fields import CheckedFields
 from ....values.names import nearest
 from ....values.numbers import Number, exact, shown
-from .fleet import MINUTE, Fleet
+from .fleet import MINUTE, Fleet, Ints
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ...reconciling.rates import Rates
     from ...sharing.problem import SharingProblem
 
@@ -60,7 +58,7 @@ class Noise(CheckedFields):
             f"{_text(self.height)} % for {self.minutes} minutes"
         )
 
-    def added(self, shape: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    def added(self, shape: Ints, seed: int) -> Ints:
         """Return activities in hundredths of a per cent with noise, shape (ticks, gpus)."""
         random = np.random.Generator(np.random.PCG64([seed, 1]))
         ticks, gpus = shape.shape
@@ -102,7 +100,7 @@ class Diurnal(CheckedFields):
 
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> NDArray[np.int64]:
+    ) -> Ints:
         """Return activities in hundredths of a per cent, shape (end - begin, G).
 
         From and to minutes after midnight of the first day, which may be negative.
@@ -131,7 +129,7 @@ class Traced:
 
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> NDArray[np.int64]:
+    ) -> Ints:
         """Return activities; see :meth:`Diurnal.minutes`."""
         at = np.arange(begin, end) * 60
         columns = np.array(
@@ -139,7 +137,7 @@ class Traced:
         ).reshape(len(problem.online), len(at))
         return self.noise.added(columns.T[:, fleet.of_class], seed)
 
-    def _column(self, name: str, model: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _column(self, name: str, model: str, at: Ints) -> Ints:
         rates = self.activities.rates_rps
         key = next((each for each in (name, model, "activity") if each in rates), None)
         if key is None:
