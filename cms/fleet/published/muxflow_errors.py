@@ -28,12 +28,7 @@ GRACEFUL: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 HANDLING: Mapping[str, Handling] = MappingProxyType(
     {
         **{each.name: "graceful" for each in GRACEFUL},
-        "SIGKILL": "reset",
-        "SIGSEGV": "reset",
-        "SIGABRT": "reset",
-        "SIGBUS": "reset",
-        "error": "reset",
-        "silence": "reset",
+        **dict.fromkeys(("SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "error", "silence"), "reset"),
     }
 )
 

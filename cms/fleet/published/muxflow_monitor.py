@@ -234,12 +234,9 @@ class Metric:
                 f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the soft "
                 f"one, {shown(first)}, since {worse} values are the worse ones"
             )
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "soft", first)
-        put(self, "hard", second)
-        put(self, "worse", worse)
-        put(self, "unit", unit)
+        values = name, first, second, worse, unit
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     def signal(self, value: Number) -> Signal:
         """Return which threshold a value >= 0, in the metric's unit, has passed."""
@@ -364,11 +361,6 @@ class MonitorDocument(m.Document):
 
 def read_monitor(path: StrPath) -> MonitorPreset:
     """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example.
-
-    `path`: the file; ``-`` is standard input.
-
-    Raises FileError ``file:line:column: what, expected what; fix``, for whatever is wrong with the
-    file.
 
     Examples
     --------

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ...solving.words import verdict
 from ...values.words import count, decimal, percent
-from ..deployment.export import advertise
+from ..deployment.difference import Difference
+from ..deployment.export import Export, advertise
 from ..deployment.instance import Mode, Seen
+from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import wanted_of
 from ..serving.operating_point import mps_share
+from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, Folded, fold, fold_differences, names, sized
 from .page import Bar, Bars, Bullets, Fact, Page, Part, Section, Words
 from .plans import plan_sections
 from .proofs import recheck
 from .tables import Grid, key_of, limit_of, number, table
-
-if TYPE_CHECKING:
-    from ..deployment.difference import Difference
-    from ..deployment.export import Export
-    from ..deployment.model import Deployment, FleetGpu, FleetNode
-    from ..serving.rate_curve import RatePoint
 
 #: Bars that a terminal draws with all words in them.
 MOST_LARGE = 6

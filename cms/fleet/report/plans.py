@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...errors import cut
+from ...problem.machine_problem import MachineProblem
+from ...shortages.shortage import Growth, Shortage
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
+from ..serving import Plan, ServicePlan, Use
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.operating_point import mps_share
-from ..serving.rate_curve import MULTIPLES
+from ..serving.rate_curve import MULTIPLES, RatePoint
 from ..serving.time_sharing import SharedServing
 from ..serving.whole_gpus import whole_gpus
 from .bars import plan_bars, setting
@@ -36,12 +38,6 @@ from .proofs import (
     worths,
 )
 from .tables import Cell, in_ms, key_of, limit_of, number, table
-
-if TYPE_CHECKING:
-    from ...problem.machine_problem import MachineProblem
-    from ...shortages.shortage import Growth, Shortage
-    from ..serving import Plan, ServicePlan, Use
-    from ..serving.rate_curve import RatePoint
 
 
 def plan_page(

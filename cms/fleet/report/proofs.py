@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices
 from ...certificate.conditions import most_worth
+from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...shortages.shortage import unservable_lines
+from ...shortages.shortage import Shortage, unservable_lines
 from ...shortages.variants import without_unservable_jobs
+from ...solving.solution import Solution
 from ...solving.words import circumstances, verdict
+from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import at_least, count, decimal, fraction, printable, short
+from ..serving import Plan
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
+from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
 from ..serving.time_sharing import SharedServing
 from .charts import Known, bounds_parts
 from .page import Bullets, Page, Part, Section, Words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...problem.machine_problem import MachineProblem
-    from ...shortages.shortage import Shortage
-    from ...solving.solution import Solution
-    from ...time_sharing.model import TimeSharedJob
-    from ..serving import Plan
-    from ..serving.posing import AnyServing
 
 
 def closing(solution: Solution, machine: str = "machine") -> list[Words]:

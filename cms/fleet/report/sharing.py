@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ...values.words import count, decimal, percent
-from ..sharing.classes import FULL_WEIGHT, misfit
-from ..sharing.problem import FORBIDDEN
+from ..sharing.classes import FULL_WEIGHT, OfflineClass, OnlineClass, misfit
+from ..sharing.problem import FORBIDDEN, SharingProblem
+from ..sharing.solution import SharingSolution
+from ..sharing.weights import Slowdown
 from .bars import sized
 from .charts import Known, bounds_parts
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
 from .proofs import recheck
 from .tables import Cell, Grid, key_of, number, table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..sharing.classes import OfflineClass, OnlineClass
-    from ..sharing.problem import SharingProblem
-    from ..sharing.solution import SharingSolution
-    from ..sharing.weights import Slowdown
 
 #: Uses of GPUs that are drawn with words in them.
 MOST_BARS = 24

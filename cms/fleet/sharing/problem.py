@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidProblem, InvalidSchedule
 from ...problem.checking import each_of
@@ -20,13 +22,10 @@ from ...values.names import checked_name, nearest
 from ...values.numbers import shown, shown_object, whole
 from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_share
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import ArrayLike, NDArray
-
-    #: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
-    WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
+Ints: TypeAlias = NDArray[np.int64]
+Weights: TypeAlias = ArrayLike
+#: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
+WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
 
 
 class Pair(NamedTuple):
@@ -37,18 +36,18 @@ class Pair(NamedTuple):
     count: int  # type: ignore[assignment]
 
 
-class SharingPlan(Immutable):
+@dataclass(frozen=True, slots=True, repr=False)
+class SharingPlan:
     """How many GPUs of each online class take a workload of each offline class; immutable.
 
     `counts`: by the names of the two classes, each >= 1. Without any, no GPU is shared.
     """
 
-    __slots__ = ("counts",)
-    counts: FrozenMap[tuple[str, str], int]
+    counts: Mapping[tuple[str, str], int] = FrozenMap()
     machine_count: ClassVar[None] = None
 
-    def __init__(self, counts: Mapping[tuple[str, str], int] | None = None) -> None:
-        given = {} if counts is None else counts
+    def __post_init__(self) -> None:
+        given: object = self.counts
         if not isinstance(given, Mapping):
             raise InvalidSchedule(
                 f"counts is {given!r}; expected a mapping of pairs of names to whole numbers, such "
@@ -81,15 +80,6 @@ class SharingPlan(Immutable):
         rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
         more = len(self.counts) - len(rows)
         return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
-
-    def __eq__(self, other: object) -> bool:
-        return self.counts == other.counts if isinstance(other, SharingPlan) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.counts)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SharingPlan, (dict(self.counts),)
 
     def __repr__(self) -> str:
         return f"SharingPlan({self.placed} workloads in {len(self.counts)} pairs of classes)"
@@ -130,7 +120,7 @@ class SharingProblem(Immutable):
     offline: tuple[OfflineClass, ...]
     #: Read-only, shape (G, K); -1 where a pair is forbidden: as given, or for want of a share or of
     #: memory.
-    weights: NDArray[np.int64]
+    weights: Ints
     margin: int
     lowest_share: int
     shares: tuple[int, ...]  #: Of each online class, in whole per cent
@@ -140,7 +130,7 @@ class SharingProblem(Immutable):
         *,
         online: Iterable[OnlineClass],
         offline: Iterable[OfflineClass],
-        weights: WeightFunction | ArrayLike,
+        weights: WeightFunction | Weights,
         margin: int = 10,
         lowest_share: int = 5,
     ) -> None:
@@ -267,7 +257,7 @@ def _table(
     online: Sequence[OnlineClass],
     offline: Sequence[OfflineClass],
     closed: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+) -> Ints:
     shape = len(online), len(offline)
     if callable(weights):
         found = np.full(shape, FORBIDDEN, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,11 @@ from ...files.csv_records import csv_text
 from ...files.source import StrPath, write_bytes
 from ...files.tables import Cell, TableRow, read_table
 from ...problem.checking import each_of
-from ...values.numbers import exact, shown, whole
+from ...values.numbers import Number, exact, shown, whole
 from ..serving.unknown_columns import refuse_unknown_columns
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
-from .problem import FORBIDDEN, SharingPlan, SharingProblem
+from .problem import FORBIDDEN, SharingPlan, SharingProblem, WeightFunction
 from .weights import MeasuredPair
-
-if TYPE_CHECKING:
-    from ...values.numbers import Number
-    from .problem import WeightFunction
 
 
 class Buckets(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
@@ -16,11 +16,8 @@ from ...values.names import nearest
 from ...values.numbers import format_exact, shown
 from .classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    #: A number, a word, or None where nothing is known.
-    Value: TypeAlias = Fraction | str | None
+#: A number, a word, or None where nothing is known.
+Value: TypeAlias = Fraction | str | None
 
 
 class MeasuredPair(NamedTuple):
@@ -217,17 +214,17 @@ def read_profiles(path: StrPath) -> Profiles:
             "the table says nothing of its models",
             expected="columns beside model and device, such as family, batch, sm_activity",
         )
-    numeric = {
-        column: all(
-            row[column].is_missing or number_in(row[column].text) is not None for row in table
-        )
-        for column in table.extra
+    words = {
+        cell.name
+        for row in table
+        for cell in (row[column] for column in table.extra)
+        if not cell.is_missing and number_in(cell.text) is None
     }
 
     def value(cell: Cell) -> Value:
         if cell.is_missing:
             return None
-        return cell.number(minimum=None) if numeric[cell.name] else cell.text
+        return cell.text if cell.name in words else cell.number(minimum=None)
 
     found: dict[tuple[str, str], dict[str, Value]] = {}
     lines: dict[tuple[str, str], int] = {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -58,10 +58,7 @@ class Arrivals(Protocol):
 class Poisson:
     """Independent arrivals: what many users who know nothing of each other are."""
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "Poisson"
+    name: ClassVar[str] = "Poisson"  #: What reports call it.
 
     def pieces(
         self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
@@ -253,19 +250,14 @@ class Replay:
                 f"the trace {self.name} has no arrival of service {service!r}"
                 f"{nearest(service, self.times_ns)}; it has {', '.join(self.times_ns)}"
             )
-        stretch = self._stretch(times, rate) if self.scaled else 1.0
+        n, span, stretch = len(times), int(times[-1]), 1.0
+        if self.scaled and n > 1 and span:
+            # n arrivals have n gaps: the last one, to the trace's end, is as long as the mean
+            stretch = float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
         for first in range(0, len(times), size):
             piece = times[first : first + size]
             scaled = np.minimum(np.rint(piece * stretch), NEVER)
             yield scaled.astype(np.int64) if self.scaled else piece
-
-    @staticmethod
-    def _stretch(times: NDArray[np.int64], rate: Fraction) -> float:
-        """A trace of n arrivals has n gaps: the last one, to its end, is as long as the mean."""
-        n, span = len(times), int(times[-1])
-        if n == 1 or not span:
-            return 1.0
-        return float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
 
 
 def read_trace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,10 @@ from ...errors import CmsError
 from ...schedule.faults import Violation
 from ...values.numbers import exact, shown
 from .events import Script
-from .model import SECOND, Ints, ModelledService
+from .model import SECOND, Bools, Ints, ModelledService
 from .replay import Outcome, Routing
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .statistics import NEVER_ENOUGH, Tally, Verdict
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # The late share is back when so many spans of time in a row are fine, each of at least so many
 # requests on average.
@@ -45,7 +41,7 @@ def result_of(
         overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
         recoveries=tuple(_recoveries(service, script, found)),
-        timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
+        timeline=Timeline(tally.cell_ns, *map(tuple, _per_cell(tally))) if script.marks else None,
     )  # fmt: skip
 
 
@@ -108,6 +104,13 @@ def _too_few(service: ModelledService, script: Script, routing: Routing, found: 
     return tells_too_little(tally, load)
 
 
+def _per_cell(tally: Tally) -> tuple[list[int], list[int], list[int]]:
+    """Return requests, late ones and the mean latency of each cell of time."""
+    requests, late, seconds, rests = (row.tolist() for row in tally.cells)
+    parts = zip(seconds, rests, requests, strict=True)
+    return requests, late, [(whole * SECOND + rest) // (n or 1) for whole, rest, n in parts]
+
+
 def works_off(most: Fraction) -> str:
     """Say how many requests a second a service's instances work off."""
     return f"its instances work off {shown(round(most, 1))} requests/s at most"
@@ -167,7 +170,7 @@ def _spans(cells: Ints, cell_ns: int) -> tuple[Ints, int]:
     return (np.add.reduceat(cells, edges, axis=1) if number else cells), cell_ns * together
 
 
-def _back(bad: NDArray[np.bool_]) -> int | None:
+def _back(bad: Bools) -> int | None:
     """After how many cells the first three good ones in a row begin, once one was bad."""
     if not bad.any():
         return 0
@@ -175,15 +178,6 @@ def _back(bad: NDArray[np.bool_]) -> int | None:
         if not bad[at : at + _GOOD_CELLS].any():
             return at
     return None
-
-
-def _timeline(cells: Ints, cell_ns: int) -> Timeline:
-    requests, late, seconds, rests = (row.tolist() for row in cells)
-    means = [
-        (whole * SECOND + rest) // (number or 1)
-        for whole, rest, number in zip(seconds, rests, requests, strict=True)
-    ]
-    return Timeline(cell_ns, tuple(requests), tuple(late), tuple(means))
 
 
 #: Quantiles may be so many times too long, and the last batch be rounded down by a nanosecond.

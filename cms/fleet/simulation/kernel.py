@@ -6,15 +6,11 @@ Events act on the arrays between two calls of a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .model import Ints, Station
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from .model import Bools, Ints, Station
 
 # A batch under way is one integer: its station, and how many requests it holds.
 FILL_BITS = 20
@@ -153,7 +149,7 @@ def lose(state: State, station: int, now: int) -> Ints:
     return np.concatenate([started, np.array(waited, dtype=np.int64)])
 
 
-def _keep(state: State, stays: NDArray[np.bool_]) -> None:
+def _keep(state: State, stays: Bools) -> None:
     """Leave only some of the requests in the log."""
     logged = len(stays)
     left = int(stays.sum())

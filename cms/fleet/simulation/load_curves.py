@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +15,8 @@ from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .kernel import alone
-from .model import LONGEST_NS, MILLISECOND, SECOND, Ints
+from .model import LONGEST_NS, MILLISECOND, SECOND, Floats, Ints
 from .statistics import student
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: The rates of a curve, as shares of the throughput: close together where latencies bend, also
 #: downwards, as those of small batches do between two and three batch times.
@@ -86,7 +82,9 @@ def load_curves(
     lengths = run_lengths(requests)
     gaps = np.random.Generator(np.random.PCG64(seed)).exponential(size=max(lengths))
     unit = np.cumsum(gaps)
-    loop = _loop(len(chosen) * sum(lengths))
+    loop: Callable[..., None] = alone
+    if len(chosen) * sum(lengths) >= _WORTH_COMPILING:
+        from .compiled import alone as loop
     room = np.empty(max(lengths), dtype=np.int64)
     found = {}
     for done, point in enumerate(chosen):
@@ -128,7 +126,7 @@ def widened(load: Fraction, requests: int) -> float:
 def _curve(
     point: OperatingPoint,
     fills: FillTimes,
-    unit: NDArray[np.float64],
+    unit: Floats,
     lengths: Sequence[int],
     late_share: Fraction,
     loop: Callable[..., None],
@@ -164,7 +162,7 @@ def _short(rate: Fraction) -> Fraction:
 def latencies(
     times: Sequence[int],
     processes: int,
-    arrivals: NDArray[np.float64],
+    arrivals: Floats,
     gap: float,
     loop: Callable[..., None] = alone,
     room: Ints | None = None,
@@ -193,31 +191,20 @@ def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int
     longest, part = found[at], at // each
     share, spread = float(late_share), wider * student(_PARTS - 1)
     low, high = int(longest.min()), int(longest.max())
-    surely = np.zeros(_PARTS, dtype=np.int64)  # of each part, those above `high`
     while low < high:
         middle = (low + high) // 2
-        above = longest > middle
-        late = surely + np.bincount(part[above], minlength=_PARTS)
+        late = np.bincount(part[longest > middle], minlength=_PARTS)
         if _at_most(late / each, share, spread):
-            high, surely, above = middle, late, ~above
+            high = middle
         else:
             low = middle + 1
-        longest, part = longest[above], part[above]
     return low
 
 
-def _at_most(means: NDArray[np.float64], share: float, spread: float) -> bool:
+def _at_most(means: Floats, share: float, spread: float) -> bool:
     """Whether the mean of the parts' means is surely within a share."""
     mean, error = float(means.mean()), float(means.std(ddof=1)) / math.sqrt(_PARTS)
     if 0 < mean < share:
         # as large as it would be if the whole tolerated share were late (Wilson's interval)
         error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
     return mean + spread * error <= share
-
-
-def _loop(requests: int) -> Callable[..., None]:
-    if requests < _WORTH_COMPILING:
-        return alone
-    from .compiled import alone as compiled_loop
-
-    return compiled_loop

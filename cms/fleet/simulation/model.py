@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -19,7 +19,11 @@ from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule, evidence_of
 from ..serving.service import Service
 
+Bits: TypeAlias = NDArray[np.uint64]
 Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Int32s: TypeAlias = NDArray[np.int32]
 #: Nanoseconds a second, and a millisecond.
 SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
@@ -107,15 +111,12 @@ def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
         raise InvalidOption(
             f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
         )
-    return list(_stations(instances))
-
-
-def _stations(instances: Sequence[ModelledInstance]) -> Iterator[Station]:
+    found = []
     for at, each in enumerate(instances):
         parts = each.processes if each.queue == "process" else 1
-        share, processes = each.weight / parts, each.processes // parts
-        for _ in range(parts):
-            yield Station(at, share, processes, each.fill_ns, each.gpu)
+        share, own = each.weight / parts, each.processes // parts
+        found += [Station(at, share, own, each.fill_ns, each.gpu)] * parts
+    return found
 
 
 def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,12 +29,8 @@ from .kernel import (
     new_state,
     with_room,
 )
-from .model import Ints, ModelledService
+from .model import Bits, Int32s, Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _HALF = 32
 
@@ -123,7 +119,7 @@ class Alias:
         self._limits = np.array([-(-(each << _HALF) // total) for each in limits], dtype=np.uint64)
         self._aliases = np.array(aliases, dtype=np.int32)
 
-    def pick(self, raw: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def pick(self, raw: Bits) -> Int32s:
         """Turn 64 random bits a draw into stations."""
         column = (raw >> np.uint64(_HALF)) * self._columns >> np.uint64(_HALF)
         at = column.astype(np.int32)
@@ -140,7 +136,7 @@ class Loop(Protocol):
 
     def __call__(  # noqa: D102
         self, state: State, policy: int, at: Ints, tags: Ints,
-        first: NDArray[np.int32], second: NDArray[np.int32], until: int, /,
+        first: Int32s, second: Int32s, until: int, /,
     ) -> int: ...  # fmt: skip
 
 
@@ -298,7 +294,7 @@ class _Run:
             if done == len(times) and not (state.counts[UNDER_WAY] and state.ends[0] < until):
                 return
 
-    def _drawn(self, requests: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
         draws = self._routing.draws if self._policy and self._open else 0
         if not draws:
             return _NO_STATION, _NO_STATION

@@ -101,7 +101,12 @@ def simulate(
     """
     serving = None
     if isinstance(plan, Plan):
-        _refuse_large_batches(plan)
+        for point in (each for points in plan.serving.points.values() for each in points):
+            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
+                raise InvalidOption(
+                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
+                    f"{MOST_STATIONS:,} processes are simulated"
+                )
         serving = plan.unshared("the simulator of queues")
         modelled, warnings = services_of(plan)
     else:
@@ -113,13 +118,21 @@ def simulate(
     if on_failure not in ("retry", "lose"):
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
-    if factor != 1:
-        _refuse_recorded(process)
+    each_own = process.own.values() if isinstance(process, EachItsOwn) else ()
+    parts = process.others if isinstance(process, EachItsOwn) else process, *each_own
+    for each in parts if factor != 1 else ():
+        if isinstance(each, Replay) and not each.scaled:
+            raise InvalidOption(
+                f"all rates are to be multiplied, and the trace {each.name} is replayed as "
+                "recorded, at the rate it has; expected one or the other"
+            )
     services = [replace(each, rate=each.rate * factor) for each in modelled]
     replayed = [each for each in services if not each.not_replayed]
     _refuse_extremes(replayed, until, events)
     expected = sum(until.expected(each.rate) for each in replayed if each.rate)
-    loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
+    loop: Loop = advance_lists
+    if not (expected < _WORTH_COMPILING if plain is None else plain):
+        from .compiled import advance as loop
     count = Count(expected, on_progress, cancel)
 
     def one(service: ModelledService) -> ServiceResult:
@@ -132,7 +145,10 @@ def simulate(
         )  # fmt: skip
         return result_of(service, script, how, found)
 
-    with CtrlC() as interrupt, ThreadPoolExecutor(_threads(threads), "cms-simulate") as pool:
+    if threads is None:
+        threads = available_cores()
+    threads = whole(threads, "the number of threads", least=1, error=InvalidOption)
+    with CtrlC() as interrupt, ThreadPoolExecutor(threads, "cms-simulate") as pool:
         count.cancels.append(interrupt.cancel)
         try:
             futures = [pool.submit(one, each) for each in services]
@@ -169,28 +185,6 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     return Until(time, requests)
 
 
-def _refuse_recorded(arrivals: Arrivals) -> None:
-    parts: tuple[Arrivals, ...] = (arrivals,)
-    if isinstance(arrivals, EachItsOwn):
-        parts = (arrivals.others, *arrivals.own.values())
-    for each in parts:
-        if isinstance(each, Replay) and not each.scaled:
-            raise InvalidOption(
-                f"all rates are to be multiplied, and the trace {each.name} is replayed as "
-                "recorded, at the rate it has; expected one or the other"
-            )
-
-
-def _refuse_large_batches(plan: Plan) -> None:
-    for points in plan.serving.points.values():
-        for point in points:
-            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                raise InvalidOption(
-                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
-                    f"{MOST_STATIONS:,} processes are simulated"
-                )
-
-
 def _refuse_extremes(
     services: Sequence[ModelledService], until: Until, events: Sequence[Event]
 ) -> None:
@@ -215,20 +209,6 @@ def _refuse_extremes(
                 f"the {expected:,} requests of service {each.name!r} may take longer than nine "
                 "years; simulate fewer, or fewer seconds"
             )
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return available_cores()
-    return whole(threads, "the number of threads", least=1, error=InvalidOption)
-
-
-def _loop(plain: bool) -> Loop:
-    if plain:
-        return advance_lists
-    from .compiled import advance
-
-    return advance
 
 
 class Count:

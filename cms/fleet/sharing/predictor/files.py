@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -15,14 +15,10 @@ from ....files.documents import number_to_json, parse_document, write_document
 from ....files.parsed import Parsed
 from ....files.source import StrPath
 from ..weights import Profiles
-from .models import LEAF, SIDES, Feature, Layers, Model, Trees
+from ..weights import Value as ProfileValue
+from .models import LEAF, SIDES, AnyArray, Feature, Layers, Model, Trees
 from .predictor import Predictor, Widths
 from .training import MODELS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ..weights import Value as ProfileValue
 
 PREDICTOR = "cms-predictor"
 _ModelName = Annotated[str, f.name("model")]
@@ -107,7 +103,7 @@ class _TreePart(m.Part):
     right: tuple[_Index, ...]
     value: tuple[_PlainFloat, ...]
 
-    def arrays(self, inputs: int) -> dict[str, NDArray[Any]]:
+    def arrays(self, inputs: int) -> dict[str, AnyArray]:
         n = len(self.feature)
         if not n:
             raise f.refusal("at least one node", "feature")
@@ -136,7 +132,7 @@ class _TreesPart(m.Part):
         if not self.trees:
             raise f.refusal("at least one tree", "trees")
         roots, size = [], 0
-        columns: dict[str, list[NDArray[Any]]] = {key: [] for key in _TreePart.model_fields}
+        columns: dict[str, list[AnyArray]] = {key: [] for key in _TreePart.model_fields}
         for index, tree in enumerate(self.trees):
             with f.blaming("trees", index):
                 arrays = tree.arrays(inputs)

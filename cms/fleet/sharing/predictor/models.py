@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from ....errors import UnsupportedProblem
 from ..weights import Profiles
 
+AnyArray: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
 SIDES = ("online", "offline")
 #: A column whose values are all positive and this many times apart counts by its logarithm.
 _WIDE = 10
@@ -144,12 +147,12 @@ class Trees:
     """A sum of decision trees, their nodes one after the other."""
 
     start: float  #: What the trees' values are added to
-    roots: NDArray[np.int64]  #: The first node of each tree
+    roots: Ints  #: The first node of each tree
     #: At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
-    feature: NDArray[np.int64]
+    feature: Ints
     threshold: Floats
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: Ints
+    right: Ints
     value: Floats
 
     def predict(self, features: Floats) -> Floats:
@@ -174,8 +177,8 @@ class Trees:
 
 
 Model: TypeAlias = Layers | Trees
-if TYPE_CHECKING:
-    Fit: TypeAlias = Callable[[Floats, Floats, int], Model]
+Fit: TypeAlias = Callable[[Floats, Floats, int], Model]
+
 
 _RIDGE = 1.0
 _TREES = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..weights import Profiles
-from .models import SIDES, Feature, Floats, Model, Place, encoded
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .models import SIDES, Bools, Feature, Floats, Model, Place, encoded
 
 
 class Widths(NamedTuple):
@@ -85,7 +82,7 @@ class Predictor:
             np.clip(throughput + around, 0.0, 1.0), speed, np.clip(speed - below, 0.0, 1.0),
         )  # fmt: skip
 
-    def _refuse_unknown(self, place: Place, unseen: NDArray[np.bool_], known: Profiles) -> None:
+    def _refuse_unknown(self, place: Place, unseen: Bools, known: Profiles) -> None:
         if place.device not in self.devices:
             raise InvalidProblem(
                 f"the predictor knows nothing of device {place.device!r}"
@@ -113,7 +110,7 @@ def _computed(model: Model, table: Floats) -> Floats:
     return np.clip(found, 0.0, 1.0)
 
 
-def _widths(widths: Widths, victim: NDArray[np.bool_], aggressor: NDArray[np.bool_]) -> Floats:
+def _widths(widths: Widths, victim: Bools, aggressor: Bools) -> Floats:
     """Return the half-width for each pair, by whether its victim and its aggressor are unseen."""
     one = np.where(victim, widths.victim, np.where(aggressor, widths.aggressor, widths.pair))
     return np.where(victim & aggressor, 1.0, one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,18 +13,14 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
 from ..weights import MeasuredPair, Profiles
-from .models import FITS, Feature, Floats, Model, Place, encoded, features_of, fitted
+from .models import FITS, Bools, Feature, Floats, Ints, Model, Place, encoded, features_of, fitted
 from .predictor import Predictor, Widths
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
+#: Which samples were held out, and the errors of throughputs and of speeds.
+_Errors: TypeAlias = tuple[Bools, Floats, Floats]
+#: Which samples were held out, their errors, and the half-width of their intervals.
+_Tried: TypeAlias = tuple[Bools, Floats, float]
 
-    from numpy.typing import NDArray
-
-    #: Which samples were held out, and the errors of throughputs and of speeds.
-    _Errors: TypeAlias = tuple[NDArray[np.bool_], Floats, Floats]
-    #: Which samples were held out, their errors, and the half-width of their intervals.
-    _Tried: TypeAlias = tuple[NDArray[np.bool_], Floats, float]
 
 MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
@@ -34,6 +30,7 @@ _FEWEST = 20
 CALIBRATION = 5
 #: In at most so many folds models are held out on one side, and pairs are held out.
 _FOLDS, _PARTS = 8, 5
+_OPEN = Widths(1.0, 1.0, 1.0)
 
 
 class Samples(NamedTuple):
@@ -45,7 +42,7 @@ class Samples(NamedTuple):
     speed: Floats
     profiles: Profiles
 
-    def taken(self, chosen: NDArray[np.bool_]) -> Samples:
+    def taken(self, chosen: Bools) -> Samples:
         """Return some of the samples."""
         places = tuple(place for place, take in zip(self.places, chosen, strict=True) if take)
         return Samples(places, self.throughput[chosen], self.speed[chosen], self.profiles)
@@ -95,7 +92,7 @@ def train_predictor(
             for at in (0, 1)
         ]
     # The victim of a throughput is the offline model, the victim of a slowdown the online one.
-    return _trained(
+    return calibrated(
         model, samples, seed,
         Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
         Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
@@ -148,15 +145,10 @@ def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
     return Pairwise(features, *(fitted(kind, table, values, seed) for values in targets))
 
 
-def calibrated(model: str, samples: Samples, seed: int) -> Predictor:
-    """Train with intervals for pairs of measured models alone."""
-    nothing = Widths(1.0, 1.0, 1.0)
-    return _trained(model, samples, seed, nothing, nothing)
-
-
-def _trained(
-    model: str, samples: Samples, seed: int, throughput: Widths, speed: Widths
+def calibrated(
+    model: str, samples: Samples, seed: int, throughput: Widths = _OPEN, speed: Widths = _OPEN
 ) -> Predictor:
+    """Train with intervals for pairs of measured models, and those given for unseen ones."""
     held = held_out_pairs(samples.places, CALIBRATION, seed) == 0
     both = fit_both(model, samples.taken(~held), seed)
     parts, speeds = both.errors(samples.taken(held))
@@ -171,7 +163,7 @@ def _trained(
     )  # fmt: skip
 
 
-def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> NDArray[np.int64]:
+def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
     """Return the part of each sample, all samples of two models being in one part.
 
     A pair that was measured on another device, at another share or in the other order is not
@@ -263,7 +255,14 @@ def evaluate(
     that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
     """
     samples = checked_samples(pairs, profiles, model)
-    by_pair = list(_by_pair(model, samples, seed))
+    parts = held_out_pairs(samples.places, _PARTS, seed)
+    by_pair = []
+    for test in (parts == part for part in range(_PARTS)):
+        predictor = calibrated(model, samples.taken(~test), seed)
+        told = predictor.predict(samples.taken(test).places)
+        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
+        widths = predictor.throughput_widths.pair, predictor.speed_widths.pair
+        by_pair.append((test, errors, widths))
     by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
     found = []
     for at, values in enumerate((samples.throughput, samples.speed)):
@@ -276,19 +275,6 @@ def evaluate(
             if folds:
                 found.append(_report(("throughput", "speed")[at], split, folds, values))
     return Report(model, seed, tuple(found))
-
-
-def _by_pair(
-    model: str, samples: Samples, seed: int
-) -> Iterator[tuple[NDArray[np.bool_], tuple[Floats, ...], tuple[float, float]]]:
-    """Yield, part by part, the samples held out, their errors, and the half-widths."""
-    parts = held_out_pairs(samples.places, _PARTS, seed)
-    for part in range(_PARTS):
-        test = parts == part
-        predictor = calibrated(model, samples.taken(~test), seed)
-        told = predictor.predict(samples.taken(test).places)
-        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
-        yield test, errors, (predictor.throughput_widths.pair, predictor.speed_widths.pair)
 
 
 def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
@@ -315,15 +301,9 @@ def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> Spl
 
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
-    ranks = [_ranks(values) for values in (one, other)]
+    from scipy.stats import rankdata  # takes a second to load
+
+    ranks = [rankdata(values) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return ranks; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    mean: Floats = (ends - (counts - 1) / 2)[inverse]
-    return mean

@@ -5,28 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import InvalidOption, InvalidSchedule
 from ....referee.kinds import check
+from ....solving.driver import CancelEvent
 from ....values.names import nearest
-from ...published.muxflow_monitor import monitor_preset
-from ...sharing.problem import SharingProblem
+from ...published.muxflow_monitor import MonitorTimes, monitor_preset
+from ...sharing.problem import SharingPlan, SharingProblem, WeightFunction
 from ...sharing.weights import MeasuredPair
 from ..model import SECOND
 from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, Ints, LineWeights, Truth
-from .loop import POLICIES, Policy, Scene, play
+from .loop import POLICIES, Backlog, Felt, Policy, Scene, play
 from .result import DayOfJobs, PlayedPolicy, SampledGpu, SharedDay
 from .terms import Diurnal, Terms, Traced
-
-if TYPE_CHECKING:
-    from ....solving.driver import CancelEvent
-    from ...published.muxflow_monitor import MonitorTimes
-    from ...sharing.problem import SharingPlan, WeightFunction
-    from .loop import Backlog, Felt
-
 
 #: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
 _MOST_MINUTES = 3 * 10**7

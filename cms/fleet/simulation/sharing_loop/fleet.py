@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,12 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
 from ...sharing.classes import OfflineClass, OnlineClass, sm_share
-from ...sharing.problem import SharingProblem
+from ...sharing.problem import SharingProblem, WeightFunction
 from ...sharing.weights import MeasuredPair, by_models
 
-if TYPE_CHECKING:
-    from ...sharing.problem import WeightFunction
-
-
+Shorts: TypeAlias = NDArray[np.int16]
 Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
 MILLION = 10**6
 #: Ticks an hour.
 MINUTE = 60
@@ -47,7 +45,7 @@ class Fleet:
     #: Which online class of the problem a GPU is of; classes stand together.
     of_class: Ints
     work: tuple[OfflineClass, ...]
-    fits: NDArray[np.bool_]  #: Whether the memory of a profile suffices for a workload
+    fits: Bools  #: Whether the memory of a profile suffices for a workload
 
     @staticmethod
     def of(problem: SharingProblem) -> Fleet:

@@ -6,25 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....values.numbers import exact
-from ...published.muxflow_monitor import ACTIONS, Metric
+from ...published.muxflow_monitor import ACTIONS, Metric, MonitorTimes
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from ...sharing.classes import sm_share
-from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Fleet, Ints, Truth
+from ...sharing.classes import OfflineClass, sm_share
+from ...sharing.problem import SharingPlan, SharingProblem
+from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Bools, Fleet, Ints, Shorts, Truth
 from .matching import Matcher, aged, spread
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ...published.muxflow_monitor import MonitorTimes
-    from ...sharing.classes import OfflineClass
-    from ...sharing.problem import SharingPlan, SharingProblem
-    from .terms import Terms
-
+from .terms import Terms
 
 #: In the place of a tick that has not come.
 NEVER = -1
@@ -74,7 +66,7 @@ class Backlog:
         """Take jobs from their GPUs; what they have done is kept."""
         self.gpu[job] = NOBODY
 
-    def advance(self, job: Ints, done: Ints, tick: int) -> NDArray[np.bool_]:
+    def advance(self, job: Ints, done: Ints, tick: int) -> Bools:
         """Let jobs get on by millionths of a minute; return which of them have ended."""
         self.left[job] -= done
         over = self.left[job] <= 0
@@ -199,7 +191,7 @@ class Scene:
     beliefs: Beliefs
     knowledge: Beliefs
     #: In hundredths of a per cent, from one interval before the beginning on
-    activity: NDArray[np.int16]
+    activity: Shorts
     terms: Terms
     times: MonitorTimes  #: Of all monitors, in minutes
     seed: int
@@ -320,7 +312,7 @@ def _matcher(run: _Run, work: tuple[OfflineClass, ...]) -> Matcher:
 
 def _match_aged(
     run: _Run, tick: int, places: Ints, weights: Ints, moved: Ints
-) -> tuple[Ints, NDArray[np.bool_]]:
+) -> tuple[Ints, Bools]:
     """Match GPUs with jobs that count for more the longer they have waited."""
     scene, backlog = run.scene, run.backlog
     there = run.job[places]
@@ -346,9 +338,7 @@ def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
     return np.where(scene.truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
 
 
-def _start(
-    run: _Run, tick: int, places: Ints, work: Ints, stays: NDArray[np.bool_], share: Ints
-) -> None:
+def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
     """Stop what does not stay, start what is new, and start again what gets another share."""
     terms, backlog = run.scene.terms, run.backlog
     goes = places[(run.job[places] != NOBODY) & ~stays]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...sharing.classes import WAITING_STEPS, OfflineClass, OnlineClass, waited_priority
-from ...sharing.problem import SharingProblem
+from ...sharing.problem import SharingPlan, SharingProblem
 from ...sharing.solution import share
-from .fleet import NOBODY, Ints
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from ...sharing.problem import SharingPlan
+from .fleet import NOBODY, Bools, Ints
 
 #: Steps of waiting that are told apart, so that classes stay few.
 _MOST = 10 * WAITING_STEPS
@@ -34,7 +28,7 @@ class Matcher:
 
     def match(
         self, weights: Ints, running: Ints, moved: Ints, jobs: Ints, turn: int
-    ) -> tuple[Ints, NDArray[np.bool_]]:
+    ) -> tuple[Ints, Bools]:
         """Match GPUs with jobs; returned is what :func:`spread` returns.
 
         Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
@@ -67,7 +61,7 @@ class Matcher:
 
 def spread(
     problem: SharingProblem, plan: SharingPlan, of_class: Ints, running: Ints, moved: Ints
-) -> tuple[Ints, NDArray[np.bool_]]:
+) -> tuple[Ints, Bools]:
     """Give every GPU of a class what a valid plan has for the class; who runs there stays.
 
     Of GPUs that run the same, those that moved the least keep it. Returned are the offline class

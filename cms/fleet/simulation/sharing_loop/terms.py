@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,9 @@ from ....errors import InvalidOption
 from ....values.fields import CheckedFields
 from ....values.names import nearest
 from ....values.numbers import Number, exact, shown
+from ...reconciling.rates import Rates
+from ...sharing.problem import SharingProblem
 from .fleet import MINUTE, Fleet, Ints
-
-if TYPE_CHECKING:
-    from ...reconciling.rates import Rates
-    from ...sharing.problem import SharingProblem
-
 
 _DAY = 1440
 _ALL = 10_000
