@@ -96,10 +96,8 @@ class GracefulExit:
     def __enter__(self) -> GracefulExit:
         """Install the handlers."""
         if threading.current_thread() is not threading.main_thread():
-            raise InvalidOption(
-                "GracefulExit is entered in another thread; enter it in the main thread, where "
-                "signals arrive"
-            )
+            said = "GracefulExit is entered in another thread; enter it in the main thread"
+            raise InvalidOption(f"{said}, where signals arrive")
         self._before = [signal.signal(each, self._ask) for each in GRACEFUL]
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, GRACEFUL)
@@ -148,9 +146,8 @@ class RestartTimes:
         for name in ("grace", "base", "cap", "calm", "silence"):
             whole(getattr(self, name), f"{name} of restarts", least=1, error=InvalidOption)
         if self.cap < self.base:
-            raise InvalidOption(
-                f"cap of restarts is {self.cap}; expected at least their base, {self.base}"
-            )
+            said = f"cap of restarts is {self.cap}; expected at least their base, {self.base}"
+            raise InvalidOption(said)
 
 
 class Event(NamedTuple):

@@ -103,14 +103,12 @@ class MonitorTimes:
         for name in (field.name for field in fields(self)):
             ticks = whole(getattr(self, name), f"{name} of a monitor", least=1)
             if ticks > MOST_TICKS:
-                raise InvalidProblem(
-                    f"{name} of a monitor is {shown(ticks)}; expected at most {MOST_TICKS} ticks"
-                )
+                said = f"{name} of a monitor is {shown(ticks)}; expected at most {MOST_TICKS} ticks"
+                raise InvalidProblem(said)
             object.__setattr__(self, name, ticks)
         if self.cap < self.base:
-            raise InvalidProblem(
-                f"cap of a monitor is {self.cap}; expected at least its base, {self.base}"
-            )
+            said = f"cap of a monitor is {self.cap}; expected at least its base, {self.base}"
+            raise InvalidProblem(said)
 
     @property
     def top(self) -> int:
@@ -230,10 +228,10 @@ class Metric:
         )
         if second < first if worse == "high" else second > first:
             order = "at least" if worse == "high" else "at most"
-            raise InvalidProblem(
-                f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the soft "
-                f"one, {shown(first)}, since {worse} values are the worse ones"
+            said = (
+                f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the soft"
             )
+            raise InvalidProblem(f"{said} one, {shown(first)}: {worse} values are the worse ones")
         values = name, first, second, worse, unit
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
@@ -270,10 +268,8 @@ def monitor_signal(
     for metric in metrics:
         if metric.name not in observed:
             near = nearest(metric.name, observed)
-            raise InvalidProblem(
-                f"metric {metric.name!r} was not observed{near}; observe it, leave it out of the "
-                "metrics, or treat a monitor that sees nothing as the signal 'hard'"
-            )
+            fix = "observe it, leave it out, or treat a monitor that sees nothing as 'hard'"
+            raise InvalidProblem(f"metric {metric.name!r} was not observed{near}; {fix}")
         worst = max(worst, SIGNALS.index(metric.signal(observed[metric.name])))
     return SIGNALS[worst]
 
@@ -314,10 +310,8 @@ def monitor_preset(name: str) -> MonitorPreset:
     """
     known = sorted(path.stem for path in _PRESETS.glob("*.json"))
     if name not in known:
-        raise InvalidOption(
-            f"unknown monitor {name!r}; known: {', '.join(known)}. read_monitor reads a file of "
-            "your own"
-        )
+        said = f"unknown monitor {name!r}; known: {', '.join(known)}"
+        raise InvalidOption(f"{said}. read_monitor reads a file of your own")
     return read_monitor(_PRESETS / f"{name}.json")
 
 

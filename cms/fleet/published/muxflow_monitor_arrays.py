@@ -142,14 +142,12 @@ def monitor_signals(
     worst = np.zeros((), np.int8)
     for metric in metrics:
         if metric.name not in observed:
-            raise InvalidProblem(
-                f"metric {metric.name!r} was not observed; observed: {', '.join(observed)}"
-            )
+            said = f"metric {metric.name!r} was not observed; observed: {', '.join(observed)}"
+            raise InvalidProblem(said)
         values = np.asarray(observed[metric.name], np.float64)
         if not np.all(np.isfinite(values) & (values >= 0)):
-            raise InvalidProblem(
-                f"metric {metric.name!r} has a value that is no finite number >= 0"
-            )
+            said = f"metric {metric.name!r} has a value that is no finite number >= 0"
+            raise InvalidProblem(said)
         soft, hard = (_passed(metric, values, each) for each in (metric.soft, metric.hard))
         worst = np.maximum(worst, soft.astype(np.int8) + hard.astype(np.int8))
     return np.where(disabled, np.int8(SIGNALS.index("disable")), worst)

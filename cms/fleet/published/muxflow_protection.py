@@ -40,10 +40,8 @@ class MemoryQuota:
         """Give so many MiB back, at most what is allocated."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
-            raise InvalidProblem(
-                f"memory to release is {shown(given)} MiB; expected at most what is allocated, "
-                f"{shown(self.used_mib)} MiB"
-            )
+            said = f"memory to release is {shown(given)} MiB; expected at most what is allocated"
+            raise InvalidProblem(f"{said}, {shown(self.used_mib)} MiB")
         self.used_mib -= given
 
 
@@ -162,9 +160,8 @@ class SharedDevice:
         """
         limit = exact(until, "until", computed=True)
         if limit < self.now:
-            raise InvalidProblem(
-                f"until is {shown(limit)}; expected at least now, {shown(self.now)}"
-            )
+            said = f"until is {shown(limit)}; expected at least now, {shown(self.now)}"
+            raise InvalidProblem(said)
         arrivals = _arrivals(requests, self.now, limit)
         arrival = next(arrivals, None)
         while True:
@@ -239,9 +236,7 @@ def _arrivals(
     for number, service in requests:
         arrival = exact(number, "arrival of a request", computed=True)
         if not start <= arrival <= limit:
-            raise InvalidProblem(
-                f"arrival of a request is {shown(arrival)}; expected {shown(start)} to "
-                f"{shown(limit)}, in the order of arrivals"
-            )
+            wanted = f"{shown(start)} to {shown(limit)}, in the order of arrivals"
+            raise InvalidProblem(f"arrival of a request is {shown(arrival)}; expected {wanted}")
         start = arrival
         yield arrival, _length(service)

@@ -78,9 +78,8 @@ def transition_page(
     for name in rates or {}:
         if name not in places:
             expected = f"expected one of {', '.join(places) or 'none'}"
-            raise InvalidOption(
-                f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
-            )
+            said = f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
+            raise InvalidOption(said)
     rows, untouched = rows_of(transition, plan)
     curves = capacity_curves(transition, plan)
     time: list[Part] = [_gantt(plan, rows, places, told.headline)] if rows else []

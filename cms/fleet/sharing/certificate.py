@@ -100,19 +100,18 @@ class AssignmentPrices:
             if over.any():
                 row, column = (int(place) for place in np.argwhere(over)[0])
                 gpus, work = problem.online[start + row].name, problem.offline[column].name
-                raise InvalidCertificate(
-                    f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}, more than "
-                    f"their prices {shown(self.online.get(gpus, 0))} + "
-                    f"{shown(self.offline.get(work, 0))}"
+                said = (
+                    f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}, more than"
                 )
+                own = shown(self.online.get(gpus, 0)), shown(self.offline.get(work, 0))
+                raise InvalidCertificate(f"{said} their prices {' + '.join(own)}")
         return True
 
 
 def _prices(given: Any, what: str) -> FrozenMap[str, int]:
     if not isinstance(given, Mapping):
-        raise InvalidCertificate(
-            f"prices of {what}es are {given!r}; expected a mapping of names to whole numbers"
-        )
+        said = f"prices of {what}es are {given!r}; expected a mapping of names to whole numbers"
+        raise InvalidCertificate(said)
     try:
         names = checked_names(given, what)
     except InvalidProblem as fault:
@@ -128,10 +127,8 @@ def _column(prices: Mapping[str, int], places: Mapping[str, int], what: str, mos
     found = np.zeros(len(places), dtype=np.int64)
     for name, price in prices.items():
         if name not in places:
-            raise InvalidCertificate(
-                f"a price of {what} {name!r}, which the problem does not have"
-                f"{nearest(name, places)}"
-            )
+            said = f"a price of {what} {name!r}, which the problem does not have"
+            raise InvalidCertificate(f"{said}{nearest(name, places)}")
         found[places[name]] = min(price, most)
     return found
 

@@ -49,10 +49,8 @@ class SharingPlan:
     def __post_init__(self) -> None:
         given: object = self.counts
         if not isinstance(given, Mapping):
-            raise InvalidSchedule(
-                f"counts is {given!r}; expected a mapping of pairs of names to whole numbers, such "
-                'as {("quiet", "train"): 3}'
-            )
+            wanted = 'whole numbers, such as {("quiet", "train"): 3}'
+            raise InvalidSchedule(f"counts is {given!r}; expected pairs of names to {wanted}")
         table: dict[tuple[str, str], int] = {}
         pair: Any
         for pair, count in given.items():
@@ -140,10 +138,11 @@ class SharingProblem(Immutable):
         names = _refuse_twins(work, "offline")
         for each in gpus:
             if each.running is not None and each.running not in names:
-                raise InvalidProblem(
+                said = (
                     f"online class {each.name!r} runs {each.running!r}, which is no offline class"
-                    f"{nearest(each.running, names)}; leave it out, or list it with a count of 0"
                 )
+                fix = "leave it out, or list it with a count of 0"
+                raise InvalidProblem(f"{said}{nearest(each.running, names)}; {fix}")
         margin = checked_percent(margin, "margin")
         lowest_share = checked_percent(lowest_share, "lowest_share")
         shares = tuple(sm_share(each.sm_activity, margin, lowest_share) for each in gpus)
@@ -229,9 +228,8 @@ def _refuse_twins(classes: Sequence[OnlineClass | OfflineClass], side: str) -> d
     names: dict[str, None] = {}
     for each in classes:
         if each.name in names:
-            raise InvalidProblem(
-                f"two {side} classes are called {each.name!r}; give each a name of its own"
-            )
+            said = f"two {side} classes are called {each.name!r}; give each a name of its own"
+            raise InvalidProblem(said)
         names[each.name] = None
     return names
 
@@ -272,10 +270,8 @@ def _table(
     except (TypeError, ValueError) as fault:
         raise InvalidProblem(f"weights is no array: {fault}") from None
     if given.shape != shape:
-        raise InvalidProblem(
-            f"weights has shape {given.shape}; expected {shape}: a row for each online class, a "
-            "column for each offline class"
-        )
+        wanted = f"{shape}: a row for each online class, a column for each offline class"
+        raise InvalidProblem(f"weights has shape {given.shape}; expected {wanted}")
     most = np.array([each.most_weight for each in offline], dtype=np.int64)
     suspects = np.ones(shape, dtype=np.bool_)
     if given.dtype.kind in "iu":
@@ -291,8 +287,6 @@ def _checked(value: object, online: OnlineClass, offline: OfflineClass, least: i
     what = f"weight of {offline.name!r} beside {online.name!r}"
     number = whole(value.item() if isinstance(value, np.generic) else value, what, least=least)
     if number > offline.most_weight:
-        raise InvalidProblem(
-            f"{what} is {shown_object(number)}; expected at most {offline.most_weight}, which is a "
-            f"million times its priority: it runs no faster than alone"
-        )
+        said = f"{what} is {shown_object(number)}; expected at most {offline.most_weight}"
+        raise InvalidProblem(f"{said}, a million times its priority: no faster than alone")
     return number

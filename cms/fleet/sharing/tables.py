@@ -178,11 +178,12 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
         if waiting_scale is not None:
             priority = waited_priority(priority, waited, waiting_scale)
             if priority > HIGHEST_PRIORITY:
-                raise row["waiting_s"].error(
+                said, wanted = (
                     f"with its waiting the priority is {shown(priority)}",
-                    expected=f"at most {HIGHEST_PRIORITY}",
-                    fix="give a larger scale of waiting",
+                    HIGHEST_PRIORITY,
                 )
+                fix = "give a larger scale of waiting"
+                raise row["waiting_s"].error(said, expected=f"at most {wanted}", fix=fix)
         try:
             one = OfflineClass(
                 name, count=row.value("count", Cell.integer, 1), priority=priority,
@@ -211,10 +212,8 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
         part = row["offline_throughput"].number()
         if part > 1:
-            raise row["offline_throughput"].error(
-                f"offline_throughput is {row['offline_throughput'].text}",
-                expected="at most 1: a part of what the model does alone on the device",
-            )
+            wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
+            raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
         pair = MeasuredPair(online, offline, device, share, part, slowdown)

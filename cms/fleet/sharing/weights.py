@@ -37,10 +37,8 @@ def by_models(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str, str], dict[
     for pair in pairs:
         measured = table.setdefault(pair[:3], {})
         if pair.share in measured:
-            raise InvalidProblem(
-                f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is there "
-                f"twice at a share of {pair.share}; keep one"
-            )
+            said = f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r}"
+            raise InvalidProblem(f"{said} is there twice at a share of {pair.share}; keep one")
         measured[pair.share] = pair
     return table
 
@@ -171,16 +169,13 @@ class Profiles:
                     continue
                 of = f"column {column!r} of the profile of {model!r}"
                 if not isinstance(value, str) and abs(value) >= _LARGEST:
-                    raise InvalidProblem(
-                        f"{of} is {shown(value)}; expected a number of at most 300 digits: choose "
-                        "a larger unit"
-                    )
+                    said = f"{of} is {shown(value)}; expected a number of at most 300 digits"
+                    raise InvalidProblem(f"{said}: choose a larger unit")
                 kind = kinds.setdefault(column, type(value))
                 if kind is not type(value):
                     wanted = "word" if kind is str else "number"
-                    raise InvalidProblem(
-                        f"{of} is {value!r}; expected a {wanted}, as in the rows before"
-                    )
+                    said = f"{of} is {value!r}; expected a {wanted}, as in the rows before"
+                    raise InvalidProblem(said)
         self._rows = {key: dict(row) for key, row in rows.items()}
         self.numbers = tuple(column for column, kind in kinds.items() if kind is not str)
         self.words = tuple(column for column, kind in kinds.items() if kind is str)
@@ -210,10 +205,8 @@ def read_profiles(path: StrPath) -> Profiles:
     """
     table = read_table(path, ("model",), ("device",))
     if not table.extra:
-        raise table.rows[0].error(
-            "the table says nothing of its models",
-            expected="columns beside model and device, such as family, batch, sm_activity",
-        )
+        wanted = "columns beside model and device, such as family, batch, sm_activity"
+        raise table.rows[0].error("the table says nothing of its models", expected=wanted)
     words = {
         cell.name
         for row in table
@@ -231,11 +224,8 @@ def read_profiles(path: StrPath) -> Profiles:
     for row in table:
         key = row["model"].word(), row.value("device", lambda cell: cell.text, "")
         if key in found:
-            raise row.error(
-                f"a second row for {key[0]!r}; the first is line {lines[key]}",
-                expected="one row a model and device",
-                fix="keep one of them",
-            )
+            said = f"a second row for {key[0]!r}; the first is line {lines[key]}"
+            raise row.error(said, expected="one row a model and device", fix="keep one of them")
         lines[key] = row.line
         found[key] = {column: value(row[column]) for column in table.extra}
     return Profiles(found)
@@ -266,9 +256,8 @@ def probed(
     known = {pair.online_model for pair in measured}
     for probe in chosen:
         if probe not in known:
-            raise InvalidProblem(
-                f"nothing was measured beside the probe {probe!r}{nearest(probe, sorted(known))}"
-            )
+            said = f"nothing was measured beside the probe {probe!r}{nearest(probe, sorted(known))}"
+            raise InvalidProblem(said)
     rest = tuple(pair for pair in measured if not {*pair[:2]} & {*chosen})
     keys = {(name, pair.device) for pair in rest for name in pair[:2]}
     rows: dict[tuple[str, str], dict[str, Value]] = {

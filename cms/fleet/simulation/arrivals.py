@@ -106,10 +106,8 @@ class Bursts:
         _positive(self, "seconds", "the length of bursts", 10**12)
         ratio, share = exact(self.ratio, "ratio"), exact(self.share, "share")
         if ratio <= 1 or ratio * share > 1:
-            raise InvalidOption(
-                f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)} of the "
-                "time; expected a ratio > 1 and ratio x share <= 1"
-            )
+            said = f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)}"
+            raise InvalidOption(f"{said} of the time; expected a ratio > 1 and ratio x share <= 1")
 
     @property
     def name(self) -> str:
@@ -125,10 +123,9 @@ class Bursts:
         burst = float(exact(self.seconds, "seconds")) * 10**9
         gap = mean_gap(rate)
         if not gap / _PHASES <= burst / share <= LONGEST_NS:
+            said = f"service {service!r} gets {shown(rate)} requests/s in {self.name}"
             raise InvalidOption(
-                f"service {service!r} gets {shown(rate)} requests/s in bursts of "
-                f"{shown(exact(self.seconds, 'seconds'))} s; expected no more than {_PHASES} of "
-                "them between two requests, and none that is years away"
+                f"{said}; expected at most {_PHASES} bursts between two requests, none years away"
             )
         pair = np.array([burst * (1 - share) / share, burst])
         pair_rates = np.array([max(1 - ratio * share, 0.0) / (1 - share), ratio])
@@ -246,10 +243,9 @@ class Replay:
         """Yield the times of arrivals; see :class:`Arrivals`. A trace has an end."""
         times = self.times_ns.get("", self.times_ns.get(service))
         if times is None:
-            raise InvalidOption(
-                f"the trace {self.name} has no arrival of service {service!r}"
-                f"{nearest(service, self.times_ns)}; it has {', '.join(self.times_ns)}"
-            )
+            said = f"the trace {self.name} has no arrival of service {service!r}"
+            has = ", ".join(self.times_ns)
+            raise InvalidOption(f"{said}{nearest(service, self.times_ns)}; it has {has}")
         n, span, stretch = len(times), int(times[-1]), 1.0
         if self.scaled and n > 1 and span:
             # n arrivals have n gaps: the last one, to the trace's end, is as long as the mean
@@ -326,20 +322,16 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
             ]
         known = [name for name in _KNOWN if name in table.index]
         if not known:
-            raise table.rows[0].error(
-                f"no column is known to hold times: {', '.join(table.index)}",
-                expected=f"one of {', '.join(_KNOWN)}",
-                fix="name the column with --column",
-            )
+            said = f"no column is known to hold times: {', '.join(table.index)}"
+            fix, expected = "name the column with --column", f"one of {', '.join(_KNOWN)}"
+            raise table.rows[0].error(said, expected=expected, fix=fix)
         column = known[0]
     if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):
         raise FileError(
-            table.source.name,
-            f"the column {column!r} holds times in {unit[1]}, by its name",
-            line=table.line,
-            expected="seconds, or a date and time",
+            table.source.name, f"the column {column!r} holds times in {unit[1]}, by its name",
+            line=table.line, expected="seconds, or a date and time",
             fix="divide them, or rename the column if they are seconds",
-        )
+        )  # fmt: skip
     return [round(clock.time_of(row[column]) * SECOND) for row in table]
 
 

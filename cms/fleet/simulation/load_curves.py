@@ -73,10 +73,8 @@ def load_curves(
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
-        raise InvalidOption(
-            f"{requests:,} requests at each rate tell nothing of a late share of {shown(share)}; "
-            f"expected at least {math.ceil(_LATE_REQUESTS / share):,}"
-        )
+        said = f"{requests:,} requests at each rate tell nothing of a late share of {shown(share)}"
+        raise InvalidOption(f"{said}; expected at least {math.ceil(_LATE_REQUESTS / share):,}")
     chosen = list(points)
     fills = fills_of(chosen, chosen if measured is None else measured)
     lengths = run_lengths(requests)
@@ -135,10 +133,8 @@ def _curve(
     times = fills.rounded_up(MILLISECOND)
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
     if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
-        raise point.fault(
-            f"{point}: {len(unit):,} requests may take longer than nine years; simulate fewer, or "
-            "leave it out"
-        )
+        said = f"{len(unit):,} requests may take longer than nine years"
+        raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
     rates: list[Fraction] = []
     kept: list[Fraction] = []
     for load, most in zip(LOADS, lengths, strict=False):

@@ -53,10 +53,10 @@ class ModelledInstance:
 
     def __post_init__(self) -> None:
         if self.weight < 0 or self.processes < 1 or not self.fill_ns or min(self.fill_ns) < 1:
-            raise InvalidOption(
-                f"an instance has weight {self.weight}, {self.processes} processes and the batch "
-                f"times {self.fill_ns[:3]} ns; expected >= 0, >= 1 and integers >= 1"
+            said = (
+                f"weight {self.weight}, {self.processes} processes, batches of {self.fill_ns[:3]}"
             )
+            raise InvalidOption(f"an instance has {said} ns; expected >= 0, >= 1 and integers >= 1")
         if len(self.fill_ns) > LARGEST_BATCH:
             raise InvalidOption(
                 f"a batch holds {len(self.fill_ns):,} requests; expected at most {LARGEST_BATCH:,}"
@@ -108,9 +108,8 @@ def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
     """Split instances with a queue a process into their processes."""
     processes = sum(each.processes for each in instances)
     if processes > MOST_STATIONS:
-        raise InvalidOption(
-            f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
-        )
+        said = f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
+        raise InvalidOption(said)
     found = []
     for at, each in enumerate(instances):
         parts = each.processes if each.queue == "process" else 1

@@ -75,10 +75,8 @@ ROUTINGS: dict[str, Routing] = {
 def routing_of(name: str) -> Routing:
     """Find a policy by its name."""
     if name not in ROUTINGS:
-        raise InvalidOption(
-            f"there is no routing {name!r}; expected one of {', '.join(ROUTINGS)}"
-            f"{nearest(name, ROUTINGS)}"
-        )
+        known = f"{', '.join(ROUTINGS)}{nearest(name, ROUTINGS)}"
+        raise InvalidOption(f"there is no routing {name!r}; expected one of {known}")
     return ROUTINGS[name]
 
 

@@ -103,10 +103,8 @@ def simulate(
     if isinstance(plan, Plan):
         for point in (each for points in plan.serving.points.values() for each in points):
             if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                raise InvalidOption(
-                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
-                    f"{MOST_STATIONS:,} processes are simulated"
-                )
+                most = f"{LARGEST_BATCH:,} requests in a batch and {MOST_STATIONS:,} processes"
+                raise InvalidOption(f"{point.setting}: at most {most} are simulated")
         serving = plan.unshared("the simulator of queues")
         modelled, warnings = services_of(plan)
     else:
@@ -122,10 +120,10 @@ def simulate(
     parts = process.others if isinstance(process, EachItsOwn) else process, *each_own
     for each in parts if factor != 1 else ():
         if isinstance(each, Replay) and not each.scaled:
-            raise InvalidOption(
-                f"all rates are to be multiplied, and the trace {each.name} is replayed as "
-                "recorded, at the rate it has; expected one or the other"
+            said = (
+                f"all rates are to be multiplied, and the trace {each.name} is replayed as recorded"
             )
+            raise InvalidOption(f"{said}, at the rate it has; expected one or the other")
     services = [replace(each, rate=each.rate * factor) for each in modelled]
     replayed = [each for each in services if not each.not_replayed]
     _refuse_extremes(replayed, until, events)
@@ -197,18 +195,14 @@ def _refuse_extremes(
         ]
         peak = each.rate * max([Fraction(1), *factors])
         if peak > FASTEST:
-            raise InvalidOption(
-                f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s; at most "
-                f"{FASTEST:,} are simulated"
-            )
+            said = f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s"
+            raise InvalidOption(f"{said}; at most {FASTEST:,} are simulated")
         expected = until.expected(peak) if each.rate else 0
         longest = max((max(one.fill_ns) for one in each.instances), default=0) * max(expected, 1)
         slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
         if slow or longest > LONGEST_NS:
-            raise InvalidOption(
-                f"the {expected:,} requests of service {each.name!r} may take longer than nine "
-                "years; simulate fewer, or fewer seconds"
-            )
+            said = f"the {expected:,} requests of service {each.name!r} may take longer than"
+            raise InvalidOption(f"{said} nine years; simulate fewer, or fewer seconds")
 
 
 class Count:

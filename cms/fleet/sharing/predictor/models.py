@@ -193,10 +193,9 @@ def _needed(module: str, kind: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise UnsupportedProblem(
-            f"model {kind!r} is trained by scikit-learn, which is not installed; expected the "
-            "extra: pip install '.[muxflow]', or the models mean and ridge"
-        ) from None
+        said = f"model {kind!r} is trained by scikit-learn, which is not installed; expected the"
+        extra = "extra: pip install '.[muxflow]', or the models mean and ridge"
+        raise UnsupportedProblem(f"{said} {extra}") from None
 
 
 def _mean(features: Floats, targets: Floats, seed: int) -> Model:

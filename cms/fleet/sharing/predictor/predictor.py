@@ -84,29 +84,23 @@ class Predictor:
 
     def _refuse_unknown(self, place: Place, unseen: Bools, known: Profiles) -> None:
         if place.device not in self.devices:
-            raise InvalidProblem(
-                f"the predictor knows nothing of device {place.device!r}"
-                f"{nearest(place.device, self.devices)}; it was trained on "
-                f"{', '.join(map(repr, self.devices))}"
-            )
+            said = f"the predictor knows nothing of device {place.device!r}"
+            own, near = ", ".join(map(repr, self.devices)), nearest(place.device, self.devices)
+            raise InvalidProblem(f"{said}{near}; it was trained on {own}")
         trained = self.online, self.offline
         for side, model, models, new in zip(SIDES, place[:2], trained, unseen, strict=True):
             if new and known.of(model, place.device) is None:
-                raise InvalidProblem(
-                    f"the predictor knows nothing of {side} model {model!r} on "
-                    f"{place.device!r}{nearest(model, sorted(models))}; measure it beside others "
-                    "and train again, or give its profile"
-                )
+                said = f"the predictor knows nothing of {side} model {model!r} on {place.device!r}"
+                fix = "measure it beside others and train again, or give its profile"
+                raise InvalidProblem(f"{said}{nearest(model, sorted(models))}; {fix}")
 
 
 def _computed(model: Model, table: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         found = model.predict(table)
     if not np.isfinite(found).all():
-        raise InvalidProblem(
-            "the predictor's numbers, or those of profiles, are too large to compute with; "
-            "expected what 'cms predictor train' writes"
-        )
+        said = "the predictor's numbers, or those of profiles, are too large to compute with"
+        raise InvalidProblem(f"{said}; expected what 'cms predictor train' writes")
     return np.clip(found, 0.0, 1.0)
 
 
@@ -156,10 +150,8 @@ class PredictedWeights:
         profiles: Profiles | None = None,
     ) -> None:
         if limit_by not in LIMITS_BY:
-            raise InvalidOption(
-                f"limit_by is {limit_by!r}{nearest(limit_by, LIMITS_BY)}; expected "
-                f"{' or '.join(LIMITS_BY)}"
-            )
+            said = f"limit_by is {limit_by!r}{nearest(limit_by, LIMITS_BY)}"
+            raise InvalidOption(f"{said}; expected {' or '.join(LIMITS_BY)}")
         self.predictor = predictor
         self.lower_end, self.limit_by = lower_end, limit_by
         self._profiles = profiles
@@ -205,18 +197,16 @@ class PredictedWeights:
             try:
                 self._note([place])
             except InvalidProblem as fault:
-                raise InvalidProblem(
-                    f"{offline.name!r} beside online class {online.name!r}: {fault}"
-                ) from None
+                said = f"{offline.name!r} beside online class {online.name!r}: {fault}"
+                raise InvalidProblem(said) from None
             others = (place._replace(offline_model=model) for model in self.predictor.offline)
             self._note([each for each in others if each not in self._known])
         return self._known[place]
 
     def _note(self, places: Sequence[Place]) -> None:
         if any(not place.online_model for place in places):
-            raise InvalidProblem(
-                "the online side has no model; expected one, in the column 'model' of its table"
-            )
+            said = "the online side has no model; expected one, in the column 'model' of its table"
+            raise InvalidProblem(said)
         told = self.predictor.predict(places, self._profiles)
         for place, *parts, speed, speed_low in zip(places, *told, strict=True):
             slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, speed_low))

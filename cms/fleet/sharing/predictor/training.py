@@ -104,19 +104,15 @@ def checked_samples(
 ) -> Samples:
     """Turn measured pairs into samples, if they are enough; refuse a model that is none."""
     if model not in FITS:
-        raise InvalidOption(
-            f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
-        )
+        said = f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
+        raise InvalidOption(said)
     measured = tuple(pairs)
     if len(measured) < _FEWEST:
-        raise InvalidProblem(
-            f"{len(measured)} measurements are too few to train on; expected at least {_FEWEST}"
-        )
+        said = f"{len(measured)} measurements are too few to train on; expected at least {_FEWEST}"
+        raise InvalidProblem(said)
     if len({tuple(sorted(pair[:2])) for pair in measured}) < CALIBRATION:
-        raise InvalidProblem(
-            "the measurements are of too few pairs of models to hold some out; expected at least "
-            f"{CALIBRATION} different pairs"
-        )
+        said = "the measurements are of too few pairs of models to hold some out"
+        raise InvalidProblem(f"{said}; expected at least {CALIBRATION} different pairs")
     for pair in measured:
         if pair.online_slowdown <= 0 or not 0 <= pair.offline_throughput <= 1:
             raise InvalidProblem(

@@ -118,10 +118,10 @@ def _scene(
 ) -> Scene:
     fleet = Fleet.of(problem)
     if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
-        raise InvalidOption(
-            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes; "
-            "simulate fewer hours, or a share of each class"
+        said = (
+            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes"
         )
+        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
     found = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed).astype(np.int16)
     numbers = problem.margin, problem.lowest_share
     known = LineWeights(truth, *numbers)

@@ -55,10 +55,8 @@ class Fleet:
         ):  # fmt: skip
             total = sum(each.count for each in classes)
             if total > most:
-                raise InvalidOption(
-                    f"the problem has {shown(total)} {what}; at most {most:,} are simulated, one "
-                    "by one; take a share of each class"
-                )
+                said = f"the problem has {shown(total)} {what}; at most {most:,} are simulated"
+                raise InvalidOption(f"{said}, one by one; take a share of each class")
         counts = [each.count for each in problem.online]
         profiles: dict[OnlineClass, int] = {}
         places = [profiles.setdefault(_active(each, 0), len(profiles)) for each in problem.online]
@@ -221,11 +219,7 @@ def _refuse_strangers(fleet: Fleet, table: Iterable[tuple[str, str, str]]) -> No
         known = sorted({key[place] for key in keys})
         for name in sorted(names.difference(known)):
             if not name:
-                raise InvalidProblem(
-                    "an online class has no model, and what happens beside it is for measured "
-                    "pairs of models to say; give it one, in the column 'model' of its table"
-                )
-            raise InvalidProblem(
-                f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
-                f"{nearest(name, known)}"
-            )
+                said = "an online class has no model, by which pairs are measured"
+                raise InvalidProblem(f"{said}; give it one, in the column 'model' of its table")
+            said = f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
+            raise InvalidProblem(f"{said}{nearest(name, known)}")

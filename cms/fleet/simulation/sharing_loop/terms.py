@@ -137,26 +137,22 @@ class Traced:
         rates = self.activities.rates_rps
         key = next((each for each in (name, model, "activity") if each in rates), None)
         if key is None:
-            raise InvalidOption(
-                f"the trace of activities has no column for online class {name!r}"
-                f"{nearest(model or name, rates)}; expected one of its name, of its model "
-                f"{model!r}, or one called activity"
-            )
+            said = f"the trace of activities has no column for online class {name!r}"
+            known = f"one of its name, of its model {model!r}, or one called activity"
+            raise InvalidOption(f"{said}{nearest(model or name, rates)}; expected {known}")
         steps = []
         last: Fraction | None = next((each for each in rates[key] if each is not None), None)
         for each in rates[key]:
             last = last if each is None else each
             if last is None or last > 100:
-                raise InvalidOption(
-                    f"the trace has an activity of {'nothing' if last is None else last} for "
-                    f"{key!r}; expected per cent, 0 to 100"
-                )
+                said = f"the trace has an activity of {'nothing' if last is None else last}"
+                raise InvalidOption(f"{said} for {key!r}; expected per cent, 0 to 100")
             steps.append(round(100 * last))
         if 0 < max(steps) < 100:
-            raise InvalidOption(
-                f"all activities of {key!r} in the trace are below 1, which looks like a "
-                "fraction; expected per cent, 0 to 100"
+            said = (
+                f"all activities of {key!r} in the trace are below 1, which looks like a fraction"
             )
+            raise InvalidOption(f"{said}; expected per cent, 0 to 100")
         step = self.activities.step_s
         place = at * step.denominator // step.numerator % len(steps)
         return np.asarray(np.array(steps, dtype=np.int64)[place])
