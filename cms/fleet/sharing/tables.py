@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -89,6 +89,7 @@ def _shown(weight: int) -> str:
     return "nothing, being forbidden" if weight == FORBIDDEN else str(weight)
 
 
+T = TypeVar("T")
 ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
 ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
 OFFLINE_COLUMNS = ("workload", "memory_mib")
@@ -136,25 +137,20 @@ def read_named_gpus(
 ) -> tuple[NamedGpus, ...]:
     """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
-    table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
-    refuse_unknown_columns(table, ONLINE_OPTIONAL, "limits")
-    lines: dict[Hashable, int] = {}
-    found = []
-    for row in table:
-        name = row["gpu"].word()
-        _refuse_second(row, name, lines, "gpu", f'gpu "{name}" is there twice')
-        try:
-            one = OnlineClass(
+
+    def make(row: TableRow) -> NamedGpus:
+        return NamedGpus(
+            row["gpu"].word(),
+            OnlineClass(
                 row["device"].word(), count=row.value("count", Cell.integer, 1),
                 sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
                 memory_total_mib=row.value("memory_total_mib", Cell.number, None),
                 model=row.value("model", _text, ""), running=row.value("running", _text, None),
                 slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
-            )  # fmt: skip
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-        found.append(NamedGpus(name, one))
-    return tuple(found)
+            ),
+        )  # fmt: skip
+
+    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, "gpu", 'gpu "{0.gpu}" is there twice')
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
@@ -165,34 +161,25 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
     waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
     """
-    waits = () if waiting_scale is None else ("waiting_s",)
-    table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
-    refuse_unknown_columns(table, OFFLINE_OPTIONAL, "limits")
-    lines: dict[Hashable, int] = {}
-    found = []
-    for row in table:
-        name = row["workload"].word()
-        _refuse_second(row, name, lines, "workload", f'workload "{name}" is there twice')
+
+    def make(row: TableRow) -> OfflineClass:
         priority = row.value("priority", Cell.number, Fraction(1))
-        waited = row.value("waiting_s", Cell.number, Fraction(0))
         if waiting_scale is not None:
+            waited = row.value("waiting_s", Cell.number, Fraction(0))
             priority = waited_priority(priority, waited, waiting_scale)
             if priority > HIGHEST_PRIORITY:
-                said, wanted = (
-                    f"with its waiting the priority is {shown(priority)}",
-                    HIGHEST_PRIORITY,
-                )
-                fix = "give a larger scale of waiting"
-                raise row["waiting_s"].error(said, expected=f"at most {wanted}", fix=fix)
-        try:
-            one = OfflineClass(
-                name, count=row.value("count", Cell.integer, 1), priority=priority,
-                memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
-            )  # fmt: skip
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-        found.append(one)
-    return tuple(found)
+                said = f"with its waiting the priority is {shown(priority)}"
+                most, fix = f"at most {HIGHEST_PRIORITY}", "give a larger scale of waiting"
+                raise row["waiting_s"].error(said, expected=most, fix=fix)
+        return OfflineClass(
+            row["workload"].word(), count=row.value("count", Cell.integer, 1), priority=priority,
+            memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
+        )  # fmt: skip
+
+    columns = (*OFFLINE_COLUMNS, *(() if waiting_scale is None else ("waiting_s",)))
+    return _read(
+        path, columns, OFFLINE_OPTIONAL, make, "workload", 'workload "{0.name}" is there twice'
+    )
 
 
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
@@ -202,36 +189,47 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
     the device, the slowdown as a factor. Other columns are left aside.
     """
-    lines: dict[Hashable, int] = {}
-    found = []
-    table = read_table(path, PAIR_COLUMNS)
-    refuse_unknown_columns(table, (), "limits")
-    for row in table:
-        share = row["share"].integer(minimum=1)
+
+    def make(row: TableRow) -> MeasuredPair:
+        share, part = row["share"].integer(minimum=1), row["offline_throughput"].number()
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
-        part = row["offline_throughput"].number()
         if part > 1:
             wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
             raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
-        pair = MeasuredPair(online, offline, device, share, part, slowdown)
-        what = f"a second row for {offline} beside {online} on {device} at a share of {share}"
-        _refuse_second(row, pair[:4], lines, "share", what)
-        found.append(pair)
+        return MeasuredPair(online, offline, device, share, part, slowdown)
+
+    twice = "a second row for {0[1]} beside {0[0]} on {0[2]} at a share of {0[3]}"
+    return _read(path, PAIR_COLUMNS, (), make, "share", twice)
+
+
+def _read(
+    path: StrPath,
+    columns: Sequence[str],
+    optional: Sequence[str],
+    make: Callable[[TableRow], T],
+    column: str,
+    twice: str,
+) -> tuple[T, ...]:
+    """Make something of each row; a second one of the same key, in words, is refused."""
+    table = read_table(path, columns, optional)
+    refuse_unknown_columns(table, optional, "limits")
+    lines: dict[str, int] = {}
+    found = []
+    for row in table:
+        try:
+            found.append(make(row))
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+        if (key := twice.format(found[-1])) in lines:
+            raise row[column].error(
+                f"{key}; the first is line {lines[key]}", expected="one row of each",
+                fix="keep one of them, or give the second a name of its own",
+            )  # fmt: skip
+        lines[key] = row.line
     return tuple(found)
-
-
-def _refuse_second(
-    row: TableRow, key: Hashable, lines: dict[Hashable, int], column: str, what: str
-) -> None:
-    if key in lines:
-        raise row[column].error(
-            f"{what}; the first is line {lines[key]}", expected="one row of each",
-            fix="keep one of them, or give the second a name of its own",
-        )  # fmt: skip
-    lines[key] = row.line
 
 
 def _text(cell: Cell) -> str:
