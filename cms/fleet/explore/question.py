@@ -48,13 +48,6 @@ class Question:
 
     `load_curves`: as of :func:`cms.fleet.as_problem`. `devices`: a user's own GPUs, beside those of
     the catalogue.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 200, 5)
-    >>> asked = Question("mine", (Service("chat", "bert", 100, 100),), (point,), ("a100-80gb",))
-    >>> solved(asked.turned(every=3)).answer.cost
-    Fraction(2, 1)
     """
 
     title: str

@@ -85,14 +85,7 @@ def back_off(level: int, base: int, cap: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
-    """How patient a monitor is, in ticks.
-
-    Examples
-    --------
-    >>> times = MonitorTimes(dwell=12, base=8, cap=100, calm=160)
-    >>> [times.back_off(level) for level in range(7)], times.top
-    ([0, 8, 16, 32, 64, 100, 100], 5)
-    """
+    """How patient a monitor is, in ticks."""
 
     dwell: int  #: So many quiet ticks in a row before offline work may come, >= 1
     base: int  #: The back-off of level 1, >= 1; each level doubles it.
@@ -196,12 +189,6 @@ class Metric:
     `soft` and `hard`: thresholds, >= 0. A value at a threshold has passed it; the hard one is the
     worse. `worse`: which side is the bad one: utilisation is worse when high, a clock when low.
     `unit`: of the values and thresholds; for people.
-
-    Examples
-    --------
-    >>> clock = Metric("sm_clock", soft=85, hard=70, worse="low", unit="%")
-    >>> [clock.signal(value) for value in (99, 85, "70.5", 70)]
-    ['quiet', 'soft', 'soft', 'hard']
     """
 
     name: str
@@ -254,13 +241,6 @@ def monitor_signal(
 
     `observed`: a value for each metric, by name; others are left aside. `disabled`: whether the
     operator wants no sharing.
-
-    Examples
-    --------
-    >>> metrics = monitor_preset("muxflow-assumed").metrics
-    >>> quiet = {"gpu_utilisation": 70, "sm_activity": 40, "sm_clock": 100, "memory_used": 60}
-    >>> monitor_signal(metrics, quiet), monitor_signal(metrics, {**quiet, "memory_used": "95.5"})
-    ('quiet', 'hard')
     """
     if disabled:
         return "disable"
@@ -288,26 +268,14 @@ class MonitorPreset:
     interval_minutes: int | None = None  #: From one matching to the next, where the file says so
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
-        """Return the times in ticks of so many seconds, rounded up: never less patient.
-
-        Examples
-        --------
-        >>> monitor_preset("muxflow-assumed").times(60)
-        MonitorTimes(dwell=1, base=1, cap=120, calm=240)
-        """
+        """Return the times in ticks of so many seconds, rounded up: never less patient."""
         if tick_seconds < 1:
             raise InvalidOption(f"tick_seconds is {tick_seconds}; expected a whole number >= 1")
         return MonitorTimes(*(-(-getattr(self.seconds, each) // tick_seconds) for each in _TIMES))
 
 
 def monitor_preset(name: str) -> MonitorPreset:
-    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory.
-
-    Examples
-    --------
-    >>> monitor_preset("muxflow-assumed").seconds
-    MonitorTimes(dwell=60, base=60, cap=7200, calm=14400)
-    """
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory."""
     known = sorted(path.stem for path in _PRESETS.glob("*.json"))
     if name not in known:
         said = f"unknown monitor {name!r}; known: {', '.join(known)}"

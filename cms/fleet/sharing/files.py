@@ -211,17 +211,7 @@ def read_sharing_problem(path: StrPath) -> SharingProblem:
 
 
 def write_sharing_problem(problem: SharingProblem, path: StrPath) -> None:
-    """Write a problem of sharing to a JSON file, one class a line.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_sharing_problem(problem, path)
-    >>> read_sharing_problem(path) == problem
-    True
-    """
+    """Write a problem of sharing to a JSON file, one class a line."""
     write_document(lambda: sharing_problem_to_json(problem), path)
 
 

@@ -311,17 +311,7 @@ class SimulationDocument(m.Document):
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
-    """Write a simulation to a JSON file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.simulation import simulate
-    >>> path, found = pathlib.Path(tempfile.mkdtemp()) / "simulation.json", simulate([], requests=1)
-    >>> write_simulation(found, path)
-    >>> read_simulation(path) == found
-    True
-    """
+    """Write a simulation to a JSON file."""
     write_document(lambda: simulation_to_json(simulation), path)
 
 
