@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import create_model
+
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document, write_document
@@ -19,6 +21,23 @@ from .solution import SharingIncumbent, SharingSolution
 PROBLEM, SOLUTION = "cms-sharing-problem", "cms-sharing-solution"
 _OnlineName = Annotated[str, f.name("online class")]
 _OfflineName = Annotated[str, f.name("offline class")]
+
+
+_KINDS: dict[str, Any] = {
+    "int": f.Count, "bool": f.Flag, "str": f.Text, "Fraction": f.Exact, "Number": f.Exact,
+    "Fraction | None": f.Exact | None,
+}  # fmt: skip
+
+
+def part_of(made: Any, **special: Any) -> type[m.Part]:
+    """Declare how a class of numbers and words is written: its fields, but for special ones."""
+    told: Any = {}
+    for name, hint in made.__annotations__.items():
+        kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]
+        told[name] = (kind, ...)
+    part: type[m.Part] = create_model(f"_{made.__name__}Part", __base__=m.Part, **told)
+    part.MAKES = made
+    return part
 
 
 class _OfflinePart(m.Part):
@@ -95,12 +114,7 @@ class SharingProblemDocument(m.Document):
         )  # fmt: skip
 
 
-class _IncumbentPart(m.Part):
-    MAKES: ClassVar[Any] = SharingIncumbent
-    seconds: f.Seconds
-    value: f.Count
-    upper_bound: f.Count
-    source: f.Text
+_IncumbentPart = part_of(SharingIncumbent, seconds=f.Seconds)
 
 
 class _PairPart(m.Part):

@@ -20,6 +20,7 @@ from ...files.parsed import Parsed
 from ...files.source import StrPath
 from ...time_sharing.frames import FrameRule
 from ...values.numbers import shown
+from ..sharing.files import part_of
 from .model import SECOND
 from .statistics import Interval, Verdict
 
@@ -202,13 +203,6 @@ def _nanoseconds(unit: int) -> f.Value:
 _Milliseconds = Annotated[int, _nanoseconds(10**6)]
 
 
-class _RecoveryPart(m.Part):
-    MAKES: ClassVar[Any] = Recovery
-    event: f.Count
-    seconds: f.Exact
-    back_after_seconds: f.Exact | None
-
-
 class _TimelinePart(m.Part):
     cell_ns: Annotated[int, _nanoseconds(SECOND)] = Field(alias="cell_seconds")
     requests: tuple[f.Count, ...]
@@ -248,7 +242,7 @@ class _ServicePart(m.Part):
     p90_ns: _Milliseconds = Field(alias="p90_ms")
     p99_ns: _Milliseconds = Field(alias="p99_ms")
     max_ns: _Milliseconds = Field(alias="max_ms")
-    recoveries: tuple[Annotated[Recovery, m.Built(_RecoveryPart)], ...]
+    recoveries: tuple[Annotated[Recovery, m.Built(part_of(Recovery))], ...]
     timeline: Annotated[Timeline, m.Built(_TimelinePart)] | None
 
     def build(self) -> ServiceResult:

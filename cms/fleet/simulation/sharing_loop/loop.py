@@ -12,10 +12,10 @@ import numpy as np
 from ....values.numbers import exact
 from ...published.muxflow_monitor import ACTIONS, Metric, MonitorTimes
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from ...sharing.classes import OfflineClass, sm_share
+from ...sharing.classes import WAITING_STEPS, OfflineClass, sm_share, waited_priority
 from ...sharing.problem import SharingPlan, SharingProblem
 from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Bools, Fleet, Ints, Shorts, Truth
-from .matching import Matcher, aged, spread
+from .matching import match, spread
 from .terms import Terms
 
 #: In the place of a tick that has not come.
@@ -142,6 +142,8 @@ _SEEN = (
     Metric("sm_demand", soft=95, hard="100.01", unit="%"),
     Metric("slowdown_beyond_limit", soft=1, hard=1, unit="millionths"),
 )
+#: Steps of waiting that are told apart, so that classes stay few.
+_MOST_STEPS = 10 * WAITING_STEPS
 _EVICT = ACTIONS.index("evict")
 
 
@@ -298,34 +300,44 @@ def _match(run: _Run, tick: int) -> None:
     else:
         jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
         jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
-        matcher = _matcher(run, fleet.work)
-        work, stays = matcher.match(weights[places], running[places], moved, jobs, run.turns)
+        work, stays = _matched(run, fleet.work, weights[places], running[places], moved, jobs)
     run.turns += 1
     _start(run, tick, places, work, stays, share[places])
 
 
-def _matcher(run: _Run, work: tuple[OfflineClass, ...]) -> Matcher:
-    method = run.policy.method
-    options = {"stay": run.scene.terms.stay} if method == "muxflow" else {}
-    return Matcher(method, work, options, run.scene.seed)
+def _matched(
+    run: _Run, work: tuple[OfflineClass, ...], weights: Ints, running: Ints, moved: Ints, jobs: Ints
+) -> tuple[Ints, Bools]:
+    method, scene = run.policy.method, run.scene
+    options = {"stay": scene.terms.stay} if method == "muxflow" else {}
+    return match(method, work, options, weights, running, moved, jobs, scene.seed + run.turns)
 
 
 def _match_aged(
     run: _Run, tick: int, places: Ints, weights: Ints, moved: Ints
 ) -> tuple[Ints, Bools]:
-    """Match GPUs with jobs that count for more the longer they have waited."""
-    scene, backlog = run.scene, run.backlog
-    there = run.job[places]
+    """Match GPUs with jobs that count for more the longer they have waited.
+
+    Jobs become classes by their class and step of waiting, with the priority that goes with it.
+    """
+    work, backlog, there = run.scene.fleet.work, run.backlog, run.job[places]
     jobs = np.concatenate([backlog.waiting(tick), there[there != NOBODY]])
-    known = aged(
-        scene.fleet.work, backlog.work[jobs], backlog.waited(jobs, tick), scene.terms.waiting_scale
-    )
+    steps = backlog.waited(jobs, tick) * WAITING_STEPS // run.scene.terms.waiting_scale
+    key = backlog.work[jobs] * (_MOST_STEPS + 1) + np.minimum(steps, _MOST_STEPS)
+    kinds, kind = np.unique(key, return_inverse=True)
+    of, steps, kind = kinds // (_MOST_STEPS + 1), kinds % (_MOST_STEPS + 1), kind.reshape(-1)
+    pairs = zip(of.tolist(), steps.tolist(), strict=True)
+    raised = [
+        (at, step, waited_priority(work[at].priority, step, WAITING_STEPS)) for at, step in pairs
+    ]
+    classes = tuple(OfflineClass(f"{at}.{n}", count=0, priority=p) for at, n, p in raised)
     running = np.full(len(places), NOBODY, dtype=np.int64)
-    running[there != NOBODY] = known.kind[len(jobs) - int((there != NOBODY).sum()) :]
-    counts = np.bincount(known.kind, minlength=len(known.work))
-    matcher = _matcher(run, known.work)
-    work, stays = matcher.match(known.weights(weights), running, moved, counts, run.turns)
-    return known.classes(work), stays
+    running[there != NOBODY] = kind[len(jobs) - int((there != NOBODY).sum()) :]
+    worth = weights[:, of]
+    worth = np.where(worth < 0, worth, worth * (WAITING_STEPS + steps) // WAITING_STEPS)
+    counts = np.bincount(kind, minlength=len(classes))
+    found, stays = _matched(run, classes, worth, running, moved, counts)
+    return np.where(found == NOBODY, NOBODY, of[np.maximum(found, 0)]), stays
 
 
 def _weights(run: _Run, active: Ints, share: Ints) -> Ints:

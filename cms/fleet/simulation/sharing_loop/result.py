@@ -14,6 +14,7 @@ from ....files.documents import parse_document, write_document
 from ....files.parsed import Parsed
 from ....files.source import StrPath
 from ....values.numbers import exact
+from ...sharing.files import part_of
 from .loop import POLICIES
 from .terms import Terms
 
@@ -119,39 +120,7 @@ class SharedDay:
         return self.policies[0].throughput / best.throughput if best and best.throughput else None
 
 
-class _TermsPart(m.Part):
-    MAKES: ClassVar[Any] = Terms
-    hours: f.Count
-    interval: f.Count
-    quantile: f.Exact
-    stay: f.Count
-    dead_band: f.Count
-    restart: f.Count
-    job_hours: f.Exact
-    arrivals_per_hour: f.Exact
-    waiting_scale: f.Count
-    tolerated: f.Exact
-    sample: f.Count
-    protection: f.Flag
-
-
-class _JobsPart(m.Part):
-    MAKES: ClassVar[Any] = DayOfJobs
-    arrived: f.Count
-    begun: f.Count
-    ended: f.Count
-    mean_completion_minutes: f.Exact | None
-    p99_completion_minutes: f.Exact | None
-    mean_wait_minutes: f.Exact | None
-    largest_wait_minutes: f.Exact | None
-
-
-class _SamplePart(m.Part):
-    MAKES: ClassVar[Any] = SampledGpu
-    gpu: f.Count
-    requests: f.Count
-    p99_ms: f.Exact
-    alone_p99_ms: f.Exact
+_TermsPart, _JobsPart, _SamplePart = map(part_of, (Terms, DayOfJobs, SampledGpu))
 
 
 class _PolicyPart(m.Part):
