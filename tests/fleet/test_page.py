@@ -258,11 +258,10 @@ def test_a_table_that_must_fold_keeps_its_columns_and_a_narrower_one_its_words_w
     rows = [["chat", "bert", "60 ms", "1,500.5", "246.2", "64.1 %", sentence]]
     heads = "service|model:3|>limit:2|>wanted/s|>served/s|>headroom|instances*"
     page = Page("t", "", [], [Section("s", "s", [table("g", heads, rows)])])
-    wide, narrow = printed(page, 90), printed(page, 40)
-    assert re.search(r"chat +bert +60 ms +1,500.5 +246.2 +64.1 % +1 x", wide)
-    for text in (wide, narrow):
-        assert {*sentence.split(), "1,500.5"} <= {*text.split()}
+    assert re.search(r"chat +bert +60 ms +1,500.5 +246.2 +64.1 % +1 x", printed(page, 90))
+    narrow = printed(page, 40)
     assert re.search(r"limit +60 ms +\n", narrow)
+    assert {*sentence.split(), "1,500.5"} <= {*narrow.split()}
 
 
 def test_long_tables_say_what_they_leave_out() -> None:

@@ -53,7 +53,7 @@ def test_kinds_are_told_apart_by_letters_and_hatching() -> None:
     words = words_of(picture)
     assert {"+t", "-t", "~", "*"} <= set(words.split())
     assert "#1 → 2" in words
-    assert not re.search(r"(^| )[+~*-]t?[0-9]+( |$)", words), "a sign before a bare number says nothing"
+    assert not re.search(r"(^| )[+~*-]t?[0-9]+( |$)", words), "a bare number says nothing"
     assert "an action begins when those that it waits for have ended" in words
     assert "<pattern" in picture
     said = said_of(every_kind())

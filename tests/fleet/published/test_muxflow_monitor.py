@@ -25,14 +25,7 @@ from cms.fleet import (
     read_monitor,
 )
 from cms.fleet.published import muxflow_monitor
-from cms.fleet.published.muxflow_monitor import (
-    ACTIONS,
-    SIGNALS,
-    STATES,
-    TABLE,
-    Cell,
-    Timer,
-)
+from cms.fleet.published.muxflow_monitor import ACTIONS, SIGNALS, STATES, TABLE, Cell, Timer
 from cms.fleet.sharing.predictor import MODELS
 from cms.fleet.simulation.sharing_loop import Terms
 from proofs_checks.finding import Breach

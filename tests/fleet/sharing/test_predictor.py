@@ -28,12 +28,7 @@ from cms.fleet.sharing import (
 from cms.fleet.sharing.predictor import MODELS, Predictor, evaluate, models
 from cms.fleet.sharing.predictor.files import predictor_from_json, predictor_to_json
 from cms.fleet.sharing.predictor.models import Place, encoded
-from cms.fleet.sharing.predictor.training import (
-    half_width,
-    held_out_pairs,
-    samples_of,
-    unseen,
-)
+from cms.fleet.sharing.predictor.training import half_width, held_out_pairs, samples_of, unseen
 from tests.files.test_schemas import require_valid
 from tests.fleet.sharing.pairs import by_rule
 from tests.samples import refusal, so_many
@@ -46,10 +41,7 @@ def trained(model: str, seed: int = 0) -> Predictor:
     """Train with few trees, and few rounds of a network."""
     if model in ("boosting", "mlp"):
         pytest.importorskip("sklearn")
-    with (
-        patch.dict(models._TREES, n_estimators=5, max_depth=3),
-        patch.object(models, "_ROUNDS", 5),
-    ):
+    with patch.dict(models._TREES, n_estimators=5, max_depth=3), patch.object(models, "_ROUNDS", 5):
         return train_predictor(*by_rule(), model=model, seed=seed)
 
 
