@@ -46,7 +46,7 @@ def buckets(
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")
-    true, _ = merged(each_of(online, OnlineClass, "online"))
+    true, _ = merge(each_of(online, OnlineClass, "online"))
 
     def posed(classes: Sequence[OnlineClass]) -> SharingProblem:
         return SharingProblem(
@@ -56,7 +56,7 @@ def buckets(
     given = posed(true).weights
     found = []
     for end, sign in (("up", -1), ("down", 1)):
-        classes, places = merged([rounded(each, width, sign) for each in true])
+        classes, places = merge([round_to(each, width, sign) for each in true])
         problem = posed(classes)
         rows = problem.weights[places]
         for row, column in np.argwhere(sign * given > sign * rows)[:1]:
@@ -69,13 +69,13 @@ def buckets(
     return Buckets(*found)
 
 
-def rounded(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
+def round_to(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
     """Return a class with its activity on a whole step: below it, or above if the sign is -1."""
     steps = sign * (sign * gpus.sm_activity // width)
     return gpus.again(count=gpus.count, sm_activity=min(Fraction(100), steps * Fraction(width)))
 
 
-def merged(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
+def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
     """Return one class for all that are alike, and which one each has become."""
     counts: dict[OnlineClass, int] = {}
     keys = [each.again(count=0) for each in classes]
@@ -129,7 +129,7 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
     cent.
     """
     found = read_named_gpus(path, slowdown_limit=slowdown_limit)
-    return tuple(merged([rounded(each.online, 1, -1) for each in found])[0])
+    return tuple(merge([round_to(each.online, 1, -1) for each in found])[0])
 
 
 def read_named_gpus(

@@ -60,7 +60,7 @@ def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, .
     return (*found, *_number("pair", "share", [float(place.share) for place in places]))
 
 
-def encoded(places: Sequence[Place], features: Sequence[Feature], profiles: Profiles) -> Floats:
+def encode(places: Sequence[Place], features: Sequence[Feature], profiles: Profiles) -> Floats:
     """Return the features' values, shape (places, features)."""
     columns: dict[tuple[str, str], list[_Value]] = {}
     table = np.zeros((len(places), len(features)))
@@ -257,7 +257,7 @@ def _mlp(features: Floats, targets: Floats, seed: int) -> Model:
 FITS: dict[str, Fit] = {"boosting": _boosting, "ridge": _ridge, "mean": _mean, "mlp": _mlp}
 
 
-def fitted(kind: str, features: Floats, targets: Floats, seed: int) -> Model:
+def fit(kind: str, features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a model of a kind on one thread."""
     if kind in ("boosting", "mlp"):
         with _needed("threadpoolctl", kind).threadpool_limits(1):

@@ -14,7 +14,7 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..weights import Profiles
-from .models import SIDES, Bools, Feature, Floats, Model, Place, encoded
+from .models import SIDES, Bools, Feature, Floats, Model, Place, encode
 
 
 class Widths(NamedTuple):
@@ -73,7 +73,7 @@ class Predictor:
         ).reshape(-1, 2)  # fmt: skip
         for place, new in zip(places, unseen, strict=True):
             self._refuse_unknown(place, new, known)
-        table = encoded(places, self.features, known)
+        table = encode(places, self.features, known)
         throughput, speed = (_computed(model, table) for model in (self.throughput, self.speed))
         around = _widths(self.throughput_widths, unseen[:, 1], unseen[:, 0])
         below = _widths(self.speed_widths, unseen[:, 0], unseen[:, 1])

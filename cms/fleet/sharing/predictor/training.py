@@ -13,7 +13,7 @@ from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
 from ..weights import MeasuredPair, Profiles
-from .models import FITS, Bools, Feature, Floats, Ints, Model, Place, encoded, features_of, fitted
+from .models import FITS, Bools, Feature, Floats, Ints, Model, Place, encode, features_of, fit
 from .predictor import Predictor, Widths
 
 #: Which samples were held out, and the errors of throughputs and of speeds.
@@ -57,7 +57,7 @@ class Pairwise(NamedTuple):
 
     def errors(self, samples: Samples) -> tuple[Floats, Floats]:
         """Return what is predicted too high, of throughputs and of speeds."""
-        table = encoded(samples.places, self.features, samples.profiles)
+        table = encode(samples.places, self.features, samples.profiles)
         return (
             np.clip(self.throughput.predict(table), 0.0, 1.0) - samples.throughput,
             np.clip(self.speed.predict(table), 0.0, 1.0) - samples.speed,
@@ -86,13 +86,13 @@ def train_predictor(
     samples = checked_samples(pairs, profiles, model)
     found = {}
     for side in ("online", "offline"):
-        errors = [each[1:] for each in unseen(model, samples, side, seed)]
+        errors = [each[1:] for each in hold_out(model, samples, side, seed)]
         found[side] = [
             half_width(np.concatenate([each[at] for each in errors])) if errors else 1.0
             for at in (0, 1)
         ]
     # The victim of a throughput is the offline model, the victim of a slowdown the online one.
-    return calibrated(
+    return calibrate(
         model, samples, seed,
         Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
         Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
@@ -136,16 +136,16 @@ def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
 def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
     """Fit both models."""
     features = features_of(samples.places, samples.profiles)
-    table = encoded(samples.places, features, samples.profiles)
+    table = encode(samples.places, features, samples.profiles)
     targets = samples.throughput, samples.speed
-    return Pairwise(features, *(fitted(kind, table, values, seed) for values in targets))
+    return Pairwise(features, *(fit(kind, table, values, seed) for values in targets))
 
 
-def calibrated(
+def calibrate(
     model: str, samples: Samples, seed: int, throughput: Widths = _OPEN, speed: Widths = _OPEN
 ) -> Predictor:
     """Train with intervals for pairs of measured models, and those given for unseen ones."""
-    held = held_out_pairs(samples.places, CALIBRATION, seed) == 0
+    held = split_pairs(samples.places, CALIBRATION, seed) == 0
     both = fit_both(model, samples.taken(~held), seed)
     parts, speeds = both.errors(samples.taken(held))
     online, offline, devices, shares = (
@@ -159,7 +159,7 @@ def calibrated(
     )  # fmt: skip
 
 
-def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
+def split_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
     """Return the part of each sample, all samples of two models being in one part.
 
     A pair that was measured on another device, at another share or in the other order is not
@@ -182,7 +182,7 @@ def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
     return found
 
 
-def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
+def hold_out(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
     """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
 
     Held out is its whole family, where profiles have one, on that side.
@@ -251,15 +251,15 @@ def evaluate(
     that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
     """
     samples = checked_samples(pairs, profiles, model)
-    parts = held_out_pairs(samples.places, _PARTS, seed)
+    parts = split_pairs(samples.places, _PARTS, seed)
     by_pair = []
     for test in (parts == part for part in range(_PARTS)):
-        predictor = calibrated(model, samples.taken(~test), seed)
+        predictor = calibrate(model, samples.taken(~test), seed)
         told = predictor.predict(samples.taken(test).places)
         errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
         widths = predictor.throughput_widths.pair, predictor.speed_widths.pair
         by_pair.append((test, errors, widths))
-    by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
+    by_side = {side: list(hold_out(model, samples, side, seed)) for side in ("offline", "online")}
     found = []
     for at, values in enumerate((samples.throughput, samples.speed)):
         victim, aggressor = ("offline", "online") if at == 0 else ("online", "offline")
