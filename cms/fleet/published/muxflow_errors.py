@@ -166,11 +166,9 @@ class Supervisor:
     changes while the program makes progress; by default silence is never noticed. `clock` and
     `sleep`: seconds that pass, and waiting for some; ``time.monotonic`` and ``time.sleep``.
 
-    `state`: ``waiting``: for the end of a back-off. ``over``: the program left, was stopped, or is
-    out.
-
-    Every end but an exit with 0 is followed by exactly one reset, and by one restart unless the
-    online side is not healthy after it, or the end was asked for by :meth:`stop`.
+    The state is ``running``, ``waiting`` for the end of a back-off, or ``over``. Every end but an
+    exit with 0 is followed by exactly one reset, and by one restart unless the online side is not
+    healthy after it, or the end was asked for by :meth:`stop`.
     """
 
     def __init__(

@@ -238,9 +238,7 @@ def monitor_signal(
     """Return the signal of a tick: the worst of the metrics, or that the operator says no.
 
     A metric that was not observed is refused: a monitor that sees nothing must not call it quiet.
-
-    `observed`: a value for each metric, by name; others are left aside. `disabled`: whether the
-    operator wants no sharing.
+    Values are by name; others are left aside. `disabled`: whether the operator wants no sharing.
     """
     if disabled:
         return "disable"

@@ -87,10 +87,8 @@ def monitor_steps(
 ) -> tuple[MonitorStates, Codes]:
     """Return the states of all monitors after a tick, and what the platform has to do.
 
-    `signals`: places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals`
-    gives. `times`: of all of them. `table`: as of :func:`cms.fleet.monitor_step`.
-
-    `actions`: places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
+    Signals, as :func:`monitor_signals` gives them, and actions are places in ``SIGNALS`` and
+    ``ACTIONS`` of ``cms.fleet.published.muxflow_monitor``. The times are of all monitors.
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)

@@ -19,9 +19,7 @@ from ..sharing.classes import checked_percent
 class MemoryQuota:
     """What offline work may have of a GPU's memory; more is refused before it is allocated.
 
-    `limit_mib`: in MiB, >= 0.
-
-    `used_mib`: what is allocated, never more than the limit.
+    What is allocated, `used_mib`, is never more than the limit.
     """
 
     def __init__(self, limit_mib: Number) -> None:
@@ -114,10 +112,8 @@ class SharedDevice:
     together with a launch waits for all of it.
 
     `kernels`: the lengths of the offline kernels, in their order, in seconds, > 0; maybe without
-    end. `ahead`: kernels that are launched and have not ended, without a gate; >= 1.
-
-    `served`: online requests, in the order in which they were done. `launched`: offline kernels:
-    when launched, and how long.
+    end. `ahead`: kernels that are launched and have not ended, without a gate; >= 1. `served`:
+    online requests, in the order in which they were done. `launched`: when, and how long, kernels.
 
     **With the gate every request is done at most one offline kernel later than without any offline
     work.** Who arrives at an empty device waits for the rest of one kernel at most, and none starts

@@ -180,8 +180,7 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
             for bar, when in zip(each.bars, ("now", "then"), strict=True)
         ]
         parts.append(Bars(small, f"... and {gpus} more that change, now and then", size="small"))
-    still = [each.now for each in found.gpus if each.is_untouched]
-    if still:
+    if still := [each.now for each in found.gpus if each.is_untouched]:
         where = names(((card.node, card.index) for card in still), 6 * _NAMES)
         parts.append(f"{count(len(still), 'GPU')} untouched: {where}")
     return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])

@@ -202,14 +202,9 @@ def instance_words(plan: Plan, use: Use) -> str:
     what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
     if use.frame_ms is None:
         return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
-    point = setting(use.point, brief=True)
+    point, frame = setting(use.point, brief=True), f"{decimal(use.frame_ms)} ms"
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
-    shared = use.length_ms != use.frame_ms
-    of = (
-        f" of a {decimal(use.frame_ms)} ms frame"
-        if shared
-        else f" alone, {decimal(use.frame_ms)} ms"
-    )
+    of = f" of a {frame} frame" if use.length_ms != use.frame_ms else f" alone, {frame}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -192,18 +193,17 @@ def simulation_faults(simulation: Simulation) -> Iterator[Violation]:
         yield Violation("promised", "the simulation", "a promise by no rule", "a rule")
     times: dict[int, Fraction] = {}
     for each in simulation.services:
-        parts = (
-            [_left_out(each)]
-            if each.verdict is Verdict.NOT_REPLAYED
-            else [
-                _counts(each, simulation), _late(each), _latencies(each), _verdict(each),
-                _events(each, simulation, times), _timeline_checks(each),
-            ]
-        )  # fmt: skip
-        for part in parts:
-            for wrong, kind, had, needs in part:
-                if wrong:
-                    yield Violation(kind, f"service {each.name!r}", had, needs)
+        for wrong, kind, had, needs in _checks(each, simulation, times):
+            if wrong:
+                yield Violation(kind, f"service {each.name!r}", had, needs)
+
+
+def _checks(each: ServiceResult, run: Simulation, times: dict[int, Fraction]) -> Iterator[_Check]:
+    if each.verdict is Verdict.NOT_REPLAYED:
+        yield from _left_out(each)
+        return
+    yield from chain(_counts(each, run), _late(each), _latencies(each), _verdict(each))
+    yield from chain(_events(each, run, times), _timeline_checks(each))
 
 
 def _left_out(each: ServiceResult) -> Iterator[_Check]:

@@ -68,8 +68,8 @@ def load_curves(
     `requests`: at each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten
     times as many are simulated where these are more, but at most 25 times `requests`; if that is
     not enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-    16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. `seed`, `on_progress`,
-    `stopped`: progress is in points; asked after each, `stopped` may end the run with what is done.
+    16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. Progress is in
+    points; asked after each, `stopped` may end the run with what is done.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:

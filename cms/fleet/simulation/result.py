@@ -177,10 +177,9 @@ class Simulation:
         if self.stopped:
             said += "; stopped before the end"
         if self.rule and not self.promised:
-            framed = self.rule in [known.value for known in FrameRule]
-            what = (
-                "its limits to evenly spaced arrivals only" if framed else "nothing about waiting"
-            )
+            what = "nothing about waiting"
+            if self.rule in [known.value for known in FrameRule]:
+                what = "its limits to evenly spaced arrivals only"
             said += f"; this plan promised {what} (rule {self.rule})"
         return said
 
