@@ -21,6 +21,7 @@ from ...files.documents import parse_document
 from ...files.source import StrPath
 from ...values.names import checked_name, nearest
 from ...values.numbers import Number, exact, shown, whole
+from ..sharing.files import part_of
 
 StateName: TypeAlias = Literal["init", "healthy", "unhealthy", "overlimit", "disabled"]
 Signal: TypeAlias = Literal["quiet", "soft", "hard", "disable"]
@@ -282,23 +283,15 @@ def monitor_preset(name: str) -> MonitorPreset:
 
 
 class _MetricPart(m.Part):
+    MAKES: ClassVar[Any] = Metric
     name: Annotated[str, f.name("metric")]
     soft: f.Exact
     hard: f.Exact
     worse: Literal["high", "low"] = "high"
     unit: f.Text = ""
 
-    def build(self) -> Metric:
-        told = dict(self)
-        return Metric(told.pop("name"), **told)
 
-
-class _TimesPart(m.Part):
-    MAKES: ClassVar[Any] = MonitorTimes
-    dwell: f.AtLeastOne
-    base: f.AtLeastOne
-    cap: f.AtLeastOne
-    calm: f.AtLeastOne
+_TimesPart = part_of(MonitorTimes, **dict.fromkeys(_TIMES, f.AtLeastOne))
 
 
 class MonitorDocument(m.Document):

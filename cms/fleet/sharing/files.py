@@ -40,17 +40,7 @@ def part_of(made: Any, **special: Any) -> type[m.Part]:
     return part
 
 
-class _OfflinePart(m.Part):
-    MAKES: ClassVar[Any] = OfflineClass
-    name: _OfflineName
-    count: f.Count
-    memory_mib: f.Exact
-    model: Annotated[str, f.name("model")]
-    priority: f.Exact
-
-    def build(self) -> OfflineClass:
-        told = dict(self)
-        return OfflineClass(told.pop("name"), **told)
+_OfflinePart = part_of(OfflineClass, name=_OfflineName, model=Annotated[str, f.name("model")])
 
 
 class _OnlinePart(m.Part):
@@ -68,7 +58,7 @@ class _OnlinePart(m.Part):
     def build(self) -> tuple[OnlineClass, tuple[int | None, ...]]:
         told = dict(self)
         weights = told.pop("weights")
-        return OnlineClass(told.pop("device"), **told), weights
+        return OnlineClass(**told), weights
 
     @classmethod
     def from_object(cls, value: tuple[OnlineClass, list[int]], **other: Any) -> Self:
