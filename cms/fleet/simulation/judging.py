@@ -40,7 +40,7 @@ def result_of(
         mean_fill=short(int(state.taken.sum()), int(state.batches.sum())),
         deepest_queue=int(state.deepest.max(initial=0)), verdict=verdict,
         overloaded=open_ended and tally.overloaded(service.late_share),
-        cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
+        cause=_cause(service, script, routing, found, verdict),
         recoveries=tuple(_recoveries(service, script, found)),
         timeline=Timeline(tally.cell_ns, *map(tuple, _per_cell(tally))) if script.marks else None,
     )  # fmt: skip
@@ -75,13 +75,25 @@ def short(part: int, whole: int) -> Fraction:
     return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
 
 
-def _cause(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
-    """Say why a limit was broken, where the loads tell."""
+def _cause(
+    service: ModelledService, script: Script, routing: Routing, found: Outcome, verdict: Verdict
+) -> str:
+    """Say why a limit was broken, where the loads tell, or how many requests would tell.
+
+    Of a service without a limit, what keeps it from being served at its rate.
+    """
+    tally, load = found.tally, service.load
+    full = load is not None and load >= 1
+    never = load is not None and tally.needed == NEVER_ENOUGH > tally.requests
+    if verdict is Verdict.UNDECIDED and not never:
+        return tells_too_little(tally, load)
+    lost = bool(tally.lost or (service.rate and not service.instances))
+    if verdict is Verdict.KEPT or (verdict is Verdict.NO_LIMIT and not lost and not full):
+        return ""
     if not service.instances:
         return "no instance serves it"
-    if found.tally.lost:
-        return f"{found.tally.lost:,} requests were lost"
-    load = service.load
+    if tally.lost:
+        return f"{tally.lost:,} requests were lost"
     if load is not None and load >= 1:
         return works_off(service.rate / load)
     if routing.equal and len({each.weight for each in service.instances}) > 1:
@@ -95,14 +107,6 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
             f"requests and has {_percent(supply)} of the supply"
         )
     return ""
-
-
-def _too_few(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
-    """Say how many requests would tell, if these are too few for the load."""
-    tally, load = found.tally, service.load
-    if load is not None and tally.needed == NEVER_ENOUGH > tally.requests:
-        return _cause(service, script, routing, found)
-    return tells_too_little(tally, load)
 
 
 def _per_cell(tally: Tally) -> tuple[list[int], list[int], list[int]]:
@@ -129,18 +133,6 @@ def tells_too_little(tally: Tally, load: Fraction | None) -> str:
         f"{tally.requests:,} requests tell too little at {float(100 * load):.1f} % load; "
         f"--requests {wanted} would do"
     )
-
-
-def _not_served(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
-    """Say what keeps a service without a limit from being served at its rate."""
-    lost = found.tally.lost or (service.rate and not service.instances)
-    too_much = service.load is not None and service.load >= 1
-    return _cause(service, script, routing, found) if lost or too_much else ""
-
-
-_CAUSES = {
-    Verdict.BROKEN: _cause, Verdict.UNDECIDED: _too_few, Verdict.NO_LIMIT: _not_served,
-}  # fmt: skip
 
 
 def _percent(share: Fraction) -> str:
