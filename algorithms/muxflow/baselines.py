@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.fleet.sharing.plan import SharingPlan
+    from cms.fleet.sharing.problem import SharingPlan
     from cms.plugin.algorithm import Budget
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cms.fleet.sharing.certificate import AssignmentPrices
-from cms.fleet.sharing.plan import SharingPlan
+from cms.fleet.sharing.problem import SharingPlan
 from cms.plugin.algorithm import Named
 from cms.running.stopping import Stopped, look
 

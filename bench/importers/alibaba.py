@@ -9,8 +9,8 @@ from fractions import Fraction
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
 from cms.files.tables import TableRow, read_table
-from cms.fleet.sharing.bucketing import merged, rounded
 from cms.fleet.sharing.classes import OfflineClass, OnlineClass
+from cms.fleet.sharing.tables import merge, round_to
 from cms.values.names import nearest
 from cms.values.numbers import Number, exact, shown
 
@@ -109,12 +109,12 @@ def read_alibaba_usage(
             model=model,
             slowdown_limit=slowdown_limit,
         )
-        online.append(rounded(one, 1, -1))
+        online.append(round_to(one, 1, -1))
     offline = [
         OfflineClass(f"{job} {model}", count=len(pods), memory_mib=max(pods.values()))
         for (job, model), pods in work.items()
     ]
-    return tuple(merged(online)[0]), tuple(offline)
+    return tuple(merge(online)[0]), tuple(offline)
 
 
 def _activity(row: TableRow, scale: Fraction) -> Fraction:

@@ -8,8 +8,7 @@ from fractions import Fraction
 from cms.errors import InvalidProblem
 from cms.fleet.serving.interference import Interference, Pair
 from cms.fleet.serving.operating_point import MPS_PREFIX, OperatingPoint
-from cms.fleet.sharing.profiles import Profiles
-from cms.fleet.sharing.weights import MeasuredPair
+from cms.fleet.sharing.weights import MeasuredPair, Profiles
 
 _PLACES = 4
 

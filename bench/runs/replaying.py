@@ -13,11 +13,9 @@ from bench.queues import BATCH, BATCH_NS
 from bench.row import Outcome
 from bench.task import Task
 from cms.fleet.simulation import Poisson
-from cms.fleet.simulation.kernel import advance_lists
+from cms.fleet.simulation.kernel import advance_lists, new_state, with_room
 from cms.fleet.simulation.model import ModelledInstance, stations_of
-from cms.fleet.simulation.replay import Loop
-from cms.fleet.simulation.routing import Alias, routing_of
-from cms.fleet.simulation.state import new_state, with_room
+from cms.fleet.simulation.replay import Alias, Loop, routing_of
 
 from .stage import Facts, Stage, Tell
 

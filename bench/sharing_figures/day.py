@@ -19,7 +19,7 @@ from cms.fleet.sharing import (
     train_predictor,
 )
 from cms.fleet.simulation.sharing_loop import Diurnal, LineWeights, SharedDay, Terms, share_day
-from cms.fleet.simulation.sharing_loop.files import shared_day_to_json
+from cms.fleet.simulation.sharing_loop.result import shared_day_to_json
 from instances.families.sharing import daily_fleet, made_up_pairs
 
 from .predictor import PAIRS, PROFILES

@@ -21,16 +21,16 @@ from cms.fleet.sharing import (
     share,
     write_profiles,
 )
-from cms.fleet.sharing.predictor.features import Place
+from cms.fleet.sharing.predictor.models import Place
 from cms.fleet.sharing.predictor.predictor import Prediction
 from cms.fleet.sharing.predictor.training import (
     Samples,
-    calibrated,
+    calibrate,
     fit_both,
     groups,
-    held_out_pairs,
     rank_correlation,
     samples_of,
+    split_pairs,
 )
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def table() -> Samples:
 
 def unseen_pairs(samples: Samples, seed: int, model: str = "boosting") -> Score:
     """Hold a fifth of the pairs of models out, on all GPU types and in both orders."""
-    test = held_out_pairs(samples.places, FOLDS, seed) == 0
-    predictor = calibrated(model, samples.taken(~test), seed)
+    test = split_pairs(samples.places, FOLDS, seed) == 0
+    predictor = calibrate(model, samples.taken(~test), seed)
     held = samples.taken(test)
     told = predictor.predict(held.places)
     inside = (told.throughput_low <= held.throughput) & (held.throughput <= told.throughput_high)
@@ -105,11 +105,11 @@ def with_probes() -> Samples:
 
 def out_of_fold(samples: Samples, seed: int, model: str = "boosting") -> Prediction:
     """Predict every measurement by a predictor that has not seen its pair of models."""
-    parts = held_out_pairs(samples.places, FOLDS, seed)
+    parts = split_pairs(samples.places, FOLDS, seed)
     columns = [np.empty(len(samples.places)) for _ in Prediction._fields]
     for fold in range(FOLDS):
         test = parts == fold
-        predictor = calibrated(model, samples.taken(~test), seed)
+        predictor = calibrate(model, samples.taken(~test), seed)
         told = predictor.predict(samples.taken(test).places)
         for column, values in zip(columns, told, strict=True):
             column[test] = values

@@ -219,7 +219,7 @@ def _recheck_transition(document: Parsed) -> Rechecked:
 def _recheck_simulation(document: Parsed) -> Rechecked:
     """Recheck a simulation: whether its numbers bear out what it says of each service."""
     from cms.fleet.simulation import Verdict, simulation_from_json
-    from cms.fleet.simulation.recheck import simulation_faults
+    from cms.fleet.simulation.judging import simulation_faults
     from cms.values.words import printable
 
     found = simulation_from_json(document)
@@ -230,7 +230,7 @@ def _recheck_simulation(document: Parsed) -> Rechecked:
 
 
 def _recheck_day(document: Parsed) -> Rechecked:
-    from cms.fleet.simulation.sharing_loop.files import shared_day_from_json
+    from cms.fleet.simulation.sharing_loop.result import shared_day_from_json
 
     # its reader recounts all that follows
     return Rechecked(shared_day_from_json(document), [], {}, "valid in itself\n")

@@ -152,11 +152,11 @@ class _Asked:
     def problem(self, sign: int = -1) -> SharingProblem:
         """The problem with activities rounded up, or as they are if the sign is 0."""
         from cms.fleet.sharing import SharingProblem
-        from cms.fleet.sharing.bucketing import merged, rounded
+        from cms.fleet.sharing.tables import merge, round_to
 
         gpus = [each.online for each in self.gpus]
         return SharingProblem(
-            online=merged([rounded(each, 1, sign) for each in gpus] if sign else gpus)[0],
+            online=merge([round_to(each, 1, sign) for each in gpus] if sign else gpus)[0],
             offline=self.offline, weights=self.weights.function, margin=self.margin,
             lowest_share=self.lowest_share,
         )  # fmt: skip
@@ -194,9 +194,9 @@ def _write_assigned(
 ) -> None:
     """Spread the plan over the rows of the table, and write it."""
     from cms.fleet.sharing import NamedGpus, assign, write_assignment
-    from cms.fleet.sharing.bucketing import rounded
+    from cms.fleet.sharing.tables import round_to
 
-    rows = [NamedGpus(each.gpu, rounded(each.online, 1, -1)) for each in asked.gpus]
+    rows = [NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in asked.gpus]
     write_assignment(assign(problem, solution.plan, rows), path)
 
 

@@ -236,7 +236,7 @@ def _refuse(session: Session, found: Unplaceable, more: str) -> int:
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        from cms.fleet.report.reasons import refusal_page
+        from cms.fleet.report.proofs import refusal_page
 
         proof = "proof checked" if found.proof == "checked" else "claimed by the solver"
         reasons = [*found.reasons, *([more] if more else [])]

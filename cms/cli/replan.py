@@ -244,7 +244,7 @@ def _refuse(session: Session, found: Impossible) -> int:
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        from cms.fleet.report.reasons import refusal_page
+        from cms.fleet.report.proofs import refusal_page
 
         what = "a change is due, and no transition was found"
         if found.proof != "none":

@@ -177,7 +177,7 @@ def simulate_day(session: Session, how: Mapping[str, Any], title: str, output: P
         return shared_day_page(day, title)
 
     def make() -> dict[str, Any]:
-        from cms.fleet.simulation.sharing_loop.files import shared_day_to_json
+        from cms.fleet.simulation.sharing_loop.result import shared_day_to_json
 
         return shared_day_to_json(day)
 

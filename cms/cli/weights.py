@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from cms.fleet.report.page import Part
-    from cms.fleet.report.sharing import PairFacts, Reasons
     from cms.fleet.sharing import (
         MeasuredPair,
         PredictedWeights,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 def limit_by(settings: Colocation, predictor: Path | None) -> str:
     """Return which predicted slowdown is held against the limit."""
-    from cms.fleet.sharing.predictor.weights import LIMITS_BY
+    from cms.fleet.sharing.predictor.predictor import LIMITS_BY
     from cms.values.names import nearest
 
     given, place = settings.limit_by, "[colocation] limit_by"
@@ -51,11 +50,11 @@ class Weights(Protocol):
         """Of an online and an offline class."""
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> TableWeights | PredictedWeights:
         """Why pairs are forbidden."""
 
     @property
-    def known(self) -> PairFacts | None:
+    def known(self) -> TableWeights | None:
         """What reports may say of pairs, where the weights know more than :meth:`parts` says."""
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
@@ -118,12 +117,12 @@ class _Measured:
     measured: tuple[MeasuredPair, ...]
 
     @property
-    def known(self) -> PairFacts:
+    def known(self) -> TableWeights:
         """The table: what was measured."""
         return self.function
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> TableWeights | PredictedWeights:
         """The table as well."""
         return self.function
 
@@ -158,7 +157,7 @@ class _Predicted:
         """Nothing more than the report of predictions says."""
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> TableWeights | PredictedWeights:
         """What is predicted."""
         return self.function
 

@@ -18,12 +18,12 @@ from cms.files.shards.folders import FolderDocument
 from cms.files.solutions import SolutionDocument, SolutionFolderDocument
 from cms.fleet.deployment.document import DeploymentDocument
 from cms.fleet.deployment.transition.document import TransitionDocument
-from cms.fleet.published.muxflow_metrics import MonitorDocument
+from cms.fleet.published.muxflow_monitor import MonitorDocument
 from cms.fleet.serving.plan_document import PlanDocument, SharedPlanDocument
 from cms.fleet.sharing.files import SharingProblemDocument, SharingSolutionDocument
 from cms.fleet.sharing.predictor.files import PredictorDocument
-from cms.fleet.simulation.files import SimulationDocument
-from cms.fleet.simulation.sharing_loop.files import SharedDayDocument
+from cms.fleet.simulation.result import SimulationDocument
+from cms.fleet.simulation.sharing_loop.result import SharedDayDocument
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "schemas"
 MODELS: tuple[Any, ...] = (

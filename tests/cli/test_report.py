@@ -19,7 +19,7 @@ from cms.fleet.sharing import share
 from cms.fleet.sharing.edge_problems import posed
 from cms.fleet.sharing.files import write_sharing_problem, write_sharing_solution
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
-from cms.fleet.simulation.sharing_loop.files import write_shared_day
+from cms.fleet.simulation.sharing_loop.result import write_shared_day
 from tests.fleet.simulation.shared import made_up_day
 from tests.fleet.transitions import pair
 

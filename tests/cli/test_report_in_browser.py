@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.report.page import Page, Section
+from cms.fleet.report.page import Fact, Page, Section
 from cms.fleet.report.tables import Cell, Column, Grid
 from cms.fleet.report.web import html
 from tests.browser import MISSING, Browser, browser
@@ -140,3 +140,13 @@ def test_the_policy_of_a_page_is_heeded(window: Browser, tmp_path: Path) -> None
     assert window.run("return document.title;") == "t"
     assert len(window.logged("browser")) == 2
     assert window.requested() in ([file.as_uri()], [file.as_uri(), "http://127.0.0.1:9/x"])
+
+
+def test_long_names_stay_on_the_paper(window: Browser, tmp_path: Path) -> None:
+    name, file = "averylongnamewithoutanyspace" * 8, tmp_path / "long.html"
+    grid = Grid(name, [Column(name)], [[Cell(name)]], folded=True)
+    page = Page(name, name, [Fact(name, name, name)] * 4, [Section("s", name, [grid])], name)
+    file.write_text(html(page), "utf-8")
+    window.look(paper=True, wide=700)
+    window.open(file)
+    assert window.run("return document.documentElement.scrollWidth - innerWidth;") <= 0

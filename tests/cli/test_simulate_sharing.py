@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
-from cms.fleet.simulation.sharing_loop.files import read_shared_day
+from cms.fleet.simulation.sharing_loop.result import read_shared_day
 from tests.cli.test_share import PAIRS, typed
 from tests.files.test_schemas import require_valid
 

@@ -29,7 +29,7 @@ from cms import (
 from cms.cli.app import run
 from cms.fleet.report.bars import machine_bars
 from cms.fleet.report.problems import solved_page
-from cms.fleet.report.reasons import solution_reasons
+from cms.fleet.report.proofs import solution_reasons
 from proofs_checks.checker import check_problem, check_schedule, parse_document
 from tests.fleet.plans import printed
 

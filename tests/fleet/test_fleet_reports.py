@@ -202,7 +202,9 @@ def test_kinds_and_rates_are_told_apart() -> None:
     picture = drawing(transition_page(every_kind()))
     words = words_of(picture)
     assert {"+t", "-t", "~", "*"} <= set(words.split())
-    assert "1 → 2" in words
+    assert "#1 → 2" in words
+    assert not re.search(r"(^| )[+~*-]t?[0-9]+( |$)", words), "a bare number says nothing"
+    assert "an action begins when those that it waits for have ended" in words
     assert "<pattern" in picture
     said = said_of(every_kind())
     assert "1 GPU untouched (1 empty): a/3" in said

@@ -14,7 +14,7 @@ import pytest
 from cms import Configuration, MachineGroup, Mix, Schedule, Status, check, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.fleet import gpu
-from cms.fleet.report.reasons import between_classes
+from cms.fleet.report.proofs import between_classes
 from cms.fleet.serving import (
     Interference,
     LinearSlowdown,
@@ -181,7 +181,10 @@ def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> 
     assert (inner.cost, inner.lower_bound, outer.cost, outer.lower_bound) == (2, 2, 1, 1)
     plan = Plan(posed, inner, outer)
     assert plan.answer.certificate == outer.certificate
-    assert "more than 1 of them (--classes) may bring the two nearer" in between_classes(plan)
+    assert (
+        "more than 1 of them (classes in [time_sharing]) may bring the two nearer"
+        in between_classes(plan)
+    )
     for word, bound, status, proof in (
         (outer, 1, "feasible", "none"),
         (None, 0, "feasible", "none"),  # its own certificate says nothing of other plans

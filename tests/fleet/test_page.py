@@ -254,6 +254,17 @@ def test_numbers_are_sorted_and_long_tables_say_what_they_leave_out() -> None:
     assert "... and 9,963 more rows" in printed(page)
 
 
+def test_a_table_that_must_fold_keeps_its_columns_and_a_narrower_one_its_words_whole() -> None:
+    sentence = "1 x mps:100 (b=8 of a 32.5 ms frame, 246.2/s, 17.5 ms to spare)"
+    rows = [["chat", "bert", "60 ms", "1,500.5", "246.2", "64.1 %", sentence]]
+    heads = "service|model:3|>limit:2|>wanted/s|>served/s|>headroom|instances*"
+    page = Page("t", "", [], [Section("s", "s", [table("g", heads, rows)])])
+    assert re.search(r"chat +bert +60 ms +1,500.5 +246.2 +64.1 % +1 x", printed(page, 90))
+    narrow = printed(page, 40)
+    assert re.search(r"limit +60 ms +\n", narrow)
+    assert {*sentence.split(), "1,500.5"} <= {*narrow.split()}
+
+
 @some(4)
 @given(deployments())
 def test_any_deployment_has_a_page(deployment: Deployment) -> None:

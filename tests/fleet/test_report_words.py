@@ -35,8 +35,14 @@ from cms.fleet import Deployment, Plan, gpu, place
 from cms.fleet.deployment import Placed
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
-from cms.fleet.report.proofs import scarcest_line, worth_line, worths
-from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
+from cms.fleet.report.proofs import (
+    MOST_REASONS,
+    plan_reasons,
+    scarcest_line,
+    solution_reasons,
+    worth_line,
+    worths,
+)
 from cms.fleet.report.web import MOST_SHOWN
 from cms.fleet.serving import Service, as_problem
 from cms.plugin.algorithm import SolverBound

@@ -25,7 +25,7 @@ from cms.fleet import (
     write_plan,
 )
 from cms.fleet.report.figure import drawing
-from cms.fleet.report.reasons import promised
+from cms.fleet.report.proofs import promised
 from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve
 from cms.fleet.simulation import (

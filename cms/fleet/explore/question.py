@@ -48,13 +48,6 @@ class Question:
 
     `load_curves`: as of :func:`cms.fleet.as_problem`. `devices`: a user's own GPUs, beside those of
     the catalogue.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 200, 5)
-    >>> asked = Question("mine", (Service("chat", "bert", 100, 100),), (point,), ("a100-80gb",))
-    >>> solved(asked.turned(every=3)).answer.cost
-    Fraction(2, 1)
     """
 
     title: str
@@ -86,12 +79,8 @@ class Question:
         `rates`, `limits`: what a service's are multiplied by, 1 for those left out. `every`: what
         all rates are multiplied by besides.
 
-        Raises
-        ------
-        InvalidOption
-            If there is no such service, or no GPU is left.
-        InvalidProblem
-            If a limit becomes 0, or a number is below 0.
+        Raises InvalidOption if there is no such service, or no GPU is left. InvalidProblem if a
+        limit becomes 0, or a number is below 0.
         """
         rates, limits = rates or {}, limits or {}
         known = {service.name: service for service in self.services}
@@ -117,10 +106,7 @@ def _factor(factors: Mapping[str, Number], name: str) -> Fraction:
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:
     """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked.
 
-    Raises
-    ------
-    InvalidProblem
-        As of :func:`cms.fleet.as_problem`.
+    Raises InvalidProblem as of :func:`cms.fleet.as_problem`.
     """
     serving = as_problem(
         question.services, question.operating_points,
@@ -137,12 +123,8 @@ def asked_of(arguments: Mapping[str, Any]) -> Question:
     `arguments`: ``published``, or ``services`` and ``operating-points``; ``gpu``, one or a list of
     keys and paths of device files, by default the GPU with most points; ``title``.
 
-    Raises
-    ------
-    FileError
-        If a table cannot be read, with file, line and column.
-    InvalidOption
-        If one table is given without the other, or there is no such scenario.
+    Raises FileError if a table cannot be read, with file, line and column. InvalidOption if one
+    table is given without the other, or there is no such scenario.
     """
     tables = [arguments.get("services"), arguments.get("operating-points")]
     named = arguments.get("gpu") or []

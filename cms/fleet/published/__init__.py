@@ -6,8 +6,16 @@ Each module is called after its paper. Imports ``deployment`` and what stands be
 from __future__ import annotations
 
 from .muxflow_errors import GracefulExit, RestartTimes, Supervisor, error_handling
-from .muxflow_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
-from .muxflow_monitor import MonitorState, MonitorTimes, monitor_step
+from .muxflow_monitor import (
+    Metric,
+    MonitorPreset,
+    MonitorState,
+    MonitorTimes,
+    monitor_preset,
+    monitor_signal,
+    monitor_step,
+    read_monitor,
+)
 from .muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
 from .muxflow_protection import LaunchGate, MemoryQuota, Served, SharedDevice, slowdown_bound
 

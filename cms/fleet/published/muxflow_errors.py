@@ -28,12 +28,7 @@ GRACEFUL: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 HANDLING: Mapping[str, Handling] = MappingProxyType(
     {
         **{each.name: "graceful" for each in GRACEFUL},
-        "SIGKILL": "reset",
-        "SIGSEGV": "reset",
-        "SIGABRT": "reset",
-        "SIGBUS": "reset",
-        "error": "reset",
-        "silence": "reset",
+        **dict.fromkeys(("SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "error", "silence"), "reset"),
     }
 )
 
@@ -43,11 +38,6 @@ def error_handling(event: str) -> Handling:
 
     A signal's name; ``error`` or any other text, such as a CUDA error's name; or ``silence``.
     Graceful: stop launching, drain, release and exit with 0; else reset the context, start again.
-
-    Examples
-    --------
-    >>> [error_handling(event) for event in ("SIGTERM", "SIGKILL", "CUDA_ERROR_LAUNCH_FAILED")]
-    ['graceful', 'reset', 'reset']
     """
     return HANDLING.get(event, "reset")
 
@@ -101,10 +91,8 @@ class GracefulExit:
     def __enter__(self) -> GracefulExit:
         """Install the handlers."""
         if threading.current_thread() is not threading.main_thread():
-            raise InvalidOption(
-                "GracefulExit is entered in another thread; enter it in the main thread, where "
-                "signals arrive"
-            )
+            said = "GracefulExit is entered in another thread; enter it in the main thread"
+            raise InvalidOption(f"{said}, where signals arrive")
         self._before = [signal.signal(each, self._ask) for each in GRACEFUL]
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, GRACEFUL)
@@ -153,9 +141,8 @@ class RestartTimes:
         for name in ("grace", "base", "cap", "calm", "silence"):
             whole(getattr(self, name), f"{name} of restarts", least=1, error=InvalidOption)
         if self.cap < self.base:
-            raise InvalidOption(
-                f"cap of restarts is {self.cap}; expected at least their base, {self.base}"
-            )
+            said = f"cap of restarts is {self.cap}; expected at least their base, {self.base}"
+            raise InvalidOption(said)
 
 
 class Event(NamedTuple):
@@ -173,30 +160,15 @@ class Event(NamedTuple):
 class Supervisor:
     """Keeps one offline program running beside the online side: resets and restarts after faults.
 
-    Parameters
-    ----------
-    start : callable
-        Starts the program and returns a :class:`Child`, such as a ``subprocess.Popen``.
-    reset : callable
-        Resets the context, or the server that holds it; returns when that is done.
-    healthy : callable
-        Whether the online side serves; asked before and after each reset.
-    times : RestartTimes, optional
-    heard : callable, optional
-        A number that changes while the program makes progress; by default silence is never noticed.
-    clock, sleep : callable, optional
-        Seconds that pass, and waiting for some; ``time.monotonic`` and ``time.sleep``.
+    `start`: starts the program and returns a :class:`Child`, such as a ``subprocess.Popen``.
+    `reset`: resets the context, or the server that holds it; returns when that is done. `healthy`:
+    whether the online side serves; asked before and after each reset. `heard`: a number that
+    changes while the program makes progress; by default silence is never noticed. `clock` and
+    `sleep`: seconds that pass, and waiting for some; ``time.monotonic`` and ``time.sleep``.
 
-    Attributes
-    ----------
-    events : list of Event
-    state : {"running", "waiting", "over"}
-        ``waiting``: for the end of a back-off. ``over``: the program left, was stopped, or is out.
-
-    Notes
-    -----
-    Every end but an exit with 0 is followed by exactly one reset, and by one restart unless the
-    online side is not healthy after it, or the end was asked for by :meth:`stop`.
+    The state is ``running``, ``waiting`` for the end of a back-off, or ``over``. Every end but an
+    exit with 0 is followed by exactly one reset, and by one restart unless the online side is not
+    healthy after it, or the end was asked for by :meth:`stop`.
     """
 
     def __init__(

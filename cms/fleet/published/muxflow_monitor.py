@@ -2,18 +2,26 @@
 
 A pure step (state, signal) -> (state, action), once a tick; what it does is the table below. The
 names of the states are from memory of MuxFlow (arXiv 2303.13803), whose text beyond the
-introduction we do not have: table, timers and thresholds are ours.
+introduction we do not have: table, timers and thresholds are ours. A file has the latter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
-from ...errors import InvalidProblem
-from ...values.numbers import shown, whole
+from ...errors import InvalidOption, InvalidProblem
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import parse_document
+from ...files.source import StrPath
+from ...values.names import checked_name, nearest
+from ...values.numbers import Number, exact, shown, whole
+from ..sharing.files import part_of
 
 StateName: TypeAlias = Literal["init", "healthy", "unhealthy", "overlimit", "disabled"]
 Signal: TypeAlias = Literal["quiet", "soft", "hard", "disable"]
@@ -78,14 +86,7 @@ def back_off(level: int, base: int, cap: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
-    """How patient a monitor is, in ticks.
-
-    Examples
-    --------
-    >>> times = MonitorTimes(dwell=12, base=8, cap=100, calm=160)
-    >>> [times.back_off(level) for level in range(7)], times.top
-    ([0, 8, 16, 32, 64, 100, 100], 5)
-    """
+    """How patient a monitor is, in ticks."""
 
     dwell: int  #: So many quiet ticks in a row before offline work may come, >= 1
     base: int  #: The back-off of level 1, >= 1; each level doubles it.
@@ -96,14 +97,12 @@ class MonitorTimes:
         for name in (field.name for field in fields(self)):
             ticks = whole(getattr(self, name), f"{name} of a monitor", least=1)
             if ticks > MOST_TICKS:
-                raise InvalidProblem(
-                    f"{name} of a monitor is {shown(ticks)}; expected at most {MOST_TICKS} ticks"
-                )
+                said = f"{name} of a monitor is {shown(ticks)}; expected at most {MOST_TICKS} ticks"
+                raise InvalidProblem(said)
             object.__setattr__(self, name, ticks)
         if self.cap < self.base:
-            raise InvalidProblem(
-                f"cap of a monitor is {self.cap}; expected at least its base, {self.base}"
-            )
+            said = f"cap of a monitor is {self.cap}; expected at least its base, {self.base}"
+            raise InvalidProblem(said)
 
     @property
     def top(self) -> int:
@@ -148,15 +147,9 @@ def monitor_step(
     signal, between two such evictions lies a whole back-off, and quiet metrics lead to ``healthy``
     within dwell + cap + 1 ticks.
 
-    Parameters
-    ----------
-    state : MonitorState
-    signal : {"quiet", "soft", "hard", "disable"}
-        The worst of the metrics in this tick (:func:`cms.fleet.monitor_signal`), or that the
-        operator wants no sharing.
-    times : MonitorTimes
-    table : mapping, default TABLE
-        From state and signal to a cell: for those who check it, or want another.
+    `signal`: the worst of the metrics in this tick (:func:`cms.fleet.monitor_signal`), or that the
+    operator wants no sharing. `table`: from state and signal to a cell: for those who check it, or
+    want another.
 
     Examples
     --------
@@ -183,3 +176,156 @@ def monitor_step(
         level, calm = level - 1, 0
     left = times.back_off(level) if cell.to == "overlimit" else 0
     return MonitorState(cell.to, 0, level, left, calm), cell.action
+
+
+MONITOR = "cms-monitor"
+_PRESETS = Path(__file__).parent / "presets"
+_TIMES = ("dwell", "base", "cap", "calm")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Metric:
+    """A metric of a GPU, and from where on it speaks against sharing.
+
+    `soft` and `hard`: thresholds, >= 0. A value at a threshold has passed it; the hard one is the
+    worse. `worse`: which side is the bad one: utilisation is worse when high, a clock when low.
+    `unit`: of the values and thresholds; for people.
+    """
+
+    name: str
+    soft: Fraction
+    hard: Fraction
+    worse: Literal["high", "low"]
+    unit: str
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        soft: Number,
+        hard: Number,
+        worse: Literal["high", "low"] = "high",
+        unit: str = "",
+    ) -> None:
+        name = checked_name(name, "metric")
+        if worse not in ("high", "low"):
+            raise InvalidProblem(f"worse of metric {name!r} is {worse!r}; expected 'high' or 'low'")
+        first, second = (
+            exact(value, f"{what} threshold of metric {name!r}")
+            for value, what in ((soft, "soft"), (hard, "hard"))
+        )
+        if second < first if worse == "high" else second > first:
+            order = "at least" if worse == "high" else "at most"
+            said = (
+                f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the soft"
+            )
+            raise InvalidProblem(f"{said} one, {shown(first)}: {worse} values are the worse ones")
+        values = name, first, second, worse, unit
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
+
+    def signal(self, value: Number) -> Signal:
+        """Return which threshold a value >= 0, in the metric's unit, has passed."""
+        seen = exact(value, f"metric {self.name!r}")
+        sign = 1 if self.worse == "high" else -1
+        if sign * seen >= sign * self.hard:
+            return "hard"
+        return "soft" if sign * seen >= sign * self.soft else "quiet"
+
+
+def monitor_signal(
+    metrics: Sequence[Metric], observed: Mapping[str, Number], *, disabled: bool = False
+) -> Signal:
+    """Return the signal of a tick: the worst of the metrics, or that the operator says no.
+
+    A metric that was not observed is refused: a monitor that sees nothing must not call it quiet.
+    Values are by name; others are left aside. `disabled`: whether the operator wants no sharing.
+    """
+    if disabled:
+        return "disable"
+    worst = 0
+    for metric in metrics:
+        if metric.name not in observed:
+            near = nearest(metric.name, observed)
+            fix = "observe it, leave it out, or treat a monitor that sees nothing as 'hard'"
+            raise InvalidProblem(f"metric {metric.name!r} was not observed{near}; {fix}")
+        worst = max(worst, SIGNALS.index(metric.signal(observed[metric.name])))
+    return SIGNALS[worst]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorPreset:
+    """Metrics and times of a monitor under one name."""
+
+    name: str
+    source: str  #: Where the figures come from
+    metrics: tuple[Metric, ...]
+    seconds: MonitorTimes  #: With a tick of one second
+    #: The kind of predictor beside it, one of :data:`cms.fleet.sharing.predictor.MODELS`, where the
+    #: file names one.
+    predictor: str | None = None
+    interval_minutes: int | None = None  #: From one matching to the next, where the file says so
+
+    def times(self, tick_seconds: int = 1) -> MonitorTimes:
+        """Return the times in ticks of so many seconds, rounded up: never less patient."""
+        if tick_seconds < 1:
+            raise InvalidOption(f"tick_seconds is {tick_seconds}; expected a whole number >= 1")
+        return MonitorTimes(*(-(-getattr(self.seconds, each) // tick_seconds) for each in _TIMES))
+
+
+def monitor_preset(name: str) -> MonitorPreset:
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory."""
+    known = sorted(path.stem for path in _PRESETS.glob("*.json"))
+    if name not in known:
+        said = f"unknown monitor {name!r}; known: {', '.join(known)}"
+        raise InvalidOption(f"{said}. read_monitor reads a file of your own")
+    return read_monitor(_PRESETS / f"{name}.json")
+
+
+class _MetricPart(m.Part):
+    MAKES: ClassVar[Any] = Metric
+    name: Annotated[str, f.name("metric")]
+    soft: f.Exact
+    hard: f.Exact
+    worse: Literal["high", "low"] = "high"
+    unit: f.Text = ""
+
+
+_TimesPart = part_of(MonitorTimes, **dict.fromkeys(_TIMES, f.AtLeastOne))
+
+
+class MonitorDocument(m.Document):
+    """Metrics and times of a monitor, and what a system goes by beside it."""
+
+    KIND: ClassVar[str] = MONITOR
+    MAKES: ClassVar[Any] = MonitorPreset
+    name: Annotated[str, f.name("monitor")]
+    source: f.Text
+    metrics: tuple[Annotated[Metric, m.Built(_MetricPart)], ...]
+    seconds: Annotated[MonitorTimes, m.Built(_TimesPart)]
+    predictor: Annotated[str, f.name("predictor")] = f.left_out()
+    interval_minutes: f.AtLeastOne = f.left_out()
+
+    def build(self) -> MonitorPreset:
+        """Build the monitor; its metrics have different names."""
+        f.refuse_twice((each.name for each in self.metrics), "metric", "metrics")
+        return MonitorPreset(**dict(self))
+
+
+def read_monitor(path: StrPath) -> MonitorPreset:
+    """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "monitor.json"
+    >>> _ = path.write_text(
+    ...     '{"format": "cms-monitor", "schema": 1, "name": "mine", "source": "a week in May",'
+    ...     ' "seconds": {"dwell": 30, "base": 60, "cap": 600, "calm": 3600},'
+    ...     ' "metrics": [{"name": "sm_activity", "unit": "%", "soft": 80, "hard": 90}]}'
+    ... )
+    >>> read_monitor(path).times(30)
+    MonitorTimes(dwell=1, base=2, cap=20, calm=120)
+    """
+    found: MonitorPreset = m.build(MonitorDocument, parse_document(path))
+    return found

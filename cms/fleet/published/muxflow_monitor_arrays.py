@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidProblem
 from ...values.numbers import exact
-from .muxflow_metrics import Metric
 from .muxflow_monitor import (
     ACTIONS,
     SIGNALS,
     STATES,
     TABLE,
     Cell,
+    Metric,
     MonitorState,
     MonitorTimes,
     Signal,
@@ -87,30 +87,8 @@ def monitor_steps(
 ) -> tuple[MonitorStates, Codes]:
     """Return the states of all monitors after a tick, and what the platform has to do.
 
-    Parameters
-    ----------
-    states : MonitorStates
-    signals : array_like of int, shape (n,)
-        Places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals` gives.
-    times : MonitorTimes
-        Of all of them.
-    table : mapping, default TABLE
-        As of :func:`cms.fleet.monitor_step`.
-
-    Returns
-    -------
-    states : MonitorStates
-    actions : ndarray of int8, shape (n,)
-        Places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
-
-    Examples
-    --------
-    >>> times, states = MonitorTimes(dwell=1, base=3, cap=24, calm=100), MonitorStates.fresh(2)
-    >>> for signals in ([0, 1], [2, 0]):
-    ...     states, actions = monitor_steps(states, signals, times)
-    ...     print([ACTIONS[action] for action in actions])
-    ['admit', 'none']
-    ['evict', 'admit']
+    Signals, as :func:`monitor_signals` gives them, and actions are places in ``SIGNALS`` and
+    ``ACTIONS`` of ``cms.fleet.published.muxflow_monitor``. The times are of all monitors.
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
@@ -140,33 +118,18 @@ def monitor_signals(
 ) -> Codes:
     """Return the signals of many GPUs, as :func:`monitor_signal` that of one.
 
-    Parameters
-    ----------
-    metrics : sequence of Metric
-        At least one.
-    observed : mapping of str to array_like of float, shape (n,)
-        Values for each metric, by name. A float is taken as the shortest decimal that prints as it.
-    disabled : array_like of bool, shape (n,), default False
-        Where the operator wants no sharing.
-
-    Examples
-    --------
-    >>> activity = Metric("sm_activity", soft=80, hard=90)
-    >>> signals = monitor_signals([activity], {"sm_activity": [79.9, 80, 95]})
-    >>> [SIGNALS[signal] for signal in signals]
-    ['quiet', 'soft', 'hard']
+    `metrics`: at least one. `observed`: values for each metric, by name. A float is taken as the
+    shortest decimal that prints as it. `disabled`: where the operator wants no sharing.
     """
     worst = np.zeros((), np.int8)
     for metric in metrics:
         if metric.name not in observed:
-            raise InvalidProblem(
-                f"metric {metric.name!r} was not observed; observed: {', '.join(observed)}"
-            )
+            said = f"metric {metric.name!r} was not observed; observed: {', '.join(observed)}"
+            raise InvalidProblem(said)
         values = np.asarray(observed[metric.name], np.float64)
         if not np.all(np.isfinite(values) & (values >= 0)):
-            raise InvalidProblem(
-                f"metric {metric.name!r} has a value that is no finite number >= 0"
-            )
+            said = f"metric {metric.name!r} has a value that is no finite number >= 0"
+            raise InvalidProblem(said)
         soft, hard = (_passed(metric, values, each) for each in (metric.soft, metric.hard))
         worst = np.maximum(worst, soft.astype(np.int8) + hard.astype(np.int8))
     return np.where(disabled, np.int8(SIGNALS.index("disable")), worst)

@@ -19,15 +19,7 @@ from ..sharing.classes import checked_percent
 class MemoryQuota:
     """What offline work may have of a GPU's memory; more is refused before it is allocated.
 
-    Parameters
-    ----------
-    limit_mib : number
-        In MiB, >= 0.
-
-    Attributes
-    ----------
-    used_mib : Fraction
-        What is allocated, never more than the limit.
+    What is allocated, `used_mib`, is never more than the limit.
     """
 
     def __init__(self, limit_mib: Number) -> None:
@@ -46,10 +38,8 @@ class MemoryQuota:
         """Give so many MiB back, at most what is allocated."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
-            raise InvalidProblem(
-                f"memory to release is {shown(given)} MiB; expected at most what is allocated, "
-                f"{shown(self.used_mib)} MiB"
-            )
+            said = f"memory to release is {shown(given)} MiB; expected at most what is allocated"
+            raise InvalidProblem(f"{said}, {shown(self.used_mib)} MiB")
         self.used_mib -= given
 
 
@@ -59,20 +49,11 @@ class LaunchGate:
     The tokens are seconds of the SMs. They come back at the share's rate; a kernel may start where
     the balance is not negative, and then costs as long as it takes.
 
-    Parameters
-    ----------
-    share : int
-        Per cent of the SMs' time, 0 to 100 (:func:`cms.fleet.sm_share`). At 0 it never opens.
-    burst : number, default 0
-        The most that can be saved up, and what there is at the start, in seconds, >= 0.
+    `share`: per cent of the SMs' time, 0 to 100 (:func:`cms.fleet.sm_share`). At 0 it never opens.
+    `burst`: the most that can be saved up, and what there is at the start, in seconds, >= 0.
 
-    Attributes
-    ----------
-    balance : Fraction
-        In seconds, at most the burst.
+    `balance`: in seconds, at most the burst.
 
-    Notes
-    -----
     In any t seconds, kernels of at most share · t / 100 + burst + the longest kernel seconds start:
     before the last of them the balance was not negative, and it began at the burst or less.
 
@@ -130,24 +111,10 @@ class SharedDevice:
     them launched. At one instant what ends comes first, then launches, then arrivals: what arrives
     together with a launch waits for all of it.
 
-    Parameters
-    ----------
-    kernels : iterable of number
-        The lengths of the offline kernels, in their order, in seconds, > 0; maybe without end.
-    gate : LaunchGate, optional
-    ahead : int, default 1
-        Kernels that are launched and have not ended, without a gate; >= 1.
+    `kernels`: the lengths of the offline kernels, in their order, in seconds, > 0; maybe without
+    end. `ahead`: kernels that are launched and have not ended, without a gate; >= 1. `served`:
+    online requests, in the order in which they were done. `launched`: when, and how long, kernels.
 
-    Attributes
-    ----------
-    now : Fraction
-    served : list of Served
-        Online requests, in the order in which they were done.
-    launched : list of (Fraction, Fraction)
-        Offline kernels: when launched, and how long.
-
-    Notes
-    -----
     **With the gate every request is done at most one offline kernel later than without any offline
     work.** Who arrives at an empty device waits for the rest of one kernel at most, and none starts
     before the online side is done with all that has arrived by then; until then the device does
@@ -189,9 +156,8 @@ class SharedDevice:
         """
         limit = exact(until, "until", computed=True)
         if limit < self.now:
-            raise InvalidProblem(
-                f"until is {shown(limit)}; expected at least now, {shown(self.now)}"
-            )
+            said = f"until is {shown(limit)}; expected at least now, {shown(self.now)}"
+            raise InvalidProblem(said)
         arrivals = _arrivals(requests, self.now, limit)
         arrival = next(arrivals, None)
         while True:
@@ -243,13 +209,7 @@ class SharedDevice:
 
 
 def slowdown_bound(longest_kernel: Number, service: Number) -> Fraction:
-    """Return by what factor a request of so long is slowed at most beside gated offline work.
-
-    Examples
-    --------
-    >>> slowdown_bound(longest_kernel=6, service=2)
-    Fraction(4, 1)
-    """
+    """Return by what factor a request of so long is slowed at most beside gated offline work."""
     return 1 + exact(longest_kernel, "longest_kernel") / _length(service)
 
 
@@ -266,9 +226,7 @@ def _arrivals(
     for number, service in requests:
         arrival = exact(number, "arrival of a request", computed=True)
         if not start <= arrival <= limit:
-            raise InvalidProblem(
-                f"arrival of a request is {shown(arrival)}; expected {shown(start)} to "
-                f"{shown(limit)}, in the order of arrivals"
-            )
+            wanted = f"{shown(start)} to {shown(limit)}, in the order of arrivals"
+            raise InvalidProblem(f"arrival of a request is {shown(arrival)}; expected {wanted}")
         start = arrival
         yield arrival, _length(service)

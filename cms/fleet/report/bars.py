@@ -56,11 +56,9 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
     found: Counter[tuple[str, int, tuple[Box, ...]]] = Counter()
     for group in plan.groups:
         gpu = plan.serving.gpu_of(group.gpu)
-        if any(mps_share(instances.profile) is not None for instances in group.instances):
-            found[gpu.key, PER_CENT, _filled(_shares(group, places), PER_CENT)] += group.count
-        else:
-            slices = gpu.memory_slices
-            found[gpu.key, slices, _filled(_slices(gpu, group, places), slices)] += group.count
+        shared = any(mps_share(instances.profile) is not None for instances in group.instances)
+        slices = PER_CENT if shared else gpu.memory_slices
+        found[gpu.key, slices, _filled(_placed(gpu, group, places), slices)] += group.count
 
     def rank(bar: Bar) -> tuple[object, ...]:
         look = [(-box.width, box.place if box.service else len(places)) for box in bar.boxes]
@@ -71,33 +69,30 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
         for shared in (False, True):
             if alike := sorted((bar for bar in own if bar.shared is shared), key=rank):
                 head = f"{decimal(sum(bar.count for bar in alike))} x {gpu.key}"
-                note = ", shared by MPS (a bar is 100 % of a GPU)"
-                if not shared:
-                    note = _occupancy(gpu, alike)
+                note = (
+                    ", shared by MPS (a bar is 100 % of a GPU)"
+                    if shared
+                    else _occupancy(gpu, alike)
+                )
                 yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
 
 
 def _occupancy(gpu: Gpu, bars: Sequence[Bar]) -> str:
-    gpus, compute, memory = sum(bar.count for bar in bars), 0, 0
-    for bar in bars:
-        for profile in (gpu.profile(box.profile) for box in bar.boxes if box.service):
-            compute, memory = (
-                compute + bar.count * profile.compute,
-                memory + bar.count * profile.memory,
-            )
+    gpus = sum(bar.count for bar in bars)
+    used = [(bar.count, gpu.profile(b.profile)) for bar in bars for b in bar.boxes if b.service]
+    compute, memory = (sum(n * getattr(p, each) for n, p in used) for each in ("compute", "memory"))
     return (
         f", {compute:,} of {gpus * gpu.compute_slices:,} compute and {memory:,} of "
         f"{gpus * gpu.memory_slices:,} memory slices serve"
     )
 
 
-def _slices(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
-    for placed, instances in placed_instances(gpu, group):
-        yield _box(placed.start, gpu.profile(placed.profile).memory, instances, places)
-
-
-def _shares(group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
-    """Line up the shares of a GPU under MPS; one that nothing uses is no process, so not drawn."""
+def _placed(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
+    """Place instances, or line up the shares under MPS; an unused one is no process, not drawn."""
+    if not any(mps_share(instances.profile) is not None for instances in group.instances):
+        for placed, instances in placed_instances(gpu, group):
+            yield _box(placed.start, gpu.profile(placed.profile).memory, instances, places)
+        return
     at = 0
     used = [instances for instances in group.instances if instances.serves]
     for instances in sorted(used, key=lambda own: -(mps_share(own.profile) or 0)):
@@ -335,10 +330,6 @@ def _follows(one: str, other: str) -> bool:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    ends = [[number for _, number in run] for _, run in runs]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)

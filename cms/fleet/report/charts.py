@@ -122,9 +122,8 @@ def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Par
 def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
     if point.cost is not None:
         return f"{decimal(point.cost, rounding=math.ceil)} {unit}".rstrip(), point.cost
-    return (
-        ("cannot be served", math.inf) if point.status == "infeasible" else ("not known", math.nan)
-    )
+    never = point.status == "infeasible"
+    return ("cannot be served", math.inf) if never else ("not known", math.nan)
 
 
 def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:

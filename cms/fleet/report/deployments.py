@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ...solving.words import verdict
 from ...values.words import count, decimal, percent
-from ..deployment.export import advertise
+from ..deployment.difference import Difference
+from ..deployment.export import Export, advertise
 from ..deployment.instance import Mode, Seen
+from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import wanted_of
 from ..serving.operating_point import mps_share
+from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, Folded, fold, fold_differences, names, sized
 from .page import Bar, Bars, Bullets, Fact, Page, Part, Section, Words
 from .plans import plan_sections
 from .proofs import recheck
 from .tables import Grid, key_of, limit_of, number, table
-
-if TYPE_CHECKING:
-    from ..deployment.difference import Difference
-    from ..deployment.export import Export
-    from ..deployment.model import Deployment, FleetGpu, FleetNode
-    from ..serving.rate_curve import RatePoint
 
 #: Bars that a terminal draws with all words in them.
 MOST_LARGE = 6
@@ -184,8 +180,7 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
             for bar, when in zip(each.bars, ("now", "then"), strict=True)
         ]
         parts.append(Bars(small, f"... and {gpus} more that change, now and then", size="small"))
-    still = [each.now for each in found.gpus if each.is_untouched]
-    if still:
+    if still := [each.now for each in found.gpus if each.is_untouched]:
         where = names(((card.node, card.index) for card in still), 6 * _NAMES)
         parts.append(f"{count(len(still), 'GPU')} untouched: {where}")
     return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])

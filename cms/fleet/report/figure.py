@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -20,11 +20,8 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 
 from ...values.words import printable
-from .page import TONES, Picture, Section
+from .page import TONES, Page, Picture, Section
 from .terminal import render
-
-if TYPE_CHECKING:
-    from .page import Page
 
 _COLUMNS = 110  # of the text of a picture
 _WIDTH, _WIDE = 6.4, 9.6  # inches: of a drawing in a page

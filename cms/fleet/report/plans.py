@@ -7,30 +7,37 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...errors import cut
+from ...problem.machine_problem import MachineProblem
+from ...shortages.shortage import Growth, Shortage
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
+from ..serving import Plan, ServicePlan, Use
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.operating_point import mps_share
-from ..serving.rate_curve import MULTIPLES
+from ..serving.rate_curve import MULTIPLES, RatePoint
 from ..serving.time_sharing import SharedServing
 from ..serving.whole_gpus import whole_gpus
 from .bars import plan_bars, setting
 from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
-from .proofs import bounds_section, closing, proof_section, scarcest_line, worth_line, worths
-from .reasons import beside_one_another, between_classes, plan_reasons, promised, why_section
+from .proofs import (
+    beside_one_another,
+    between_classes,
+    bounds_section,
+    closing,
+    plan_reasons,
+    promised,
+    proof_section,
+    scarcest_line,
+    why_section,
+    worth_line,
+    worths,
+)
 from .tables import Cell, in_ms, key_of, limit_of, number, table
-
-if TYPE_CHECKING:
-    from ...problem.machine_problem import MachineProblem
-    from ...shortages.shortage import Growth, Shortage
-    from ..serving import Plan, ServicePlan, Use
-    from ..serving.rate_curve import RatePoint
 
 
 def plan_page(
@@ -195,14 +202,9 @@ def instance_words(plan: Plan, use: Use) -> str:
     what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
     if use.frame_ms is None:
         return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
-    point = setting(use.point, brief=True)
+    point, frame = setting(use.point, brief=True), f"{decimal(use.frame_ms)} ms"
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
-    shared = use.length_ms != use.frame_ms
-    of = (
-        f" of a {decimal(use.frame_ms)} ms frame"
-        if shared
-        else f" alone, {decimal(use.frame_ms)} ms"
-    )
+    of = f" of a {frame} frame" if use.length_ms != use.frame_ms else f" alone, {frame}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
 
 

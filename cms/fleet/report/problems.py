@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InvalidOption, cut
+from ...problem.machine_problem import MachineProblem
 from ...problem.problem import Problem
+from ...schedule.schedule import MachineGroup
+from ...shortages.shortage import Shortage
+from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import exact, shown
 from ...values.words import count, decimal, percent
 from .bars import machine_bars
 from .page import Bars, Fact, Page, Part, Section, Words
-from .proofs import closing, worth_line, worths
-from .reasons import solution_reasons, why_section
+from .proofs import closing, solution_reasons, why_section, worth_line, worths
 from .tables import Cell, Column, Grid, table
-
-if TYPE_CHECKING:
-    from ...problem.machine_problem import MachineProblem
-    from ...schedule.schedule import MachineGroup
-    from ...shortages.shortage import Shortage
-    from ...solving.solution import Solution
 
 #: Groups of machines, and jobs, that are listed before it is said how many more there are.
 MOST_GROUPS, MOST_JOBS, _MOST_BARS = 20, 20, 48

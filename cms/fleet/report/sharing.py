@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from ...values.words import count, decimal, percent
 from ..sharing.classes import FULL_WEIGHT, misfit
-from ..sharing.problem import FORBIDDEN
+from ..sharing.predictor import PredictedWeights
+from ..sharing.problem import FORBIDDEN, SharingProblem
+from ..sharing.solution import SharingSolution
+from ..sharing.weights import TableWeights
 from .bars import sized
 from .charts import Known, bounds_parts
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
 from .proofs import recheck
 from .tables import Cell, Grid, key_of, number, table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..sharing.classes import OfflineClass, OnlineClass
-    from ..sharing.problem import SharingProblem
-    from ..sharing.solution import SharingSolution
-    from ..sharing.weights import Slowdown
 
 #: Uses of GPUs that are drawn with words in them.
 MOST_BARS = 24
@@ -35,28 +30,14 @@ _MEANT = (
 )
 
 
-class Reasons(Protocol):
-    """Why pairs of classes are forbidden."""
-
-    def why(self, online: OnlineClass, offline: OfflineClass) -> str:
-        """Say why a pair has no weight; an empty text if it is not known, or has one."""
-
-
-class PairFacts(Protocol):
-    """What is known of pairs of classes beside their weights."""
-
-    def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
-        """Return what is expected of the online side, and what is compared with its limit."""
-
-
 def sharing_page(
     problem: SharingProblem,
     solution: SharingSolution,
     title: str = "",
     sources: tuple[str, ...] = (),
-    known: PairFacts | None = None,
+    known: TableWeights | None = None,
     bucketing: str = "",
-    reasons: Reasons | None = None,
+    reasons: TableWeights | PredictedWeights | None = None,
     more: Sequence[Part] = (),
 ) -> Page:
     """Describe a solution of a problem of sharing.
@@ -116,7 +97,9 @@ def bucketing_words(value: int, upper_bound: int) -> str:
     return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
 
 
-def forbidden_by(problem: SharingProblem, reasons: Reasons | None = None) -> dict[str, int]:
+def forbidden_by(
+    problem: SharingProblem, reasons: TableWeights | PredictedWeights | None = None
+) -> dict[str, int]:
     """Return how many pairs of classes are forbidden, by the reason."""
     found: dict[str, int] = {}
     for gpus, share, row in zip(problem.online, problem.shares, problem.weights, strict=True):
@@ -211,7 +194,7 @@ def _per_cent(value: Fraction | int) -> str:
     return f"{decimal(value)} %"
 
 
-def _pairs(problem: SharingProblem, solution: SharingSolution, known: PairFacts | None) -> Grid:
+def _pairs(problem: SharingProblem, solution: SharingSolution, known: TableWeights | None) -> Grid:
     """List what runs where, how fast, and what that does to the online side."""
     places, rows = problem.online_index, []
     for pair in sorted(

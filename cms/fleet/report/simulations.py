@@ -33,7 +33,12 @@ _TONES = {
 def simulation_page(simulation: Simulation, title: str, source: str = "") -> Page:
     """Describe a simulation."""
     services: list[Part] = [_grid(simulation)]
-    if said := [*_causes(simulation), *_recoveries(simulation)]:
+    causes = [
+        f"{'NOT REPLAYED' if each.verdict == 'not replayed' else each.name}: {each.cause}"
+        for each in simulation.services
+        if each.cause
+    ]
+    if said := [*causes, *_recoveries(simulation)]:
         services.append(Bullets([("-", each) for each in said]))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     sections = [
@@ -91,13 +96,6 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
 
 def _ms(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:.4g} ms"
-
-
-def _causes(simulation: Simulation) -> Iterator[str]:
-    for each in simulation.services:
-        if each.cause:
-            whose = "NOT REPLAYED" if each.verdict == "not replayed" else each.name
-            yield f"{whose}: {each.cause}"
 
 
 def _recoveries(simulation: Simulation) -> Iterator[str]:
@@ -269,13 +267,9 @@ def _policy_cells(day: SharedDay, each: PlayedPolicy) -> Iterator[Cell]:
 
 
 def _job_cells(each: PlayedPolicy) -> Iterator[Cell]:
-    own = each.jobs
-    yield from (number(own.arrived), number(own.ended))
-    for minutes in (
-        own.mean_completion_minutes, own.p99_completion_minutes, own.mean_wait_minutes,
-        own.largest_wait_minutes,
-    ):  # fmt: skip
-        yield number(minutes, lambda minutes: f"{float(minutes) / 60:.1f}")
+    arrived, _, ended, *minutes = each.jobs
+    yield from (number(arrived), number(ended))
+    yield from (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
 
 
 def _sampled_words(each: PlayedPolicy) -> list[Part]:

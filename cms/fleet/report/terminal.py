@@ -28,7 +28,7 @@ _WIDEST_SLICE, _NARROWEST_SLICE = 15, 4
 _BRIEF = 8  # columns; in fewer, a name would be cut to a letter or two
 _LEAST_FILL = 2  # columns; a shorter run of hatching looks like a slip of the keyboard
 _CAPTION = 46  # columns of the words after a bar on one line
-_LEAST_NAME = 8  # columns that a folded name has
+_LEAST_NAME, _LEAST_LONG = 8, 24  # columns that a folded name, and a folded sentence, has
 _MOST_ROWS = 120  # of a table in a picture
 _TONES = {
     "head": "bold", "soft": "dim", "good": "green", "fair": "yellow", "bad": "bold red",
@@ -114,31 +114,51 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
     rows, left = grid.part(grid.most)
-    columns = [at for at, column in enumerate(grid.columns) if column.rank < 9]
-    while True:
-        wide = [_width(grid.columns[at], [row[at] for row in rows]) for at in columns]
-        excess = sum(wide) + 2 * (len(columns) - 1) - width
-        rank = max((grid.columns[at].rank for at in columns), default=0)
-        if excess <= 0 or not rank:
-            break
+    every = [at for at, column in enumerate(grid.columns) if column.rank < 9]
+    wide = {at: _width(grid.columns[at], [row[at] for row in rows]) for at in every}
+    texts = [at for at in every if not grid.columns[at].number]
+    named = max(texts, key=lambda at: wide[at], default=None)  # is folded
+    least = dict(wide)
+    if named is not None:
+        least[named] = min(wide[named], _LEAST_LONG if grid.columns[named].long else _LEAST_NAME)
+
+    def excess(columns: Sequence[int], sizes: dict[int, int]) -> int:
+        return sum(sizes[at] for at in columns) + 2 * (len(columns) - 1) - width
+
+    # what does not fit without folding even in the fewest columns is folded before one is left out
+    fewest = [at for at in every if not grid.columns[at].rank]
+    columns, sizes = every, least if excess(fewest, wide) > 0 else wide
+    while excess(columns, sizes) > 0 and len(columns) > len(fewest):
+        rank = max(grid.columns[at].rank for at in columns)
         columns = [at for at in columns if grid.columns[at].rank < rank]
-    result = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    texts = [at for at in columns if not grid.columns[at].number]
-    named = max(texts, key=lambda at: wide[columns.index(at)], default=None)  # is folded
-    for at, own in zip(columns, wide, strict=True):
-        column = grid.columns[at]
-        # a number that is cut must not look whole
-        result.add_column(
-            column.name, justify="right" if column.number else "left", no_wrap=column.number,
-            overflow="ellipsis" if column.number else "fold",
-            max_width=max(_LEAST_NAME, own - excess) if at == named and excess > 0 else None,
-        )  # fmt: skip
-    for row in rows:
-        result.add_row(*(_cell(row[at]) for at in columns))
-    yield result
+    if excess(columns, least) > 0:
+        yield from _cards(grid, rows, every)
+    else:
+        result = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        for at in columns:
+            head, beyond = grid.columns[at], excess(columns, wide) if at == named else 0
+            result.add_column(
+                head.name, justify="right" if head.number else "left", no_wrap=head.number,
+                overflow="fold", max_width=wide[at] - beyond if beyond > 0 else None,
+            )  # fmt: skip
+        for row in rows:
+            result.add_row(*(_cell(row[at]) for at in columns))
+        yield result
     if left:
         noun, _, more = grid.rest.partition("|")
         yield Text(f"... and {count(left, noun)}{more}", "dim")
+
+
+def _cards(
+    grid: Grid, rows: Sequence[Sequence[Cell]], columns: Sequence[int]
+) -> Iterator[RenderableType]:
+    """Write each row as lines of a head and a value, where the columns are too many."""
+    for nth, row in enumerate(rows):
+        card = Table.grid("", TableColumn(overflow="fold"), padding=(0, 2, 0, 0))
+        for at in columns:
+            card.add_row(Text(printable(grid.columns[at].name), "dim"), _cell(row[at]))
+        yield from ([Text()] if nth else [])
+        yield card
 
 
 def _width(column: Column, cells: Sequence[Cell]) -> int:

@@ -78,9 +78,8 @@ def transition_page(
     for name in rates or {}:
         if name not in places:
             expected = f"expected one of {', '.join(places) or 'none'}"
-            raise InvalidOption(
-                f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
-            )
+            said = f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
+            raise InvalidOption(said)
     rows, untouched = rows_of(transition, plan)
     curves = capacity_curves(transition, plan)
     time: list[Part] = [_gantt(plan, rows, places, told.headline)] if rows else []
@@ -156,7 +155,8 @@ def _timing(transition: Transition, plan: Schedule, durations: Durations | None)
         takes.setdefault(action.what, set()).add(end - begin)
     signs = [f"{sign} {what}" for what, sign in SIGNS.items() if what in takes]
     signs += ["t temporary"] * any(action.is_temporary for action in transition.actions)
-    yield f"{'; '.join(signs)}; numbers and colours: the services"
+    said = "# and colours: the services; an action begins when those that it waits for have ended"
+    yield f"{'; '.join(signs)}; {said}"
     parts = []
     for what in (each for each in What if each in takes):
         least, most = min(takes[what]), max(takes[what])
@@ -390,10 +390,10 @@ def _draw_span(
     if what is What.RESTART and gone and come:
         keys = f"{places[gone[0]] + 1} → {places[come[0]] + 1}"
     parts = adds or removes
-    named = f"{span.sign} {keys} {(come or gone)[0]} {parts[0].profile}" if come or gone else ""
+    named = f"{span.sign} #{keys} {(come or gone)[0]} {parts[0].profile}" if come or gone else ""
     size = 8 if pitch > 0.2 else 6.5
     ground = {"fc": "#ffffff", "alpha": 0.7, "ec": "none", "pad": 0.6} if leaving else None
-    words = (named * (len(parts) == 1), f"{span.sign} {keys}", f"{span.sign}{keys}", span.sign)
+    words = (named * (len(parts) == 1), f"{span.sign} #{keys}", span.sign)
     for label in words:
         if label and width_of(printable(label), size) < wide * inches - 0.06:
             axes.text(begin + 0.04 / inches, y, printable(label), fontsize=size, va="center",

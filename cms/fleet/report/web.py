@@ -8,16 +8,12 @@ import re
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from ...values.words import printable
-from .page import COLOURS, Bars, legend
-
-if TYPE_CHECKING:
-    from .page import Page, Section
+from .page import COLOURS, Bars, Page, Section, legend
 
 #: Rows of a table that a page holds; a browser sorts so many in a moment.
 MOST_ROWS = 10_000

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from ...values.words import brief, count, decimal, fraction, percent, printable
+from ..serving import Plan
+from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 from ..what_if.least import Outcome
 from ..what_if.relaxations import What
 from .page import Page, Part, Section, Words
 from .plans import cost_unit, instance_words
 from .proofs import closing
 from .tables import Cell, Grid, table
-
-if TYPE_CHECKING:
-    from ..serving import Plan
-    from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 
 
 def explained_page(found: Explanation, plan: Plan, title: str) -> Page:

@@ -6,7 +6,6 @@ Imports what ``serving`` may, and ``testing``.
 from __future__ import annotations
 
 from ...referee.kinds import referee_of
-from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices, SharingReferee
 from .classes import OfflineClass, OnlineClass, sm_share, waited_priority
 from .files import (
@@ -15,22 +14,31 @@ from .files import (
     write_sharing_problem,
     write_sharing_solution,
 )
-from .plan import Pair, SharingPlan
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
-from .problem import SharingProblem
-from .profiles import Profiles, probed, read_profiles, write_profiles
+from .problem import Pair, SharingPlan, SharingProblem
 from .solution import SharingIncumbent, SharingSolution, share, sharing_faults
 from .tables import (
     Assigned,
+    Buckets,
     NamedGpus,
     assign,
+    buckets,
     read_measured_pairs,
     read_named_gpus,
     read_offline,
     read_online,
     write_assignment,
 )
-from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
+from .weights import (
+    MeasuredPair,
+    Profiles,
+    Slowdown,
+    TableWeights,
+    probed,
+    read_profiles,
+    table_weights,
+    write_profiles,
+)
 
 referee_of.register(SharingProblem, SharingReferee)
 

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...certificate.certificate import Proved
 from ...errors import InvalidCertificate, InvalidProblem
+from ...plugin.registry import NamedProblem
 from ...referee.kinds import First
 from ...running.stopping import never
 from ...schedule.faults import Violation
 from ...solving.rough_prices import rough_certificates
-from ...values.frozen import FrozenMap, Immutable
+from ...values.frozen import FrozenMap
 from ...values.names import checked_names, nearest
 from ...values.numbers import shown, whole
-from .plan import SharingPlan
-from .problem import FORBIDDEN, SharingProblem
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ...plugin.registry import NamedProblem
+from .problem import FORBIDDEN, Ints, SharingPlan, SharingProblem
 
 #: Pairs looked at between two looks at the clock.
 _AT_ONCE = 1 << 20
 
 
-class AssignmentPrices(Immutable):
+@dataclass(frozen=True, slots=True)
+class AssignmentPrices:
     """A price on every class such that no allowed pair is worth more than its two prices.
 
     A plan is then worth at most ``sum(count * price)`` over all classes: what its pairs are worth,
@@ -41,13 +39,12 @@ class AssignmentPrices(Immutable):
     doi:10.1002/nav.3800020109). ``proofs_checks/assignment.py`` checks this by machine.
     """
 
-    __slots__ = ("offline", "online")
-    online: FrozenMap[str, int]
-    offline: FrozenMap[str, int]
+    online: Mapping[str, int]
+    offline: Mapping[str, int]
 
-    def __init__(self, online: Mapping[str, int], offline: Mapping[str, int]) -> None:
-        object.__setattr__(self, "online", _prices(online, "online class"))
-        object.__setattr__(self, "offline", _prices(offline, "offline class"))
+    def __post_init__(self) -> None:
+        for side in ("online", "offline"):
+            object.__setattr__(self, side, _prices(getattr(self, side), f"{side} class"))
 
     @classmethod
     def of_offline(cls, problem: SharingProblem, prices: Sequence[int]) -> AssignmentPrices:
@@ -86,10 +83,7 @@ class AssignmentPrices(Immutable):
         return sum(each.count * prices.get(each.name, 0) for side, prices in sides for each in side)
 
     def _refuse_breach(
-        self,
-        problem: SharingProblem,
-        stopped: Callable[[], bool] | None,
-        undisturbed: int = 0,
+        self, problem: SharingProblem, stopped: Callable[[], bool] | None, undisturbed: int = 0
     ) -> bool:
         """Raise InvalidCertificate if a pair is worth more than its prices; False if stopped."""
         weights = problem.weights
@@ -106,33 +100,18 @@ class AssignmentPrices(Immutable):
             if over.any():
                 row, column = (int(place) for place in np.argwhere(over)[0])
                 gpus, work = problem.online[start + row].name, problem.offline[column].name
-                raise InvalidCertificate(
-                    f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}, more than "
-                    f"their prices {shown(self.online.get(gpus, 0))} + "
-                    f"{shown(self.offline.get(work, 0))}"
+                said = (
+                    f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}, more than"
                 )
+                own = shown(self.online.get(gpus, 0)), shown(self.offline.get(work, 0))
+                raise InvalidCertificate(f"{said} their prices {' + '.join(own)}")
         return True
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AssignmentPrices):
-            return NotImplemented
-        return (self.online, self.offline) == (other.online, other.offline)
-
-    def __hash__(self) -> int:
-        return hash((self.online, self.offline))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AssignmentPrices, (dict(self.online), dict(self.offline))
-
-    def __repr__(self) -> str:
-        return f"AssignmentPrices({dict(self.online)!r}, {dict(self.offline)!r})"
 
 
 def _prices(given: Any, what: str) -> FrozenMap[str, int]:
     if not isinstance(given, Mapping):
-        raise InvalidCertificate(
-            f"prices of {what}es are {given!r}; expected a mapping of names to whole numbers"
-        )
+        said = f"prices of {what}es are {given!r}; expected a mapping of names to whole numbers"
+        raise InvalidCertificate(said)
     try:
         names = checked_names(given, what)
     except InvalidProblem as fault:
@@ -144,16 +123,12 @@ def _prices(given: Any, what: str) -> FrozenMap[str, int]:
     return FrozenMap({name: price for name, price in values.items() if price})
 
 
-def _column(
-    prices: Mapping[str, int], places: Mapping[str, int], what: str, most: int
-) -> NDArray[np.int64]:
+def _column(prices: Mapping[str, int], places: Mapping[str, int], what: str, most: int) -> Ints:
     found = np.zeros(len(places), dtype=np.int64)
     for name, price in prices.items():
         if name not in places:
-            raise InvalidCertificate(
-                f"a price of {what} {name!r}, which the problem does not have"
-                f"{nearest(name, places)}"
-            )
+            said = f"a price of {what} {name!r}, which the problem does not have"
+            raise InvalidCertificate(f"{said}{nearest(name, places)}")
         found[places[name]] = min(price, most)
     return found
 
@@ -188,7 +163,7 @@ class SharingReferee:
     def faults(self, schedule: SharingPlan) -> Iterator[Violation]:
         """Iterate over unknown classes, forbidden pairs, and classes that are used too often."""
         problem = self._problem
-        used: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        used = Counter[str](), Counter[str]()
         for pair in schedule:
             where = f"the pair {pair.online!r} and {pair.offline!r}"
             known = True
@@ -202,18 +177,19 @@ class SharingReferee:
                     yield Violation(kind, where, has, f"a known one{nearest(name, places)}")
             if known and problem.weight(pair.online, pair.offline) is None:
                 yield Violation("pair", where, f"{shown(pair.count)} workloads", "0: forbidden")
-            for name, count in zip((pair.online, pair.offline), used, strict=True):
-                count[name] = count.get(name, 0) + pair.count
-        for gpus in problem.online:
-            if (n := used[0].get(gpus.name, 0)) > gpus.count:
-                needs = f"at most {shown(gpus.count)}: one a GPU"
-                where = f"online class {gpus.name!r}"
-                yield Violation("online", where, f"{shown(n)} workloads", needs)
-        for work in problem.offline:
-            if (n := used[1].get(work.name, 0)) > work.count:
-                needs = f"at most {shown(work.count)}"
-                where = f"offline class {work.name!r}"
-                yield Violation("offline", where, f"{shown(n)} workloads placed", needs)
+            used[0][pair.online] += pair.count
+            used[1][pair.offline] += pair.count
+        for side, classes, counts, placed, more in (
+            ("online", problem.online, used[0], "", ": one a GPU"),
+            ("offline", problem.offline, used[1], " placed", ""),
+        ):
+            for each in classes:
+                if (n := counts[each.name]) > each.count:
+                    had, needs = (
+                        f"{shown(n)} workloads{placed}",
+                        f"at most {shown(each.count)}{more}",
+                    )
+                    yield Violation(side, f"{side} class {each.name!r}", had, needs)
 
     @staticmethod
     def edge_problems() -> tuple[tuple[NamedProblem, ...], tuple[NamedProblem, ...]]:

@@ -63,27 +63,21 @@ class OnlineClass:
             name = ", ".join(part for part in parts if part)
         name = checked_name(name, "online class")
         of = f"of online class {name!r}"
+        said = f"sm_activity {of} is {shown(activity)}"
         if activity > 100:
-            raise InvalidProblem(
-                f"sm_activity {of} is {shown(activity)}; expected per cent, 0 to 100"
-            )
+            raise InvalidProblem(f"{said}; expected per cent, 0 to 100")
         if 0 < activity < 1:
-            raise InvalidProblem(
-                f"sm_activity {of} is {shown(activity)}, which looks like a fraction; expected "
-                f"per cent: {shown(100 * activity)}"
-            )
+            more = f"expected per cent: {shown(100 * activity)}"
+            raise InvalidProblem(f"{said}, which looks like a fraction; {more}")
         if limit is not None and limit < 1:
-            raise InvalidProblem(
-                f"slowdown_limit {of} is {shown(limit)}; expected a factor >= 1, such as 1.2"
-            )
+            said = f"slowdown_limit {of} is {shown(limit)}"
+            raise InvalidProblem(f"{said}; expected a factor >= 1, such as 1.2")
         total = None
         if memory_total_mib is not None:
             total = exact(memory_total_mib, f"memory_total_mib {of}")
             if memory > total:
-                raise InvalidProblem(
-                    f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib, "
-                    f"{shown(total)}"
-                )
+                said = f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib"
+                raise InvalidProblem(f"{said}, {shown(total)}")
         number = whole(count, f"count {of}", least=0)
         values = name, number, device, activity, memory, total, model, limit, running
         for field, value in zip(fields(self), values, strict=True):
@@ -139,10 +133,9 @@ def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
     if not offline.memory_mib:
         return False
     if online.memory_total_mib is None:
-        raise InvalidProblem(
-            f"offline class {offline.name!r} needs {shown(offline.memory_mib)} MiB, and online "
-            f"class {online.name!r} has no memory_total_mib; give what its device has"
-        )
+        needs = f"offline class {offline.name!r} needs {shown(offline.memory_mib)} MiB"
+        has = f"online class {online.name!r} has no memory_total_mib"
+        raise InvalidProblem(f"{needs}, and {has}; give what its device has")
     return online.memory_mib + offline.memory_mib > online.memory_total_mib
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import create_model
+
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document, write_document
@@ -13,8 +15,7 @@ from ...files.source import StrPath
 from ...solving.solution import Proof, Status, StopReason
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
-from .plan import SharingPlan
-from .problem import FORBIDDEN, SharingProblem
+from .problem import FORBIDDEN, SharingPlan, SharingProblem
 from .solution import SharingIncumbent, SharingSolution
 
 PROBLEM, SOLUTION = "cms-sharing-problem", "cms-sharing-solution"
@@ -22,17 +23,24 @@ _OnlineName = Annotated[str, f.name("online class")]
 _OfflineName = Annotated[str, f.name("offline class")]
 
 
-class _OfflinePart(m.Part):
-    MAKES: ClassVar[Any] = OfflineClass
-    name: _OfflineName
-    count: f.Count
-    memory_mib: f.Exact
-    model: Annotated[str, f.name("model")]
-    priority: f.Exact
+_KINDS: dict[str, Any] = {
+    "int": f.Count, "bool": f.Flag, "str": f.Text, "Fraction": f.Exact, "Number": f.Exact,
+    "Fraction | None": f.Exact | None,
+}  # fmt: skip
 
-    def build(self) -> OfflineClass:
-        told = dict(self)
-        return OfflineClass(told.pop("name"), **told)
+
+def part_of(made: Any, **special: Any) -> type[m.Part]:
+    """Declare how a class of numbers and words is written: its fields, but for special ones."""
+    told: Any = {}
+    for name, hint in made.__annotations__.items():
+        kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]
+        told[name] = (kind, ...)
+    part: type[m.Part] = create_model(f"_{made.__name__}Part", __base__=m.Part, **told)
+    part.MAKES = made
+    return part
+
+
+_OfflinePart = part_of(OfflineClass, name=_OfflineName, model=Annotated[str, f.name("model")])
 
 
 class _OnlinePart(m.Part):
@@ -50,7 +58,7 @@ class _OnlinePart(m.Part):
     def build(self) -> tuple[OnlineClass, tuple[int | None, ...]]:
         told = dict(self)
         weights = told.pop("weights")
-        return OnlineClass(told.pop("device"), **told), weights
+        return OnlineClass(**told), weights
 
     @classmethod
     def from_object(cls, value: tuple[OnlineClass, list[int]], **other: Any) -> Self:
@@ -96,12 +104,7 @@ class SharingProblemDocument(m.Document):
         )  # fmt: skip
 
 
-class _IncumbentPart(m.Part):
-    MAKES: ClassVar[Any] = SharingIncumbent
-    seconds: f.Seconds
-    value: f.Count
-    upper_bound: f.Count
-    source: f.Text
+_IncumbentPart = part_of(SharingIncumbent, seconds=f.Seconds)
 
 
 class _PairPart(m.Part):
@@ -207,82 +210,19 @@ class SharingSolutionDocument(m.Document):
 
 
 def read_sharing_problem(path: StrPath) -> SharingProblem:
-    """Read a problem of sharing from a JSON file; every number exactly as written.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-
-    Raises
-    ------
-    FileError
-        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_sharing_problem(problem, path)
-    >>> read_sharing_problem(path) == problem
-    True
-    """
+    """Read a problem of sharing from a JSON file, ``-`` for standard input; numbers are exact."""
     return sharing_problem_from_json(parse_document(path))
 
 
 def write_sharing_problem(problem: SharingProblem, path: StrPath) -> None:
-    """Write a problem of sharing to a JSON file, one class a line.
-
-    Parameters
-    ----------
-    problem : SharingProblem
-    path : str or path-like
-        The file; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_sharing_problem(posed([2], [5], [[7]]), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-sharing-problem",'
-    """
+    """Write a problem of sharing to a JSON file, one class a line."""
     write_document(lambda: sharing_problem_to_json(problem), path)
 
 
 def read_sharing_solution(path: StrPath, problem: SharingProblem) -> SharingSolution:
-    """Read a solution of a problem of sharing from a JSON file.
+    """Read a solution of a problem, whose shares must be those in the file, from a JSON file.
 
     What it says is read, not believed: :func:`sharing_faults` tells whether it holds.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    problem : SharingProblem
-        The one it is about: the shares in the file must be those of its classes.
-
-    Raises
-    ------
-    FileError
-        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
-    >>> write_sharing_solution(problem, share(problem, "sharing_dedicated"), path)
-    >>> read_sharing_solution(path, problem).plan.placed
-    0
     """
     return sharing_solution_from_json(parse_document(path), problem)
 
@@ -290,32 +230,7 @@ def read_sharing_solution(path: StrPath, problem: SharingProblem) -> SharingSolu
 def write_sharing_solution(
     problem: SharingProblem, solution: SharingSolution, path: StrPath
 ) -> None:
-    """Write a solution to a JSON file, one pair of classes a line, with the share it gets.
-
-    Parameters
-    ----------
-    problem : SharingProblem
-        The one it is about.
-    solution : SharingSolution
-    path : str or path-like
-        The file; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
-    >>> solution = share(problem)
-    >>> write_sharing_solution(problem, solution, path)
-    >>> read_sharing_solution(path, problem) == solution
-    True
-    """
+    """Write a solution of a problem to a JSON file, one pair of classes a line, with its share."""
     write_document(lambda: sharing_solution_to_json(problem, solution), path)
 
 
@@ -330,19 +245,7 @@ def sharing_solution_to_json(problem: SharingProblem, solution: SharingSolution)
 
 
 def sharing_problem_from_json(document: Parsed | Mapping[str, Any]) -> SharingProblem:
-    """Turn a parsed document into a problem of sharing.
-
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-
-    Raises
-    ------
-    FileError
-        Naming the class and the value at fault; a pair with a weight that memory, or a missing
-        share, forbids is one.
-    """
+    """Turn a parsed document into a problem; a FileError names the class and value at fault."""
     found: SharingProblem = m.build(SharingProblemDocument, document)
     return found
 
@@ -350,18 +253,6 @@ def sharing_problem_from_json(document: Parsed | Mapping[str, Any]) -> SharingPr
 def sharing_solution_from_json(
     document: Parsed | Mapping[str, Any], problem: SharingProblem
 ) -> SharingSolution:
-    """Turn a parsed document into a solution.
-
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-    problem : SharingProblem
-
-    Raises
-    ------
-    FileError
-        Naming the value at fault.
-    """
+    """Turn a parsed document into a solution of a problem."""
     found: SharingSolution = m.build(SharingSolutionDocument, document, problem=problem)
     return found

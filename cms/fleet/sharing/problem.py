@@ -1,33 +1,87 @@
-"""The problem of sharing GPUs between online services and offline work."""
+"""The problem of sharing GPUs between online services and offline work, and its plans."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InvalidProblem
+from ...errors import InvalidProblem, InvalidSchedule
 from ...problem.checking import each_of
+from ...schedule.schedule import Excerpt
 from ...values.arrays import read_only
 from ...values.frozen import FrozenMap, Immutable
-from ...values.names import nearest
+from ...values.names import checked_name, nearest
 from ...values.numbers import shown, shown_object, whole
 from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_share
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
+Ints: TypeAlias = NDArray[np.int64]
+Weights: TypeAlias = ArrayLike
+#: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
+WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
 
-    from numpy.typing import ArrayLike, NDArray
 
-    from .plan import SharingPlan
+class Pair(NamedTuple):
+    """GPUs of an online class that each take a workload of an offline class."""
 
-    #: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
-    WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
+    online: str
+    offline: str
+    count: int  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SharingPlan:
+    """How many GPUs of each online class take a workload of each offline class; immutable.
+
+    `counts`: by the names of the two classes, each >= 1. Without any, no GPU is shared.
+    """
+
+    counts: Mapping[tuple[str, str], int] = FrozenMap()
+    machine_count: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        given: object = self.counts
+        if not isinstance(given, Mapping):
+            wanted = 'whole numbers, such as {("quiet", "train"): 3}'
+            raise InvalidSchedule(f"counts is {given!r}; expected pairs of names to {wanted}")
+        table: dict[tuple[str, str], int] = {}
+        pair: Any
+        for pair, count in given.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise InvalidSchedule(f"counts has the key {pair!r}; expected a pair of names")
+            try:
+                online = checked_name(pair[0], "online class")
+                offline = checked_name(pair[1], "offline class")
+            except InvalidProblem as fault:
+                raise InvalidSchedule(str(fault)) from None
+            what = f"the count of {offline!r} on {online!r}"
+            table[online, offline] = whole(count, what, least=1, error=InvalidSchedule)
+        object.__setattr__(self, "counts", FrozenMap(table))
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (Pair(online, offline, n) for (online, offline), n in self.counts.items())
+
+    @property
+    def placed(self) -> int:
+        """How many workloads it places."""
+        return sum(self.counts.values())
+
+    def excerpt(self, most: int) -> Excerpt:
+        """Return at most so many pairs for a printed solution."""
+        rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
+        more = len(self.counts) - len(rows)
+        return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
+
+    def __repr__(self) -> str:
+        return f"SharingPlan({self.placed} workloads in {len(self.counts)} pairs of classes)"
+
 
 #: The weight of a pair that may not be used.
 FORBIDDEN = -1
@@ -64,7 +118,7 @@ class SharingProblem(Immutable):
     offline: tuple[OfflineClass, ...]
     #: Read-only, shape (G, K); -1 where a pair is forbidden: as given, or for want of a share or of
     #: memory.
-    weights: NDArray[np.int64]
+    weights: Ints
     margin: int
     lowest_share: int
     shares: tuple[int, ...]  #: Of each online class, in whole per cent
@@ -74,7 +128,7 @@ class SharingProblem(Immutable):
         *,
         online: Iterable[OnlineClass],
         offline: Iterable[OfflineClass],
-        weights: WeightFunction | ArrayLike,
+        weights: WeightFunction | Weights,
         margin: int = 10,
         lowest_share: int = 5,
     ) -> None:
@@ -84,10 +138,11 @@ class SharingProblem(Immutable):
         names = _refuse_twins(work, "offline")
         for each in gpus:
             if each.running is not None and each.running not in names:
-                raise InvalidProblem(
+                said = (
                     f"online class {each.name!r} runs {each.running!r}, which is no offline class"
-                    f"{nearest(each.running, names)}; leave it out, or list it with a count of 0"
                 )
+                fix = "leave it out, or list it with a count of 0"
+                raise InvalidProblem(f"{said}{nearest(each.running, names)}; {fix}")
         margin = checked_percent(margin, "margin")
         lowest_share = checked_percent(lowest_share, "lowest_share")
         shares = tuple(sm_share(each.sm_activity, margin, lowest_share) for each in gpus)
@@ -173,9 +228,8 @@ def _refuse_twins(classes: Sequence[OnlineClass | OfflineClass], side: str) -> d
     names: dict[str, None] = {}
     for each in classes:
         if each.name in names:
-            raise InvalidProblem(
-                f"two {side} classes are called {each.name!r}; give each a name of its own"
-            )
+            said = f"two {side} classes are called {each.name!r}; give each a name of its own"
+            raise InvalidProblem(said)
         names[each.name] = None
     return names
 
@@ -201,7 +255,7 @@ def _table(
     online: Sequence[OnlineClass],
     offline: Sequence[OfflineClass],
     closed: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+) -> Ints:
     shape = len(online), len(offline)
     if callable(weights):
         found = np.full(shape, FORBIDDEN, dtype=np.int64)
@@ -216,10 +270,8 @@ def _table(
     except (TypeError, ValueError) as fault:
         raise InvalidProblem(f"weights is no array: {fault}") from None
     if given.shape != shape:
-        raise InvalidProblem(
-            f"weights has shape {given.shape}; expected {shape}: a row for each online class, a "
-            "column for each offline class"
-        )
+        wanted = f"{shape}: a row for each online class, a column for each offline class"
+        raise InvalidProblem(f"weights has shape {given.shape}; expected {wanted}")
     most = np.array([each.most_weight for each in offline], dtype=np.int64)
     suspects = np.ones(shape, dtype=np.bool_)
     if given.dtype.kind in "iu":
@@ -235,8 +287,6 @@ def _checked(value: object, online: OnlineClass, offline: OfflineClass, least: i
     what = f"weight of {offline.name!r} beside {online.name!r}"
     number = whole(value.item() if isinstance(value, np.generic) else value, what, least=least)
     if number > offline.most_weight:
-        raise InvalidProblem(
-            f"{what} is {shown_object(number)}; expected at most {offline.most_weight}, which is a "
-            f"million times its priority: it runs no faster than alone"
-        )
+        said = f"{what} is {shown_object(number)}; expected at most {offline.most_weight}"
+        raise InvalidProblem(f"{said}, a million times its priority: no faster than alone")
     return number

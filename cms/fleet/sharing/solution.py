@@ -5,33 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import InvalidCertificate, InvalidOption
+from ...plugin.algorithm import Algorithm
 from ...plugin.registry import algorithm_of
 from ...referee.kinds import check
 from ...schedule.faults import Violation
-from ...solving.driver import Arguments
-from ...solving.solution import (
-    GROUPS_SHOWN,
-    Incumbent,
-    Proof,
-    Solution,
-    Status,
-    StopReason,
-    printed,
-)
+from ...solving.driver import Arguments, CancelEvent
+from ...solving.solution import GROUPS_SHOWN, Incumbent, Proof, Status, StopReason, printed
 from ...solving.solve import run_checked
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
 from .classes import FULL_WEIGHT
-from .plan import SharingPlan
-from .problem import SharingProblem
-
-if TYPE_CHECKING:
-    from ...plugin.algorithm import Algorithm
-    from ...solving.driver import CancelEvent
+from .problem import SharingPlan, SharingProblem
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
 
@@ -97,20 +85,6 @@ def incumbent_of(problem: SharingProblem, line: Incumbent) -> SharingIncumbent:
     return SharingIncumbent(line.seconds, value, problem.most - int(line.lower_bound), line.source)
 
 
-def solution_of(problem: SharingProblem, solution: Solution) -> SharingSolution:
-    """Return what the driver found in values instead of losses; no plan is to share nothing."""
-    plan: Any = solution.schedule
-    certificate: Any = solution.certificate
-    return SharingSolution(
-        status=Status.FEASIBLE if solution.cost is None else solution.status, proof=solution.proof,
-        stop_reason=solution.stop_reason, method=solution.method, seconds=solution.seconds,
-        plan=plan, value=0 if solution.cost is None else problem.most - int(solution.cost),
-        upper_bound=problem.most - int(solution.lower_bound), certificate=certificate,
-        history=tuple(incumbent_of(problem, line) for line in solution.history),
-        problem_sha256=solution.problem_sha256,
-    )  # fmt: skip
-
-
 def share(
     problem: SharingProblem,
     method: str | Algorithm = "muxflow",
@@ -151,18 +125,21 @@ def share(
     if not isinstance(problem, SharingProblem):
         raise InvalidOption(f"problem is {problem!r}; expected a SharingProblem")
     algorithm, trusted = algorithm_of(method)
-    report = None
-    if on_improvement is not None:
-        hear = on_improvement
-
-        def report(line: Incumbent) -> object:
-            return hear(incumbent_of(problem, line))
-
+    hear = on_improvement
+    report = None if hear is None else lambda line: hear(incumbent_of(problem, line))
     arguments = Arguments(
         options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
         cancel=cancel, on_improvement=report,
     )  # fmt: skip
-    return solution_of(problem, run_checked(algorithm, trusted, problem, arguments))
+    found: Any = run_checked(algorithm, trusted, problem, arguments)
+    return SharingSolution(  # values instead of losses; no plan is to share nothing
+        status=Status.FEASIBLE if found.cost is None else found.status, proof=found.proof,
+        stop_reason=found.stop_reason, method=found.method, seconds=found.seconds,
+        plan=found.schedule, value=0 if found.cost is None else problem.most - int(found.cost),
+        upper_bound=problem.most - int(found.lower_bound), certificate=found.certificate,
+        history=tuple(incumbent_of(problem, line) for line in found.history),
+        problem_sha256=found.problem_sha256,
+    )  # fmt: skip
 
 
 def sharing_faults(problem: SharingProblem, solution: SharingSolution) -> Iterator[Violation]:

@@ -1,26 +1,95 @@
-"""Tables of GPUs with online services, of workloads, of measured pairs, and of who runs where."""
+"""Tables of GPUs, workloads and measured pairs, and what it costs to round activities."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
 from ...files.source import StrPath, write_bytes
 from ...files.tables import Cell, TableRow, read_table
-from ...values.numbers import exact, shown
+from ...problem.checking import each_of
+from ...values.numbers import Number, exact, shown, whole
 from ..serving.table_guards import refuse_unknown_columns
-from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
-from .plan import SharingPlan
-from .problem import SharingProblem
+from .problem import FORBIDDEN, SharingPlan, SharingProblem, WeightFunction
 from .weights import MeasuredPair
 
-if TYPE_CHECKING:
-    from ...values.numbers import Number
 
+class Buckets(NamedTuple):
+    """Two problems with fewer classes, below and above the one with all activities told apart."""
+
+    up: SharingProblem  #: Activities rounded up: what a plan of it is worth can be had.
+    #: Activities rounded down: what no plan of it exceeds, no plan at all does.
+    down: SharingProblem
+
+
+def buckets(
+    *,
+    online: Iterable[OnlineClass],
+    offline: Iterable[OfflineClass],
+    weights: WeightFunction,
+    step: int = 1,
+    margin: int = 10,
+    lowest_share: int = 5,
+) -> Buckets:
+    """Round activities to whole steps, both ways; classes that are then alike become one.
+
+    A plan of ``up`` is one for the true activities and worth no less there, and such a plan is one
+    of ``down`` and worth no less there, if no weight rises on the way: one that rises is refused.
+    Online classes lose their own names. A step is in whole per cent, 1 to 100; weights, of which
+    only activities differ, and the rest are as for :class:`SharingProblem`.
+    """
+    width = whole(step, "step", least=1)
+    work = each_of(offline, OfflineClass, "offline")
+    true, _ = merge(each_of(online, OnlineClass, "online"))
+
+    def posed(classes: Sequence[OnlineClass]) -> SharingProblem:
+        return SharingProblem(
+            online=classes, offline=work, weights=weights, margin=margin, lowest_share=lowest_share
+        )
+
+    given = posed(true).weights
+    found = []
+    for end, sign in (("up", -1), ("down", 1)):
+        classes, places = merge([round_to(each, width, sign) for each in true])
+        problem = posed(classes)
+        rows = problem.weights[places]
+        for row, column in np.argwhere(sign * given > sign * rows)[:1]:
+            raise InvalidProblem(
+                f"{work[column].name!r} beside {true[row].name!r} is worth "
+                f"{_shown(given[row, column])}, and {_shown(rows[row, column])} with its activity "
+                f"rounded {end}; roundings prove nothing where weights rise with activity"
+            )
+        found.append(problem)
+    return Buckets(*found)
+
+
+def round_to(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
+    """Return a class with its activity on a whole step: below it, or above if the sign is -1."""
+    steps = sign * (sign * gpus.sm_activity // width)
+    return gpus.again(count=gpus.count, sm_activity=min(Fraction(100), steps * Fraction(width)))
+
+
+def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
+    """Return one class for all that are alike, and which one each has become."""
+    counts: dict[OnlineClass, int] = {}
+    keys = [each.again(count=0) for each in classes]
+    for key, each in zip(keys, classes, strict=True):
+        counts[key] = counts.get(key, 0) + each.count
+    at = {key: place for place, key in enumerate(counts)}
+    return [key.again(count=count) for key, count in counts.items()], [at[key] for key in keys]
+
+
+def _shown(weight: int) -> str:
+    return "nothing, being forbidden" if weight == FORBIDDEN else str(weight)
+
+
+T = TypeVar("T")
 ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
 ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
 OFFLINE_COLUMNS = ("workload", "memory_mib")
@@ -60,7 +129,7 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
     cent.
     """
     found = read_named_gpus(path, slowdown_limit=slowdown_limit)
-    return tuple(merged([rounded(each.online, 1, -1) for each in found])[0])
+    return tuple(merge([round_to(each.online, 1, -1) for each in found])[0])
 
 
 def read_named_gpus(
@@ -68,25 +137,20 @@ def read_named_gpus(
 ) -> tuple[NamedGpus, ...]:
     """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
-    table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
-    refuse_unknown_columns(table, ONLINE_OPTIONAL, "limits")
-    lines: dict[Hashable, int] = {}
-    found = []
-    for row in table:
-        name = row["gpu"].word()
-        _refuse_second(row, name, lines, "gpu", f'gpu "{name}" is there twice')
-        try:
-            one = OnlineClass(
+
+    def make(row: TableRow) -> NamedGpus:
+        return NamedGpus(
+            row["gpu"].word(),
+            OnlineClass(
                 row["device"].word(), count=row.value("count", Cell.integer, 1),
                 sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
                 memory_total_mib=row.value("memory_total_mib", Cell.number, None),
                 model=row.value("model", _text, ""), running=row.value("running", _text, None),
                 slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
-            )  # fmt: skip
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-        found.append(NamedGpus(name, one))
-    return tuple(found)
+            ),
+        )  # fmt: skip
+
+    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, "gpu", 'gpu "{0.gpu}" is there twice')
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
@@ -97,33 +161,25 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
     waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
     """
-    waits = () if waiting_scale is None else ("waiting_s",)
-    table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
-    refuse_unknown_columns(table, OFFLINE_OPTIONAL, "limits")
-    lines: dict[Hashable, int] = {}
-    found = []
-    for row in table:
-        name = row["workload"].word()
-        _refuse_second(row, name, lines, "workload", f'workload "{name}" is there twice')
+
+    def make(row: TableRow) -> OfflineClass:
         priority = row.value("priority", Cell.number, Fraction(1))
-        waited = row.value("waiting_s", Cell.number, Fraction(0))
         if waiting_scale is not None:
+            waited = row.value("waiting_s", Cell.number, Fraction(0))
             priority = waited_priority(priority, waited, waiting_scale)
             if priority > HIGHEST_PRIORITY:
-                raise row["waiting_s"].error(
-                    f"with its waiting the priority is {shown(priority)}",
-                    expected=f"at most {HIGHEST_PRIORITY}",
-                    fix="give a larger scale of waiting",
-                )
-        try:
-            one = OfflineClass(
-                name, count=row.value("count", Cell.integer, 1), priority=priority,
-                memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
-            )  # fmt: skip
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-        found.append(one)
-    return tuple(found)
+                said = f"with its waiting the priority is {shown(priority)}"
+                most, fix = f"at most {HIGHEST_PRIORITY}", "give a larger scale of waiting"
+                raise row["waiting_s"].error(said, expected=most, fix=fix)
+        return OfflineClass(
+            row["workload"].word(), count=row.value("count", Cell.integer, 1), priority=priority,
+            memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
+        )  # fmt: skip
+
+    columns = (*OFFLINE_COLUMNS, *(() if waiting_scale is None else ("waiting_s",)))
+    return _read(
+        path, columns, OFFLINE_OPTIONAL, make, "workload", 'workload "{0.name}" is there twice'
+    )
 
 
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
@@ -133,38 +189,47 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
     the device, the slowdown as a factor. Other columns are left aside.
     """
-    lines: dict[Hashable, int] = {}
-    found = []
-    table = read_table(path, PAIR_COLUMNS)
-    refuse_unknown_columns(table, (), "limits")
-    for row in table:
-        share = row["share"].integer(minimum=1)
+
+    def make(row: TableRow) -> MeasuredPair:
+        share, part = row["share"].integer(minimum=1), row["offline_throughput"].number()
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
-        part = row["offline_throughput"].number()
         if part > 1:
-            raise row["offline_throughput"].error(
-                f"offline_throughput is {row['offline_throughput'].text}",
-                expected="at most 1: a part of what the model does alone on the device",
-            )
+            wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
+            raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
-        pair = MeasuredPair(online, offline, device, share, part, slowdown)
-        what = f"a second row for {offline} beside {online} on {device} at a share of {share}"
-        _refuse_second(row, pair[:4], lines, "share", what)
-        found.append(pair)
+        return MeasuredPair(online, offline, device, share, part, slowdown)
+
+    twice = "a second row for {0[1]} beside {0[0]} on {0[2]} at a share of {0[3]}"
+    return _read(path, PAIR_COLUMNS, (), make, "share", twice)
+
+
+def _read(
+    path: StrPath,
+    columns: Sequence[str],
+    optional: Sequence[str],
+    make: Callable[[TableRow], T],
+    column: str,
+    twice: str,
+) -> tuple[T, ...]:
+    """Make something of each row; a second one of the same key, in words, is refused."""
+    table = read_table(path, columns, optional)
+    refuse_unknown_columns(table, optional, "limits")
+    lines: dict[str, int] = {}
+    found = []
+    for row in table:
+        try:
+            found.append(make(row))
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+        if (key := twice.format(found[-1])) in lines:
+            raise row[column].error(
+                f"{key}; the first is line {lines[key]}", expected="one row of each",
+                fix="keep one of them, or give the second a name of its own",
+            )  # fmt: skip
+        lines[key] = row.line
     return tuple(found)
-
-
-def _refuse_second(
-    row: TableRow, key: Hashable, lines: dict[Hashable, int], column: str, what: str
-) -> None:
-    if key in lines:
-        raise row[column].error(
-            f"{what}; the first is line {lines[key]}", expected="one row of each",
-            fix="keep one of them, or give the second a name of its own",
-        )  # fmt: skip
-    lines[key] = row.line
 
 
 def _text(cell: Cell) -> str:

@@ -6,21 +6,23 @@ is much to do.
 
 from __future__ import annotations
 
-from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson
+from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson, Replay, read_trace
 from .events import Change, Event, Failure, RateChange, Weights, read_events
-from .files import (
+from .frames import FRAME_ARRIVALS, replay_frames
+from .model import ModelledInstance, ModelledService, services_of
+from .replay import ROUTINGS
+from .result import (
+    Recovery,
+    ServiceResult,
+    Simulation,
+    Timeline,
     read_simulation,
     simulation_from_json,
     simulation_to_json,
     write_simulation,
 )
-from .frames import FRAME_ARRIVALS, replay_frames
-from .model import ModelledInstance, ModelledService, services_of
-from .result import Recovery, ServiceResult, Simulation, Timeline
-from .routing import ROUTINGS
 from .run import simulate
 from .statistics import Interval, Verdict
-from .traces import Replay, read_trace
 
 __all__ = [
     "simulate", "Simulation", "ServiceResult", "Recovery", "Timeline", "Interval", "Verdict",

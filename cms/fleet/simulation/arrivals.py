@@ -1,20 +1,27 @@
-"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces."""
+"""When requests arrive: processes that are drawn from, and recorded traces, as nanoseconds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from ...errors import InvalidOption
+from ...errors import FileError, InvalidOption
+from ...files.csv_records import folded
+from ...files.source import StrPath, read_source
+from ...files.tables import Table, read_table
+from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
+from ..reconciling.times import OneClock
 from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 #: Arrivals that are made at a time: what they take fits into a processor's cache.
 PIECE = 2**16
@@ -51,10 +58,7 @@ class Arrivals(Protocol):
 class Poisson:
     """Independent arrivals: what many users who know nothing of each other are."""
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "Poisson"
+    name: ClassVar[str] = "Poisson"  #: What reports call it.
 
     def pieces(
         self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
@@ -102,10 +106,8 @@ class Bursts:
         _positive(self, "seconds", "the length of bursts", 10**12)
         ratio, share = exact(self.ratio, "ratio"), exact(self.share, "share")
         if ratio <= 1 or ratio * share > 1:
-            raise InvalidOption(
-                f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)} of the "
-                "time; expected a ratio > 1 and ratio x share <= 1"
-            )
+            said = f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)}"
+            raise InvalidOption(f"{said} of the time; expected a ratio > 1 and ratio x share <= 1")
 
     @property
     def name(self) -> str:
@@ -121,10 +123,9 @@ class Bursts:
         burst = float(exact(self.seconds, "seconds")) * 10**9
         gap = mean_gap(rate)
         if not gap / _PHASES <= burst / share <= LONGEST_NS:
+            said = f"service {service!r} gets {shown(rate)} requests/s in {self.name}"
             raise InvalidOption(
-                f"service {service!r} gets {shown(rate)} requests/s in bursts of "
-                f"{shown(exact(self.seconds, 'seconds'))} s; expected no more than {_PHASES} of "
-                "them between two requests, and none that is years away"
+                f"{said}; expected at most {_PHASES} bursts between two requests, none years away"
             )
         pair = np.array([burst * (1 - share) / share, burst])
         pair_rates = np.array([max(1 - ratio * share, 0.0) / (1 - share), ratio])
@@ -212,3 +213,130 @@ class RateClock:
         # a rate of 0 that ends leaves no arrival behind it: the next change has the same base
         most = np.minimum(passed, float(NEVER // 2)).astype(np.int64)
         return np.where(passed >= NEVER // 2, NEVER, self._reals[at] + most)
+
+
+# What published traces call the time of an arrival: Azure's of language models (TIMESTAMP),
+# BurstGPT's (Timestamp).
+_KNOWN = ("timestamp", "arrival_seconds", "seconds")
+_END, _DURATION = "end_timestamp", "duration"  # of Azure Functions 2021
+_UNIT = re.compile(r"(?:^|_)\W?((?:milli|micro|nano)s?(?:ec(?:ond)?s?)?|[mun\u00b5]s(?:ecs?)?)\W?$")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Arrivals as they were recorded.
+
+    A trace says when requests came, not what they asked for: a fixed time a batch does not describe
+    the continuous batching of language models, whose requests differ by what they read and write.
+    """
+
+    #: The arrivals of each service, from 0 on, in their order; of all services under the empty
+    #: name.
+    times_ns: dict[str, NDArray[np.int64]] = field(repr=False)
+    name: str  #: What reports call it
+    #: Whether the trace's time is stretched so that its mean rate is the service's
+    scaled: bool = True
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`. A trace has an end."""
+        times = self.times_ns.get("", self.times_ns.get(service))
+        if times is None:
+            said = f"the trace {self.name} has no arrival of service {service!r}"
+            has = ", ".join(self.times_ns)
+            raise InvalidOption(f"{said}{nearest(service, self.times_ns)}; it has {has}")
+        n, span, stretch = len(times), int(times[-1]), 1.0
+        if self.scaled and n > 1 and span:
+            # n arrivals have n gaps: the last one, to the trace's end, is as long as the mean
+            stretch = float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
+        for first in range(0, len(times), size):
+            piece = times[first : first + size]
+            scaled = np.minimum(np.rint(piece * stretch), NEVER)
+            yield scaled.astype(np.int64) if self.scaled else piece
+
+
+def read_trace(
+    path: StrPath,
+    column: str | None = None,
+    service_column: str | None = None,
+    *,
+    scaled: bool = True,
+) -> Replay:
+    """Read recorded arrivals from a CSV table.
+
+    Where all times are whole seconds, those of a second are spread evenly over it.
+
+    `column`: where the times are: seconds, or ``2024-05-10 00:00:00.009930+00:00``, with or without
+    a zone. By default one that a published trace has: ``TIMESTAMP`` (Azure LLM inference),
+    ``Timestamp`` (BurstGPT), or ``end_timestamp`` less ``duration`` (Azure Functions 2021).
+    `service_column`: which column says whose arrival it is; without one, every service gets all of
+    them. `scaled`: whether the trace's time is stretched so that its mean rate is the service's.
+    """
+    table = _table(path, column, service_column)
+    if column and service_column and folded(column) == folded(service_column):
+        service_column = column  # one column under two spellings
+    times = _times(table, column)
+    rows: dict[str, list[int]] = {}
+    for row, time in zip(table, times, strict=True):
+        rows.setdefault(row[service_column].word() if service_column else "", []).append(time)
+    first = min(times)
+    if max(times) - first > LONGEST_NS:
+        last = table.rows[times.index(max(times))]
+        raise last.error("the trace is longer than nine years")
+    whole = all(time % SECOND == 0 for time in times)
+    found = {}
+    for name, own in rows.items():
+        arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
+        found[name] = _spread(arrivals) if whole else arrivals
+    return Replay(found, table.source.name, scaled)
+
+
+def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
+    """Read the table, and see that it has the columns."""
+    source = read_source(path, holds="a CSV table")
+    asked = {"time_column": column, "service_column": service_column}
+    wanted = {folded(name): name for name in (service_column, column) if name is not None}
+    known = () if column is not None else (*_KNOWN, _END, _DURATION)
+    optional = [*wanted.values(), *(name for name in known if name not in wanted)]
+    table = read_table(source, (), optional)
+    for option, name in asked.items():
+        if name is not None and wanted[folded(name)] not in table.index:
+            if len(table.index) == 1:
+                read_table(source, list(wanted.values()))  # may know what stands between them
+            raise FileError(
+                source.name, f"there is no column {name!r}", line=table.line,
+                expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
+            )  # fmt: skip
+    return table
+
+
+def _times(table: Table, column: str | None) -> Sequence[int]:
+    """The arrivals' times in nanoseconds, in the order of the rows."""
+    clock = OneClock("{text} is no time")
+    if column is None:
+        if _END in table.index and _DURATION in table.index:
+            return [
+                round((clock.time_of(row[_END]) - row[_DURATION].number()) * SECOND)
+                for row in table
+            ]
+        known = [name for name in _KNOWN if name in table.index]
+        if not known:
+            said = f"no column is known to hold times: {', '.join(table.index)}"
+            fix, expected = "name it as time_column in [traces]", f"one of {', '.join(_KNOWN)}"
+            raise table.rows[0].error(said, expected=expected, fix=fix)
+        column = known[0]
+    if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):
+        raise FileError(
+            table.source.name, f"the column {column!r} holds times in {unit[1]}, by its name",
+            line=table.line, expected="seconds, or a date and time",
+            fix="divide them, or rename the column if they are seconds",
+        )  # fmt: skip
+    return [round(clock.time_of(row[column]) * SECOND) for row in table]
+
+
+def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Spread the arrivals of each second evenly over it."""
+    _, first, counts = np.unique(times, return_index=True, return_counts=True)
+    nth = np.arange(len(times)) - np.repeat(first, counts)
+    return times + (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))

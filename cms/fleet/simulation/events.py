@@ -158,15 +158,11 @@ def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -
     for event in events:
         service = concerned(event)
         if service is not None and service not in names:
-            raise InvalidOption(
-                f"there is no service {service!r}; expected one of {', '.join(names)}"
-                f"{nearest(service, names)}"
-            )
+            known = f"{', '.join(names)}{nearest(service, names)}"
+            raise InvalidOption(f"there is no service {service!r}; expected one of {known}")
         if isinstance(event, Failure) and event.gpu is not None and event.gpu not in gpus:
-            raise InvalidOption(
-                f"there is no GPU {event.gpu} that serves anything; GPUs are counted from 0 in "
-                f"the order of the plan's groups, to {max(gpus, default=0)}"
-            )
+            known = f"GPUs are counted from 0 in the order of the plan, to {max(gpus, default=0)}"
+            raise InvalidOption(f"there is no GPU {event.gpu} that serves anything; {known}")
 
 
 def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
@@ -276,10 +272,8 @@ def _event(row: TableRow) -> Event:
 def _numbered(cell: Cell) -> tuple[str, int]:
     name, _, number = cell.text.rpartition(":")
     if not (name and re.fullmatch("[0-9]{1,9}", number)):
-        raise cell.error(
-            f"target is {cell.text!r}",
-            expected="a service and the number of its instance (chat:2), or gpu:3; both from 0 on",
-        )
+        said = "a service and the number of its instance (chat:2), or gpu:3; both from 0 on"
+        raise cell.error(f"target is {cell.text!r}", expected=said)
     return name, int(number)
 
 
@@ -287,9 +281,8 @@ def surge_of(text: str) -> tuple[Event, ...]:
     """Read ``1.3@60+30``: from second 60 on, for 30 seconds, all rates are 1.3 times their own."""
     match = re.fullmatch(r"([^@+]+)@([^@+]+)\+([^@+]+)", text)
     if match is None:
-        raise InvalidOption(
-            f"the surge is {text!r}; expected FACTOR@START+SECONDS, for example 1.3@60+30"
-        )
+        said = f"the surge is {text!r}; expected FACTOR@START+SECONDS, for example 1.3@60+30"
+        raise InvalidOption(said)
     parts = zip(match.groups(), ("factor", "start", "length"), strict=True)
     factor, start, length = (
         exact(part.strip(), f"the {what} of the surge", error=InvalidOption) for part, what in parts
@@ -308,8 +301,6 @@ def arrivals_of(text: str) -> Arrivals | None:
     if kind == "bursts" and len(numbers) == 3:
         return Bursts(*numbers)
     if kind in ("poisson", "gamma", "bursts"):
-        raise InvalidOption(
-            f"the arrivals are {text!r}; expected poisson, gamma:CV2 or "
-            "bursts:RATIO,SHARE,SECONDS, for example bursts:3,0.2,10"
-        )
+        known = "poisson, gamma:CV2 or bursts:RATIO,SHARE,SECONDS, for example bursts:3,0.2,10"
+        raise InvalidOption(f"the arrivals are {text!r}; expected {known}")
     return None

@@ -91,10 +91,8 @@ def replay_frames(
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
-        raise InvalidOption(
-            "frames are replayed of plans whose services share instances in time; of others, "
-            "simulate replays the queues"
-        )
+        said = "frames are replayed of plans whose services share instances in time"
+        raise InvalidOption(f"{said}; of others, simulate replays the queues")
     if arrivals not in FRAME_ARRIVALS:
         raise InvalidOption(f"arrivals is {arrivals!r}; expected 'even' or 'poisson'")
     factor = exact(rate, "the factor of all rates", error=InvalidOption)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +15,8 @@ from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .kernel import alone
-from .model import LONGEST_NS, MILLISECOND, SECOND
+from .model import LONGEST_NS, MILLISECOND, SECOND, Floats, Ints
 from .statistics import student
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: The rates of a curve, as shares of the throughput: close together where latencies bend, also
 #: downwards, as those of small batches do between two and three batch times.
@@ -69,30 +65,24 @@ def load_curves(
     upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
     same gaps between arrivals, stretched.
 
-    Parameters
-    ----------
-    points, measured : iterable of OperatingPoint
-    late_share : number
-    requests : int
-        At each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten times as
-        many are simulated where these are more, but at most 25 times `requests`; if that is not
-        enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-        16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %.
-    seed, on_progress, stopped
-        Progress is in points; asked after each, `stopped` may end the run with what is done.
+    `requests`: at each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten
+    times as many are simulated where these are more, but at most 25 times `requests`; if that is
+    not enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
+    16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. Progress is in
+    points; asked after each, `stopped` may end the run with what is done.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
-        raise InvalidOption(
-            f"{requests:,} requests at each rate tell nothing of a late share of {shown(share)}; "
-            f"expected at least {math.ceil(_LATE_REQUESTS / share):,}"
-        )
+        said = f"{requests:,} requests at each rate tell nothing of a late share of {shown(share)}"
+        raise InvalidOption(f"{said}; expected at least {math.ceil(_LATE_REQUESTS / share):,}")
     chosen = list(points)
     fills = fills_of(chosen, chosen if measured is None else measured)
     lengths = run_lengths(requests)
     gaps = np.random.Generator(np.random.PCG64(seed)).exponential(size=max(lengths))
     unit = np.cumsum(gaps)
-    loop = _loop(len(chosen) * sum(lengths))
+    loop: Callable[..., None] = alone
+    if len(chosen) * sum(lengths) >= _WORTH_COMPILING:
+        from .compiled import alone as loop
     room = np.empty(max(lengths), dtype=np.int64)
     found = {}
     for done, point in enumerate(chosen):
@@ -134,19 +124,17 @@ def widened(load: Fraction, requests: int) -> float:
 def _curve(
     point: OperatingPoint,
     fills: FillTimes,
-    unit: NDArray[np.float64],
+    unit: Floats,
     lengths: Sequence[int],
     late_share: Fraction,
     loop: Callable[..., None],
-    room: NDArray[np.int64],
+    room: Ints,
 ) -> LoadCurve:
     times = fills.rounded_up(MILLISECOND)
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
     if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
-        raise point.fault(
-            f"{point}: {len(unit):,} requests may take longer than nine years; simulate fewer, or "
-            "leave it out"
-        )
+        said = f"{len(unit):,} requests may take longer than nine years"
+        raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
     rates: list[Fraction] = []
     kept: list[Fraction] = []
     for load, most in zip(LOADS, lengths, strict=False):
@@ -170,11 +158,11 @@ def _short(rate: Fraction) -> Fraction:
 def latencies(
     times: Sequence[int],
     processes: int,
-    arrivals: NDArray[np.float64],
+    arrivals: Floats,
     gap: float,
     loop: Callable[..., None] = alone,
-    room: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
+    room: Ints | None = None,
+) -> Ints:
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
     Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
@@ -186,7 +174,7 @@ def latencies(
     return found[size // _WARM_UP :]
 
 
-def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float = 1.0) -> int:
+def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
     Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
@@ -199,31 +187,20 @@ def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float 
     longest, part = found[at], at // each
     share, spread = float(late_share), wider * student(_PARTS - 1)
     low, high = int(longest.min()), int(longest.max())
-    surely = np.zeros(_PARTS, dtype=np.int64)  # of each part, those above `high`
     while low < high:
         middle = (low + high) // 2
-        above = longest > middle
-        late = surely + np.bincount(part[above], minlength=_PARTS)
+        late = np.bincount(part[longest > middle], minlength=_PARTS)
         if _at_most(late / each, share, spread):
-            high, surely, above = middle, late, ~above
+            high = middle
         else:
             low = middle + 1
-        longest, part = longest[above], part[above]
     return low
 
 
-def _at_most(means: NDArray[np.float64], share: float, spread: float) -> bool:
+def _at_most(means: Floats, share: float, spread: float) -> bool:
     """Whether the mean of the parts' means is surely within a share."""
     mean, error = float(means.mean()), float(means.std(ddof=1)) / math.sqrt(_PARTS)
     if 0 < mean < share:
         # as large as it would be if the whole tolerated share were late (Wilson's interval)
         error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
     return mean + spread * error <= share
-
-
-def _loop(requests: int) -> Callable[..., None]:
-    if requests < _WORTH_COMPILING:
-        return alone
-    from .compiled import alone as compiled_loop
-
-    return compiled_loop

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InvalidOption
 from ...values.numbers import shown
@@ -16,6 +19,11 @@ from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule, evidence_of
 from ..serving.service import Service
 
+Bits: TypeAlias = NDArray[np.uint64]
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Int32s: TypeAlias = NDArray[np.int32]
 #: Nanoseconds a second, and a millisecond.
 SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
@@ -45,10 +53,10 @@ class ModelledInstance:
 
     def __post_init__(self) -> None:
         if self.weight < 0 or self.processes < 1 or not self.fill_ns or min(self.fill_ns) < 1:
-            raise InvalidOption(
-                f"an instance has weight {self.weight}, {self.processes} processes and the batch "
-                f"times {self.fill_ns[:3]} ns; expected >= 0, >= 1 and integers >= 1"
+            said = (
+                f"weight {self.weight}, {self.processes} processes, batches of {self.fill_ns[:3]}"
             )
+            raise InvalidOption(f"an instance has {said} ns; expected >= 0, >= 1 and integers >= 1")
         if len(self.fill_ns) > LARGEST_BATCH:
             raise InvalidOption(
                 f"a batch holds {len(self.fill_ns):,} requests; expected at most {LARGEST_BATCH:,}"
@@ -100,18 +108,14 @@ def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
     """Split instances with a queue a process into their processes."""
     processes = sum(each.processes for each in instances)
     if processes > MOST_STATIONS:
-        raise InvalidOption(
-            f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
-        )
-    return list(_stations(instances))
-
-
-def _stations(instances: Sequence[ModelledInstance]) -> Iterator[Station]:
+        said = f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
+        raise InvalidOption(said)
+    found = []
     for at, each in enumerate(instances):
         parts = each.processes if each.queue == "process" else 1
-        share, processes = each.weight / parts, each.processes // parts
-        for _ in range(parts):
-            yield Station(at, share, processes, each.fill_ns, each.gpu)
+        share, own = each.weight / parts, each.processes // parts
+        found += [Station(at, share, own, each.fill_ns, each.gpu)] * parts
+    return found
 
 
 def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...]]:

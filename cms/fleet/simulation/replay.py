@@ -3,22 +3,127 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from math import lcm
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock
+from ...errors import InvalidOption
+from ...values.names import nearest
+from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock, Replay
 from .events import Script
-from .model import ModelledService
-from .routing import Alias, Routing, whole_weights
-from .state import UNDER_WAY, State, finished, lose, new_state, with_room
+from .kernel import (
+    ALONE,
+    DRAWN,
+    LARGEST_WEIGHT,
+    SHORTEST,
+    TURNS,
+    TWO_DRAWN,
+    UNDER_WAY,
+    State,
+    finished,
+    lose,
+    new_state,
+    with_room,
+)
+from .model import Bits, Int32s, Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
-from .traces import Replay
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+_HALF = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """A policy: its name, what reports call it, what the loop does, whether all weigh the same."""
+
+    name: str
+    says: str
+    policy: int
+    equal: bool
+
+    def policy_for(self, stations: int) -> int:
+        """What the loop does: where there is one station, nothing is asked."""
+        return ALONE if stations == 1 else self.policy
+
+    @property
+    def draws(self) -> int:
+        """Draws a request."""
+        return {DRAWN: 1, TWO_DRAWN: 2}.get(self.policy, 0)
+
+
+#: The policies by name. By default an instance is chosen in proportion to its supply, and queues
+#: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
+#: where a load balancer does not know them.
+ROUTINGS: dict[str, Routing] = {
+    each.name: each
+    for each in (
+        Routing("weighted_random", "weighted random", DRAWN, equal=False),
+        Routing("round_robin", "weighted round robin", TURNS, equal=False),
+        Routing("shortest_queue", "shortest queue", SHORTEST, equal=False),
+        Routing("two_choices", "two choices", TWO_DRAWN, equal=False),
+        Routing("equal_random", "equal-weight random", DRAWN, equal=True),
+        Routing("equal_round_robin", "equal-weight round robin", TURNS, equal=True),
+        Routing("equal_shortest_queue", "equal-weight shortest queue", SHORTEST, equal=True),
+        Routing("equal_two_choices", "equal-weight two choices", TWO_DRAWN, equal=True),
+    )
+}
+
+
+def routing_of(name: str) -> Routing:
+    """Find a policy by its name."""
+    if name not in ROUTINGS:
+        known = f"{', '.join(ROUTINGS)}{nearest(name, ROUTINGS)}"
+        raise InvalidOption(f"there is no routing {name!r}; expected one of {known}")
+    return ROUTINGS[name]
+
+
+def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> Ints:
+    """Scale weights to integers: exactly where they are short, else to nine digits."""
+    if equal:
+        return np.array([int(each > 0) for each in weights], dtype=np.int64)
+    scale = Fraction(lcm(*(each.denominator for each in weights)))
+    largest = max(weights, default=Fraction(0))
+    if largest * scale > LARGEST_WEIGHT:
+        scale = LARGEST_WEIGHT / largest
+    # who has some weight keeps some
+    whole = [max(round(each * scale), int(each > 0)) for each in weights]
+    common = np.gcd.reduce(whole) if whole else 1
+    return np.array(whole, dtype=np.int64) // max(int(common), 1)
+
+
+class Alias:
+    """Draw stations in proportion to integer weights, not all 0, each in constant time.
+
+    A. J. Walker, *An efficient method for generating discrete random variables with general
+    distributions*, ACM TOMS 1977, DOI 10.1145/355744.355749; here in integers.
+    """
+
+    def __init__(self, weights: Ints) -> None:
+        k, total = len(weights), int(weights.sum())
+        left = [int(each) * k for each in weights]
+        limits, aliases = [total] * k, list(range(k))
+        small = [i for i in range(k) if left[i] < total]
+        large = [i for i in range(k) if left[i] >= total]
+        while small and large:
+            low, high = small.pop(), large[-1]
+            limits[low], aliases[low] = left[low], high
+            left[high] -= total - left[low]
+            if left[high] < total:
+                small.append(large.pop())
+        self._columns = np.uint64(k)
+        self._limits = np.array([-(-(each << _HALF) // total) for each in limits], dtype=np.uint64)
+        self._aliases = np.array(aliases, dtype=np.int32)
+
+    def pick(self, raw: Bits) -> Int32s:
+        """Turn 64 random bits a draw into stations."""
+        column = (raw >> np.uint64(_HALF)) * self._columns >> np.uint64(_HALF)
+        at = column.astype(np.int32)
+        below = (raw & np.uint64(2**_HALF - 1)) < self._limits[at]
+        return np.where(below, at, self._aliases[at])
+
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_STATION = np.zeros(0, dtype=np.int32)
@@ -28,8 +133,8 @@ class Loop(Protocol):
     """:func:`.kernel.advance`, as it stands, on lists or compiled."""
 
     def __call__(  # noqa: D102
-        self, state: State, policy: int, at: NDArray[np.int64], tags: NDArray[np.int64],
-        first: NDArray[np.int32], second: NDArray[np.int32], until: int, /,
+        self, state: State, policy: int, at: Ints, tags: Ints,
+        first: Int32s, second: Int32s, until: int, /,
     ) -> int: ...  # fmt: skip
 
 
@@ -73,7 +178,7 @@ def replay(
     retry: bool = True,
     size: int = PIECE,
     on_piece: Callable[[int], bool] | None = None,
-    on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None = None,
+    on_answers: Callable[[Ints, Ints], None] | None = None,
 ) -> Outcome:
     """Replay one service with its events; seed and name begin the random numbers.
 
@@ -108,12 +213,8 @@ def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int
 
 
 def _within(
-    pieces: Iterator[NDArray[np.int64]],
-    clock: RateClock,
-    until: Until,
-    run: _Run,
-    service: ModelledService,
-) -> Iterator[NDArray[np.int64]]:
+    pieces: Iterator[Ints], clock: RateClock, until: Until, run: _Run, service: ModelledService
+) -> Iterator[Ints]:
     """Cut the arrivals off where the run ends."""
     end = NEVER if until.ns is None else until.ns
     left = NEVER if until.requests is None else until.requests
@@ -145,7 +246,7 @@ class _Run:
         tally: Tally,
         piece: int,
         raw: np.random.PCG64,
-        on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None,
+        on_answers: Callable[[Ints, Ints], None] | None,
     ) -> None:
         self.tally, self.now, self.retried = tally, 0, 0
         self._loop, self._routing, self._retry = loop, routing, retry
@@ -160,7 +261,7 @@ class _Run:
         self.state = new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
-    def feed(self, times: NDArray[np.int64]) -> None:
+    def feed(self, times: Ints) -> None:
         """Let requests arrive, and what is due before them happen."""
         while self._actions and len(times) and times[-1] >= self._actions[-1].at:
             cut = int(np.searchsorted(times, self._actions[-1].at))
@@ -174,7 +275,7 @@ class _Run:
             self._act(_NONE)
         self._work(_NONE, NEVER)
 
-    def _work(self, times: NDArray[np.int64], until: int, tags: NDArray[np.int64] = _NONE) -> None:
+    def _work(self, times: Ints, until: int, tags: Ints = _NONE) -> None:
         if len(times):
             self.now = max(self.now, int(times[-1]))
         if not self._open:
@@ -191,7 +292,7 @@ class _Run:
             if done == len(times) and not (state.counts[UNDER_WAY] and state.ends[0] < until):
                 return
 
-    def _drawn(self, requests: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
         draws = self._routing.draws if self._policy and self._open else 0
         if not draws:
             return _NO_STATION, _NO_STATION
@@ -211,7 +312,7 @@ class _Run:
         if self._on_answers is not None:
             self._on_answers(tags, ends)
 
-    def _act(self, times: NDArray[np.int64]) -> None:
+    def _act(self, times: Ints) -> None:
         """Let the last requests before the next action arrive, and it happen."""
         action = self._actions[-1]
         # it still stands among the actions: what it undoes must stay in the log until it has
@@ -230,7 +331,7 @@ class _Run:
         if hit:
             self._resend(np.concatenate(hit), action.at)
 
-    def _resend(self, tags: NDArray[np.int64], now: int) -> None:
+    def _resend(self, tags: Ints, now: int) -> None:
         if len(tags):
             self.now = max(self.now, now)  # until then they were worked on
         again = tags & 1 == 1 if self._retry else np.ones(len(tags), dtype=np.bool_)
@@ -239,7 +340,7 @@ class _Run:
         self.retried += len(tags)
         self._work(np.full(len(tags), now, dtype=np.int64), 0, tags)
 
-    def _lose(self, tags: NDArray[np.int64]) -> None:
+    def _lose(self, tags: Ints) -> None:
         self.tally.lose(tags >> 1)
 
     def _weigh(self) -> None:

@@ -1,12 +1,27 @@
-"""What a simulation found: a record a service, and what they say together."""
+"""What a simulation found, and its JSON document (``cms-simulation``): equal ones are equal files.
+
+Nothing in a document depends on the machine, the time or the number of threads. Times are exact
+decimals of milliseconds, which nanoseconds always are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import Field
+
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import number_to_json, parse_document, write_document
+from ...files.parsed import Parsed
+from ...files.source import StrPath
 from ...time_sharing.frames import FrameRule
 from ...values.numbers import shown
+from ..sharing.files import part_of
+from .model import SECOND
 from .statistics import Interval, Verdict
 
 _NOTHING = Fraction(0)
@@ -162,12 +177,148 @@ class Simulation:
         if self.stopped:
             said += "; stopped before the end"
         if self.rule and not self.promised:
-            framed = self.rule in [known.value for known in FrameRule]
-            what = (
-                "its limits to evenly spaced arrivals only" if framed else "nothing about waiting"
-            )
+            what = "nothing about waiting"
+            if self.rule in [known.value for known in FrameRule]:
+                what = "its limits to evenly spaced arrivals only"
             said += f"; this plan promised {what} (rule {self.rule})"
         return said
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.services), self.sentence])
+
+
+def _nanoseconds(unit: int) -> f.Value:
+    def read(value: Any) -> int:
+        time = f.read_number(value) * unit
+        if time.denominator != 1:
+            raise f.refusal("a whole number of nanoseconds")
+        return int(time)
+
+    return f.Value(
+        read, lambda time: number_to_json(Fraction(time, unit)), type=["number", "string"]
+    )
+
+
+_Milliseconds = Annotated[int, _nanoseconds(10**6)]
+
+
+class _TimelinePart(m.Part):
+    cell_ns: Annotated[int, _nanoseconds(SECOND)] = Field(alias="cell_seconds")
+    requests: tuple[f.Count, ...]
+    late: tuple[f.Count, ...]
+    mean_ns: tuple[_Milliseconds, ...] = Field(alias="mean_ms")
+
+    def build(self) -> Timeline:
+        if not self.cell_ns:
+            raise f.refusal("a whole number of nanoseconds > 0", "cell_seconds")
+        for key, values in (("late", self.late), ("mean_ms", self.mean_ns)):
+            if len(values) != (length := len(self.requests)):
+                raise f.refusal(f"{length} entries", key, what=f"{{}} has {len(values)} entries")
+        return Timeline(**dict(self))
+
+
+class _ServicePart(m.Part):
+    name: Annotated[str, f.name("service")]
+    verdict: Verdict
+    overloaded: f.Flag
+    cause: f.Text
+    instances: f.Count
+    requests: f.Count
+    late: f.Count
+    lost: f.Count
+    retried: f.Count
+    deepest_queue: f.Count
+    interval: tuple[f.Exact, f.Exact] = Field(alias="late_share")
+    rate_rps: f.Exact
+    tolerated: f.Exact
+    seconds: f.Exact
+    utilisation: f.Exact
+    mean_fill: f.Exact
+    load: f.Exact | None
+    limit_ns: _Milliseconds | None = Field(alias="limit_ms")
+    mean_ns: _Milliseconds = Field(alias="mean_ms")
+    p50_ns: _Milliseconds = Field(alias="p50_ms")
+    p90_ns: _Milliseconds = Field(alias="p90_ms")
+    p99_ns: _Milliseconds = Field(alias="p99_ms")
+    max_ns: _Milliseconds = Field(alias="max_ms")
+    recoveries: tuple[Annotated[Recovery, m.Built(part_of(Recovery))], ...]
+    timeline: Annotated[Timeline, m.Built(_TimelinePart)] | None
+
+    def build(self) -> ServiceResult:
+        if self.late > self.requests or self.lost > self.late:
+            raise f.refusal("lost <= late <= requests", "late")
+        if (self.limit_ns is None) != (self.verdict is Verdict.NO_LIMIT):
+            raise f.refusal(f'null just where the verdict is "{Verdict.NO_LIMIT}"', "limit_ms")
+        return ServiceResult(**dict(self) | {"interval": Interval(*self.interval)})
+
+
+#: How many services got each verdict, by the key that says so.
+_COUNTS = {
+    "kept": Verdict.KEPT,
+    "broken": Verdict.BROKEN,
+    "undecided": Verdict.UNDECIDED,
+    "not_replayed": Verdict.NOT_REPLAYED,
+}
+
+
+class SimulationDocument(m.Document):
+    """A simulation."""
+
+    KIND: ClassVar[str] = "cms-simulation"
+    rule: f.Text
+    promised: f.Flag
+    problem_sha256: f.Text
+    arrivals: f.Text
+    routing: f.Text
+    seed: f.Count
+    rate: f.Exact
+    seconds: f.Exact | None
+    requests: f.AtLeastOne | None
+    on_failure: Literal["retry", "lose"]
+    events: tuple[f.Text, ...]
+    stopped: f.Flag
+    kept: f.Count
+    broken: f.Count
+    undecided: f.Count
+    not_replayed: f.Count = 0
+    warnings: tuple[f.Text, ...]
+    services: tuple[Annotated[ServiceResult, m.Built(_ServicePart)], ...]
+
+    def build(self) -> Simulation:
+        """Build the simulation; its counts must be those of its services."""
+        f.refuse_twice((each.name for each in self.services), "service", "services")
+        told = dict(self)
+        counts = {key: told.pop(key) for key in _COUNTS}
+        found = Simulation(**told)
+        for key, verdict in _COUNTS.items():
+            if counts[key] != (number := found.count(verdict)):
+                raise f.refusal(f"{number}, as its services say", key)
+        return found
+
+    @classmethod
+    def from_object(cls, value: Simulation, **other: Any) -> Self:
+        """Describe a simulation."""
+        told = {key: getattr(value, key) for key in cls.model_fields if key not in _COUNTS}
+        counts = {key: value.count(verdict) for key, verdict in _COUNTS.items()}
+        return cls.from_fields(**told, **counts)
+
+
+def write_simulation(simulation: Simulation, path: StrPath) -> None:
+    """Write a simulation to a JSON file."""
+    write_document(lambda: simulation_to_json(simulation), path)
+
+
+def read_simulation(path: StrPath) -> Simulation:
+    """Read a simulation from a JSON file."""
+    return simulation_from_json(parse_document(path))
+
+
+def simulation_to_json(simulation: Simulation) -> dict[str, Any]:
+    """Turn a simulation into the document that :func:`read_simulation` reads."""
+    return SimulationDocument.from_object(simulation).to_json()
+
+
+def simulation_from_json(document: Parsed | Mapping[str, Any]) -> Simulation:
+    """Turn a parsed document, whose parts must agree, into a simulation."""
+    found: Simulation = m.build(SimulationDocument, document)
+    return found

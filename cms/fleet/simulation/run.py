@@ -14,7 +14,7 @@ from ...running.stopping import POLL_SECONDS
 from ...solving.driver import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
-from .arrivals import Arrivals, EachItsOwn, Poisson
+from .arrivals import Arrivals, EachItsOwn, Poisson, Replay
 from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
 from .judging import left_out, result_of
 from .kernel import advance_lists
@@ -27,11 +27,9 @@ from .model import (
     ModelledService,
     services_of,
 )
-from .replay import Loop, Until, replay
+from .replay import Loop, Until, replay, routing_of
 from .result import ServiceResult, Simulation
-from .routing import routing_of
 from .statistics import Verdict
-from .traces import Replay
 
 #: Without any wish, a service gets so many requests; with events, so many seconds.
 REQUESTS, SECONDS = 200_000, 600
@@ -71,7 +69,7 @@ def simulate(
     arrivals : Arrivals, default ``Poisson()``
         How requests come.
     routing : str, default ``"weighted_random"``
-        How they are spread; a key of :data:`cms.fleet.simulation.routing.ROUTINGS`.
+        How they are spread; a key of :data:`cms.fleet.simulation.replay.ROUTINGS`.
     seconds : number, optional
         How long a service is replayed.
     requests : int, optional
@@ -103,7 +101,10 @@ def simulate(
     """
     serving = None
     if isinstance(plan, Plan):
-        _refuse_large_batches(plan)
+        for point in (each for points in plan.serving.points.values() for each in points):
+            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
+                most = f"{LARGEST_BATCH:,} requests in a batch and {MOST_STATIONS:,} processes"
+                raise InvalidOption(f"{point.setting}: at most {most} are simulated")
         serving = plan.unshared("the simulator of queues")
         modelled, warnings = services_of(plan)
     else:
@@ -115,13 +116,21 @@ def simulate(
     if on_failure not in ("retry", "lose"):
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
-    if factor != 1:
-        _refuse_recorded(process)
+    each_own = process.own.values() if isinstance(process, EachItsOwn) else ()
+    parts = process.others if isinstance(process, EachItsOwn) else process, *each_own
+    for each in parts if factor != 1 else ():
+        if isinstance(each, Replay) and not each.scaled:
+            said = (
+                f"all rates are to be multiplied, and the trace {each.name} is replayed as recorded"
+            )
+            raise InvalidOption(f"{said}, at the rate it has; expected one or the other")
     services = [replace(each, rate=each.rate * factor) for each in modelled]
     replayed = [each for each in services if not each.not_replayed]
     _refuse_extremes(replayed, until, events)
     expected = sum(until.expected(each.rate) for each in replayed if each.rate)
-    loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
+    loop: Loop = advance_lists
+    if not (expected < _WORTH_COMPILING if plain is None else plain):
+        from .compiled import advance as loop
     count = Count(expected, on_progress, cancel)
 
     def one(service: ModelledService) -> ServiceResult:
@@ -134,7 +143,10 @@ def simulate(
         )  # fmt: skip
         return result_of(service, script, how, found)
 
-    with CtrlC() as interrupt, ThreadPoolExecutor(_threads(threads), "cms-simulate") as pool:
+    if threads is None:
+        threads = available_cores()
+    threads = whole(threads, "the number of threads", least=1, error=InvalidOption)
+    with CtrlC() as interrupt, ThreadPoolExecutor(threads, "cms-simulate") as pool:
         count.cancels.append(interrupt.cancel)
         try:
             futures = [pool.submit(one, each) for each in services]
@@ -171,28 +183,6 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     return Until(time, requests)
 
 
-def _refuse_recorded(arrivals: Arrivals) -> None:
-    parts: tuple[Arrivals, ...] = (arrivals,)
-    if isinstance(arrivals, EachItsOwn):
-        parts = (arrivals.others, *arrivals.own.values())
-    for each in parts:
-        if isinstance(each, Replay) and not each.scaled:
-            raise InvalidOption(
-                f"all rates are to be multiplied, and the trace {each.name} is replayed as "
-                "recorded, at the rate it has; expected one or the other"
-            )
-
-
-def _refuse_large_batches(plan: Plan) -> None:
-    for points in plan.serving.points.values():
-        for point in points:
-            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                raise InvalidOption(
-                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
-                    f"{MOST_STATIONS:,} processes are simulated"
-                )
-
-
 def _refuse_extremes(
     services: Sequence[ModelledService], until: Until, events: Sequence[Event]
 ) -> None:
@@ -205,42 +195,21 @@ def _refuse_extremes(
         ]
         peak = each.rate * max([Fraction(1), *factors])
         if peak > FASTEST:
-            raise InvalidOption(
-                f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s; at most "
-                f"{FASTEST:,} are simulated"
-            )
+            said = f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s"
+            raise InvalidOption(f"{said}; at most {FASTEST:,} are simulated")
         expected = until.expected(peak) if each.rate else 0
         longest = max((max(one.fill_ns) for one in each.instances), default=0) * max(expected, 1)
         slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
         if slow or longest > LONGEST_NS:
-            raise InvalidOption(
-                f"the {expected:,} requests of service {each.name!r} may take longer than nine "
-                "years; simulate fewer, or fewer seconds"
-            )
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return available_cores()
-    return whole(threads, "the number of threads", least=1, error=InvalidOption)
-
-
-def _loop(plain: bool) -> Loop:
-    if plain:
-        return advance_lists
-    from .compiled import advance
-
-    return advance
+            said = f"the {expected:,} requests of service {each.name!r} may take longer than"
+            raise InvalidOption(f"{said} nine years; simulate fewer, or fewer seconds")
 
 
 class Count:
     """Adds up the requests of all threads, and hears that the run is to end."""
 
     def __init__(
-        self,
-        expected: int,
-        tell: Callable[[int, int], None] | None,
-        cancel: threading.Event | None,
+        self, expected: int, tell: Callable[[int, int], None] | None, cancel: threading.Event | None
     ) -> None:
         self.stopped = False
         self.cancels = [] if cancel is None else [cancel]

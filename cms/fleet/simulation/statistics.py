@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .model import SECOND
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .model import SECOND, Ints
 
 # A float's leading bits: 1,024 bins an octave, so each is 0.1 % wide, and the same on any machine.
 _SHIFT = 42
@@ -70,7 +67,7 @@ class Tally:
         # requests, late ones, and their latencies: whole seconds, and the nanoseconds beyond them
         self._counts = np.zeros((4, _CELLS), dtype=np.int64)
 
-    def add(self, clocks: NDArray[np.int64], latencies: NDArray[np.int64]) -> None:
+    def add(self, clocks: Ints, latencies: Ints) -> None:
         """Count requests that were answered, by when they first arrived."""
         if not len(clocks):
             return
@@ -88,7 +85,7 @@ class Tally:
         for row, weights in enumerate((None, late, seconds, rest)):
             self._counts[row] += np.bincount(cells, weights, _CELLS).astype(np.int64)
 
-    def lose(self, clocks: NDArray[np.int64]) -> None:
+    def lose(self, clocks: Ints) -> None:
         """Count requests that nobody answered; they are late."""
         if not len(clocks):
             return
@@ -97,7 +94,7 @@ class Tally:
         self.lost += len(clocks)
         self._counts[:2] += np.bincount(self._cells(clocks), minlength=_CELLS)
 
-    def _cells(self, clocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _cells(self, clocks: Ints) -> Ints:
         while clocks.max() >= self.cell_ns * _CELLS:
             half = self._counts[:, ::2] + self._counts[:, 1::2]
             self._counts[:] = 0
@@ -124,7 +121,7 @@ class Tally:
         return min(int(end.view(np.float64)[0]), self.largest)
 
     @property
-    def cells(self) -> NDArray[np.int64]:
+    def cells(self) -> Ints:
         """Requests, late ones, seconds and nanoseconds of latency, each in every cell of time."""
         used = np.flatnonzero(self._counts[0])
         return self._counts[:, : int(used[-1]) + 1 if len(used) else 0]
@@ -182,7 +179,7 @@ class Tally:
         too_many = self.limit_ns is None or tenths[-1, 1] > float(late_share) * tenths[-1, 0]
         return grows and bool(too_many)
 
-    def _parts(self) -> NDArray[np.int64]:
+    def _parts(self) -> Ints:
         """Requests, late ones and latency of each of 20 parts of equal time, or of fewer."""
         cells = self.cells.T
         if len(cells) < _PARTS:

@@ -132,7 +132,7 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
     solution = solved(reduce(one.make()).problem)
     refuse_faults(solution)
     known = one.bounds["LP_DW"]
-    if one is hard.NON_IRUP:  # 23/11 with proper contents, derived in test_proper_contents.py
+    if one is hard.NON_IRUP:  # 23/11 with proper contents, by a certificate
         assert known == Fraction(259, 132)
         known = Fraction(23, 11)
     assert value(solution) == solution.bound == known

@@ -24,15 +24,8 @@ from cms.fleet import (
     monitor_steps,
     read_monitor,
 )
-from cms.fleet.published import muxflow_metrics
-from cms.fleet.published.muxflow_monitor import (
-    ACTIONS,
-    SIGNALS,
-    STATES,
-    TABLE,
-    Cell,
-    Timer,
-)
+from cms.fleet.published import muxflow_monitor
+from cms.fleet.published.muxflow_monitor import ACTIONS, SIGNALS, STATES, TABLE, Cell, Timer
 from cms.fleet.sharing.predictor import MODELS
 from cms.fleet.simulation.sharing_loop import Terms
 from proofs_checks.finding import Breach
@@ -42,7 +35,7 @@ from tests.samples import refusal
 
 SMALL = MonitorTimes(dwell=2, base=2, cap=8, calm=2)
 SHIPPED = monitor_preset("muxflow-assumed")
-PRESET = Path(muxflow_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
+PRESET = Path(muxflow_monitor.__file__).parent / "presets" / "muxflow-assumed.json"
 METRICS = (Metric("load", soft=80, hard="90.1"), Metric("clock", soft="1/3", hard=0, worse="low"))
 CELLS = [
     Cell(*fields)

@@ -20,7 +20,7 @@ from cms.fleet.sharing import (
     buckets,
     share,
 )
-from cms.fleet.sharing.bucketing import merged
+from cms.fleet.sharing.tables import merge
 from tests.property.problems import share as share_of_examples
 from tests.samples import few, refusal
 
@@ -34,7 +34,7 @@ def fleets(draw: Any) -> tuple[SharingProblem, list[NamedGpus]]:
         NamedGpus(f"n{i}", OnlineClass("a30", count=count, sm_activity=activity, running=runs))
         for i, (count, activity, runs) in enumerate(draw(st.lists(kinds, min_size=1, max_size=8)))
     ]
-    classes = merged([row.online for row in rows])[0]
+    classes = merge([row.online for row in rows])[0]
     weight = st.integers(-1, 9)
     weights = [[draw(weight), draw(weight)] for _ in classes]
     work = [OfflineClass(f"f{k}", count=draw(st.integers(0, 9))) for k in range(2)]

@@ -26,14 +26,9 @@ from cms.fleet.sharing import (
     write_predictor,
 )
 from cms.fleet.sharing.predictor import MODELS, Predictor, evaluate, models
-from cms.fleet.sharing.predictor.features import Place, encoded
 from cms.fleet.sharing.predictor.files import predictor_from_json, predictor_to_json
-from cms.fleet.sharing.predictor.training import (
-    half_width,
-    held_out_pairs,
-    samples_of,
-    unseen,
-)
+from cms.fleet.sharing.predictor.models import Place, encode
+from cms.fleet.sharing.predictor.training import half_width, hold_out, samples_of, split_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.sharing.pairs import by_rule
 from tests.samples import refusal, so_many
@@ -46,10 +41,7 @@ def trained(model: str, seed: int = 0) -> Predictor:
     """Train with few trees, and few rounds of a network."""
     if model in ("boosting", "mlp"):
         pytest.importorskip("sklearn")
-    with (
-        patch.dict(models._TREES, n_estimators=5, max_depth=3),
-        patch.object(models, "_ROUNDS", 5),
-    ):
+    with patch.dict(models._TREES, n_estimators=5, max_depth=3), patch.object(models, "_ROUNDS", 5):
         return train_predictor(*by_rule(), model=model, seed=seed)
 
 
@@ -85,7 +77,7 @@ def test_numpy_predicts_what_scikit_learn_does(model: str) -> None:
     }[model]
     theirs.fit(features, targets)
     others = generator.normal(size=(500, 5))
-    ours = models.fitted(model, features, targets, 3).predict(others)
+    ours = models.fit(model, features, targets, 3).predict(others)
     assert np.abs(ours - theirs.predict(others)).max() < 1e-9
 
 
@@ -122,7 +114,7 @@ def test_beside_probes_an_unseen_workload_is_predicted_better() -> None:
 
 def test_what_is_held_out_is_held_out_whole_and_changes_nothing_that_is_learnt() -> None:
     pairs, profiles = by_rule()
-    parts = held_out_pairs(PLACES, 5, 0)
+    parts = split_pairs(PLACES, 5, 0)
     found: dict[tuple[str, ...], set[int]] = {}
     for place, part in zip(PLACES, parts.tolist(), strict=True):
         found.setdefault(tuple(sorted(place[:2])), set()).add(part)
@@ -140,7 +132,7 @@ def test_what_is_held_out_is_held_out_whole_and_changes_nothing_that_is_learnt()
 def test_families_are_held_out_as_a_whole_on_the_side_that_is_unseen() -> None:
     pairs, profiles = by_rule()
     tested = np.zeros(len(pairs), dtype=int)
-    for test, errors, _ in unseen("mean", samples_of(pairs, profiles), "offline", 0):
+    for test, errors, _ in hold_out("mean", samples_of(pairs, profiles), "offline", 0):
         tested += test
         assert len(errors) == test.sum()
         sides: tuple[set[Any], set[Any]] = (set(), set())
@@ -159,7 +151,7 @@ def test_features_tell_what_is_missing_and_what_is_wide() -> None:
     predictor = train_predictor(pairs, Profiles(rows), model="mean")
     kinds = {feature.kind for feature in predictor.features if feature.column == "rate"}
     assert kinds == {"log", "missing"}
-    assert np.isfinite(encoded(PLACES, predictor.features, predictor.profiles)).all()
+    assert np.isfinite(encode(PLACES, predictor.features, predictor.profiles)).all()
     for odd in ("fast", Fraction(10**301)):
         said = refusal(InvalidProblem, Profiles, {**rows, ("z", ""): {"rate": odd}})
         assert "column 'rate' of the profile of 'z'" in said
@@ -265,6 +257,7 @@ def test_without_scikit_learn_it_predicts_and_names_the_extra_to_train(
         ("ridge", lambda d: d["speed_widths"].update(pair=1.5), "pair"),
         ("ridge", lambda d: d["features"].pop(), "13 entries"),
         ("ridge", lambda d: d["speed"]["layers"][0].update(added=["1"]), "added"),
+        ("boosting", lambda d: d["speed"].update(trees=[]), "trees"),
         ("boosting", lambda d: d["speed"]["trees"][3]["left"].__setitem__(0, 0), "left"),
         ("boosting", lambda d: d["speed"]["trees"][3]["right"].__setitem__(0, -1), "left"),
         ("boosting", lambda d: d["speed"]["trees"][3]["right"].pop(), "right"),

@@ -18,11 +18,10 @@ from cms.fleet.simulation import (
     Poisson,
     RateChange,
     Verdict,
+    kernel,
     simulate,
 )
-from cms.fleet.simulation.kernel import ALONE, DRAWN, SHORTEST, advance, advance_lists
 from cms.fleet.simulation.model import stations_of
-from cms.fleet.simulation.state import LOGGED, new_state, with_room
 from tests.fleet.simulation.cases import MS, NOBODY, NONE, instance, service
 
 
@@ -30,11 +29,11 @@ def mean_and_error(
     one: Any, rate: Fraction, requests: int, loop: Any, seed: int = 0, times: Any = None
 ) -> tuple[float, float]:
     """The mean latency of Poisson requests at an instance, and its standard error."""
-    state = new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
-    state = with_room(state if times is None else state._replace(times=times), requests)
+    state = kernel.new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
+    state = kernel.with_room(state if times is None else state._replace(times=times), requests)
     arrivals = next(Poisson().pieces("", rate, np.random.default_rng(seed), requests))
-    assert loop(state, ALONE, arrivals, NONE, NOBODY, NOBODY, 2**62) == requests
-    assert state.counts[LOGGED] == requests
+    assert loop(state, kernel.ALONE, arrivals, NONE, NOBODY, NOBODY, 2**62) == requests
+    assert state.counts[kernel.LOGGED] == requests
     found = np.asarray(state.log_ends[:requests]) - np.asarray(state.log_tags[:requests]) // 2
     means = found[: requests // 20 * 20].reshape(20, -1).mean(axis=1)
     return float(means.mean()), float(means.std(ddof=1)) / math.sqrt(20)
@@ -45,7 +44,7 @@ def mean_and_error(
 def test_one_at_a_time_in_equal_times_waits_as_pollaczek_and_khinchine_say(
     load: str, requests: int
 ) -> None:
-    loop: Any = advance_lists
+    loop: Any = kernel.advance_lists
     if requests > 10**6:
         from cms.fleet.simulation.compiled import advance as loop
     rho = Fraction(load)
@@ -67,7 +66,7 @@ class Exponential:
 def test_exponential_times_wait_as_erlang_says(servers: int, load: str) -> None:
     rho, mean_ns = Fraction(load), 10 * MS
     one, times = instance(processes=servers, ns=mean_ns), Exponential(mean_ns, seed=5)
-    mean, error = mean_and_error(one, 100 * servers * rho, 30_000, advance, 5, times)
+    mean, error = mean_and_error(one, 100 * servers * rho, 30_000, kernel.advance, 5, times)
     offered = float(rho) * servers
     last = offered**servers / math.factorial(servers) / (1 - float(rho))
     waits = last / (sum(offered**k / math.factorial(k) for k in range(servers)) + last)
@@ -145,10 +144,10 @@ def test_simpy_gives_the_same_latencies(block: int) -> None:
         times = next(Poisson().pieces("", rate, np.random.default_rng(seed), n))
         drawn = np.array(chance.choices(range(len(stations)), weights, k=n), dtype=np.int32)
         by_queue = seed % 2 == 1
-        state = with_room(new_state(stations, np.array(weights), n + 10), n)
-        first, policy = (NOBODY, SHORTEST) if by_queue else (drawn, DRAWN)
-        assert advance_lists(state, policy, times, NONE, first, first, 2**62) == n
-        assert state.counts[LOGGED] == n
+        state = kernel.with_room(kernel.new_state(stations, np.array(weights), n + 10), n)
+        first, policy = (NOBODY, kernel.SHORTEST) if by_queue else (drawn, kernel.DRAWN)
+        assert kernel.advance_lists(state, policy, times, NONE, first, first, 2**62) == n
+        assert state.counts[kernel.LOGGED] == n
         ours = dict(zip(state.log_tags[:n].tolist(), state.log_ends[:n].tolist(), strict=True))
         places = None if by_queue else drawn.tolist()
         theirs = ends_in_simpy(stations, weights, times.tolist(), places)[0]

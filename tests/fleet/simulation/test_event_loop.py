@@ -24,8 +24,7 @@ from cms.fleet.simulation import (
     kernel,
 )
 from cms.fleet.simulation.events import script_of
-from cms.fleet.simulation.replay import Loop, Until, replay
-from cms.fleet.simulation.routing import Alias, routing_of, whole_weights
+from cms.fleet.simulation.replay import Alias, Loop, Until, replay, routing_of, whole_weights
 from tests.fleet.simulation.cases import MS, Given
 from tests.fleet.simulation.event_loop import Request, replayed
 

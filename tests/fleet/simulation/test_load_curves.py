@@ -16,6 +16,7 @@ from cms.fleet.serving.fills import fills_of
 from cms.fleet.serving.load_curve import LoadCurve, key_of
 from cms.fleet.serving.loads import sustainable_load
 from cms.fleet.simulation import compiled, kernel
+from cms.fleet.simulation.kernel import LOGGED, new_state, with_room
 from cms.fleet.simulation.load_curves import (
     latencies,
     load_curves,
@@ -24,7 +25,6 @@ from cms.fleet.simulation.load_curves import (
     widened,
 )
 from cms.fleet.simulation.model import Station
-from cms.fleet.simulation.state import LOGGED, new_state, with_room
 from instances import published
 
 CENT = Fraction(1, 100)

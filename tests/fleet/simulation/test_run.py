@@ -161,7 +161,7 @@ RECORDED = Replay({"": np.array([0, 10**9])}, "recorded", scaled=False)
     [
         ({"routing": "shortest"}, "nearest: 'shortest_queue'"), ({"rate": -1}, "rates"),
         ({"rate": 2, "arrivals": EachItsOwn({"chat": RECORDED}, Poisson())}, "recorded"),
-        ({"arrivals": Bursts(3, "0.2", "1e-12")}, "no more than 64"),
+        ({"arrivals": Bursts(3, "0.2", "1e-12")}, "at most 64"),
         ({"on_failure": "pray"}, "'pray'"), ({"seconds": 10**12}, "nine years"),
         ({"events": [RateChange(1, 2, "chatt")]}, "nearest: 'chat'"),
         ({"events": [Failure(1, gpu=9)]}, "GPU 9"),

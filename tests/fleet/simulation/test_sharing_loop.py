@@ -33,10 +33,9 @@ from cms.fleet.simulation.sharing_loop import (
     Traced,
     share_day,
 )
-from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
-from cms.fleet.simulation.sharing_loop.fleet import Fleet
-from cms.fleet.simulation.sharing_loop.latency import BATCH_NS, latencies, replayed
-from cms.fleet.simulation.sharing_loop.truth import LineWeights, Truth
+from cms.fleet.simulation.sharing_loop.day import BATCH_NS, latencies, replayed
+from cms.fleet.simulation.sharing_loop.fleet import Fleet, LineWeights, Truth
+from cms.fleet.simulation.sharing_loop.result import shared_day_from_json, shared_day_to_json
 from instances.families.sharing import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
@@ -380,7 +379,8 @@ def test_requests_take_what_the_loop_of_one_instance_says() -> None:
     ("part", "change"),
     [
         ("", {"verdict": "broken"}), ("", {"policies": []}), ("", {"more": 1}),
-        ("terms", {"interval": 0}), ("policies", {"over_gpu_hours": 1}),
+        ("terms", {"interval": 0}),
+        ("policies", {"shared_gpu_hours": 0, "over_gpu_hours": 1}),
     ],
 )  # fmt: skip
 def test_an_odd_document_is_refused(part: str, change: dict[str, Any]) -> None:

@@ -19,9 +19,12 @@ from cms import (
     BlocksOfJob,
     Branch,
     Certificate,
+    Configuration,
     InvalidCertificate,
     Job,
+    MachineType,
     Problem,
+    SizeBoundedConfigurations,
     solve,
 )
 from cms.fleet.what_if.one_job import Case, Given, OneJob, plain_job
@@ -30,8 +33,37 @@ from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.problems import problems, share, supply
-from tests.property.test_proper_contents import spacious
 from tests.samples import few, mig, so_many, triple
+
+
+def spacious(rng: random.Random) -> Problem:
+    """A few jobs, and machines that often have room for more than all of them can use."""
+    types = [
+        MachineType(
+            name, rng.choice(["0", "1", "1", "3/2", "2"]), rng.choice([None, None, 0, 1, 2, 3])
+        )
+        for name in rng.choice(["m", "m", "mn"])
+    ]
+    sizes = {
+        block: rng.choice(["1", "2", "3", "5/2"]) for block in rng.choice(["a", "ab", "ab", "abc"])
+    }
+    shapes: list[Configuration | SizeBoundedConfigurations] = [
+        SizeBoundedConfigurations(
+            sizes, rng.randint(2, 9), machine.name, rng.choice([None, None, 3])
+        )
+        for machine in types
+    ]
+    if rng.random() < 0.3:
+        shapes.append(Configuration({"a": rng.randint(1, 12)}, types[0].name))
+    jobs = [
+        Job(
+            f"j{number}",
+            rng.choice(["0", "1", "2", "3", "7/2"]),
+            {block: rng.choice(["0", "1", "2", "3/2"]) for block in sizes},
+        )
+        for number in range(rng.randint(1, 3))
+    ]
+    return Problem(configurations=shapes, machine_types=types, jobs=jobs)
 
 
 def forced(problem: Problem, job: str, wanted: Given) -> Problem:

@@ -7,9 +7,8 @@ numpy alone, from a file of plain numbers.
 from __future__ import annotations
 
 from .files import read_predictor, write_predictor
-from .predictor import Prediction, Predictor
+from .predictor import PredictedWeights, Prediction, Predictor
 from .training import MODELS, Report, SplitReport, evaluate, train_predictor
-from .weights import PredictedWeights
 
 __all__ = [
     "MODELS", "train_predictor", "Predictor", "Prediction", "PredictedWeights",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -14,16 +14,11 @@ from ....files import model as m
 from ....files.documents import number_to_json, parse_document, write_document
 from ....files.parsed import Parsed
 from ....files.source import StrPath
-from ..profiles import Profiles
-from .features import SIDES, Feature
-from .models import LEAF, Layers, Model, Trees
+from ..weights import Profiles
+from ..weights import Value as ProfileValue
+from .models import LEAF, SIDES, AnyArray, Feature, Layers, Model, Trees
 from .predictor import Predictor, Widths
 from .training import MODELS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ..profiles import Value as ProfileValue
 
 PREDICTOR = "cms-predictor"
 _ModelName = Annotated[str, f.name("model")]
@@ -108,7 +103,7 @@ class _TreePart(m.Part):
     right: tuple[_Index, ...]
     value: tuple[_PlainFloat, ...]
 
-    def arrays(self, inputs: int) -> dict[str, NDArray[Any]]:
+    def arrays(self, inputs: int) -> dict[str, AnyArray]:
         n = len(self.feature)
         if not n:
             raise f.refusal("at least one node", "feature")
@@ -134,11 +129,10 @@ class _TreesPart(m.Part):
     trees: tuple[_TreePart, ...]
 
     def model(self, inputs: int) -> Trees:
+        if not self.trees:
+            raise f.refusal("at least one tree", "trees")
         roots, size = [], 0
-        columns: dict[str, list[NDArray[Any]]] = {
-            key: [np.empty(0, dtype=np.float64 if key in ("threshold", "value") else np.int64)]
-            for key in _TreePart.model_fields
-        }
+        columns: dict[str, list[AnyArray]] = {key: [] for key in _TreePart.model_fields}
         for index, tree in enumerate(self.trees):
             with f.blaming("trees", index):
                 arrays = tree.arrays(inputs)
@@ -258,70 +252,21 @@ class PredictorDocument(m.Document):
 
 
 def write_predictor(predictor: Predictor, path: StrPath) -> None:
-    """Write a predictor to a JSON file.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    path : str or path-like
-        The file; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-    """
+    """Write a predictor to a JSON file."""
     write_document(lambda: predictor_to_json(predictor), path)
 
 
 def read_predictor(path: StrPath) -> Predictor:
-    """Read a predictor from a JSON file; what it predicts is what it predicted when written.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-
-    Raises
-    ------
-    FileError
-        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-    """
+    """Read a predictor from a JSON file; what it predicts is what it predicted when written."""
     return predictor_from_json(parse_document(path))
 
 
 def predictor_to_json(predictor: Predictor) -> dict[str, Any]:
-    """Turn a predictor into the document that :func:`predictor_from_json` reads.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import MeasuredPair
-    >>> from cms.fleet.sharing.predictor import train_predictor
-    >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(ord(a), 200), Fraction(200, ord(b)))
-    ...     for a in "abcde"
-    ...     for b in "abcde"
-    ... ]
-    >>> predictor = train_predictor(pairs, model="ridge")
-    >>> again = predictor_from_json(predictor_to_json(predictor))
-    >>> again.throughput_widths == predictor.throughput_widths
-    True
-    """
+    """Turn a predictor into the document that :func:`predictor_from_json` reads."""
     return PredictorDocument.from_object(predictor).to_json()
 
 
 def predictor_from_json(document: Parsed | Mapping[str, Any]) -> Predictor:
-    """Turn a parsed document into a predictor.
-
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-
-    Raises
-    ------
-    FileError
-        Naming the value at fault.
-    """
+    """Turn a parsed document into a predictor; a FileError names the value at fault."""
     found: Predictor = m.build(PredictorDocument, document)
     return found

@@ -1,19 +1,120 @@
-"""Models as plain numbers: how they are fitted, and what they predict, by numpy alone."""
+"""How pairs become numbers, and models as plain numbers, which predict by numpy alone."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....errors import UnsupportedProblem
+from ..weights import Profiles
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+AnyArray: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+SIDES = ("online", "offline")
+#: A column whose values are all positive and this many times apart counts by its logarithm.
+_WIDE = 10
+_Value: TypeAlias = "float | str | None"
+
+
+class Place(NamedTuple):
+    """Who is beside whom, where, on what share: all that a prediction is asked for."""
+
+    online_model: str
+    offline_model: str
+    device: str
+    share: int
+
+
+class Feature(NamedTuple):
+    """A number made of one column of one side's profile, or of the pair's device or share."""
+
+    side: str  #: ``online``, ``offline``, or ``pair`` for device and share
+    column: str
+    #: ``number``, ``log`` (its natural logarithm), ``missing`` (1 where nothing is known), or
+    #: ``is`` (1 where it is ``word``)
+    kind: str
+    word: str
+    #: A number x becomes (x - mean) / scale; one that is missing becomes 0.
+    mean: float
+    scale: float
+
+
+def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, ...]:
+    """Choose features by what differs; without any profile, names stand for the models."""
+    found: list[Feature] = []
+    for side in SIDES:
+        for column in profiles.numbers:
+            found += _number(side, column, [_value(p, side, column, profiles) for p in places])
+        for column in profiles.words or (() if profiles.numbers else ("model",)):
+            found += _words(side, column, [_value(p, side, column, profiles) for p in places])
+    found += _words("pair", "device", [place.device for place in places])
+    return (*found, *_number("pair", "share", [float(place.share) for place in places]))
+
+
+def encode(places: Sequence[Place], features: Sequence[Feature], profiles: Profiles) -> Floats:
+    """Return the features' values, shape (places, features)."""
+    columns: dict[tuple[str, str], list[_Value]] = {}
+    table = np.zeros((len(places), len(features)))
+    for at, feature in enumerate(features):
+        key = feature.side, feature.column
+        if key not in columns:
+            columns[key] = [_value(place, *key, profiles) for place in places]
+        table[:, at] = [_as_number(value, feature) for value in columns[key]]
+    return table
+
+
+def _as_number(value: _Value, feature: Feature) -> float:
+    if feature.kind == "is":
+        return float(value == feature.word)
+    known = isinstance(value, float) and (feature.kind != "log" or value > 0)
+    if feature.kind == "missing":
+        return float(not known)
+    if not known:
+        return 0.0
+    assert isinstance(value, float)
+    number = math.log(value) if feature.kind == "log" else value
+    return (number - feature.mean) / feature.scale
+
+
+def _value(place: Place, side: str, column: str, profiles: Profiles) -> _Value:
+    if side == "pair":
+        return place.device if column == "device" else float(place.share)
+    model = place.online_model if side == "online" else place.offline_model
+    value = (profiles.of(model, place.device) or {}).get(column)
+    if value is None and not profiles.numbers and not profiles.words and column == "model":
+        return model
+    return value if value is None or isinstance(value, str) else float(value)
+
+
+def _number(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
+    numbers = [value for value in values if isinstance(value, float)]
+    found = []
+    if len(set(numbers)) > 1:
+        wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
+        used = [math.log(number) for number in numbers] if wide else numbers
+        mean = math.fsum(used) / len(used)
+        scale = math.sqrt(math.fsum((x - mean) ** 2 for x in used) / len(used))
+        found.append(Feature(side, column, "log" if wide else "number", "", mean, scale or 1.0))
+    if 0 < len(numbers) < len(values):
+        found.append(Feature(side, column, "missing", "", 0.0, 1.0))
+    return found
+
+
+def _words(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
+    words = sorted({value for value in values if isinstance(value, str)})
+    if len(words) < 2:
+        return []
+    return [Feature(side, column, "is", word, 0.0, 1.0) for word in words]
+
 
 #: The child of a node that has none.
 LEAF = -1
@@ -26,10 +127,10 @@ class Layers:
     """Matrices one after the other, with max(0, x) between them; one is a linear model."""
 
     #: The last has one output. Without inputs the model is a constant.
-    matrices: tuple[NDArray[np.float64], ...]
-    added: tuple[NDArray[np.float64], ...]
+    matrices: tuple[Floats, ...]
+    added: tuple[Floats, ...]
 
-    def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict(self, features: Floats) -> Floats:
         """Return a number for each row."""
         found = features
         last = len(self.matrices) - 1
@@ -46,15 +147,15 @@ class Trees:
     """A sum of decision trees, their nodes one after the other."""
 
     start: float  #: What the trees' values are added to
-    roots: NDArray[np.int64]  #: The first node of each tree
+    roots: Ints  #: The first node of each tree
     #: At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float64]
+    feature: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    value: Floats
 
-    def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict(self, features: Floats) -> Floats:
         """Return a number for each row."""
         step = max(1, _AT_ONCE // max(1, len(self.roots)))
         # As they were grown: features are rounded to 32 bits, thresholds are not.
@@ -62,7 +163,7 @@ class Trees:
         parts = [self._walk(rows[at : at + step]) for at in range(0, len(rows), step)]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _walk(self, rows: NDArray[np.float32]) -> Floats:
         nodes = np.repeat(self.roots[None, :], len(rows), axis=0)
         at = np.arange(len(rows))[:, None]
         while (inner := self.left[nodes] != LEAF).any():
@@ -76,8 +177,8 @@ class Trees:
 
 
 Model: TypeAlias = Layers | Trees
-if TYPE_CHECKING:
-    Fit: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], int], Model]
+Fit: TypeAlias = Callable[[Floats, Floats, int], Model]
+
 
 _RIDGE = 1.0
 _TREES = {
@@ -92,18 +193,17 @@ def _needed(module: str, kind: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise UnsupportedProblem(
-            f"model {kind!r} is trained by scikit-learn, which is not installed; expected the "
-            "extra: pip install '.[muxflow]', or the models mean and ridge"
-        ) from None
+        said = f"model {kind!r} is trained by scikit-learn, which is not installed; expected the"
+        extra = "extra: pip install '.[muxflow]', or the models mean and ridge"
+        raise UnsupportedProblem(f"{said} {extra}") from None
 
 
-def _mean(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mean(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a constant: what every other model is held against."""
     return Layers((np.zeros((features.shape[1], 1)),), (np.array([float(np.mean(targets))]),))
 
 
-def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _ridge(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a linear model by least squares, with the sum of squared coefficients as a penalty."""
     middle, mean = features.mean(axis=0), targets.mean()
     centred = features - middle
@@ -112,7 +212,7 @@ def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: in
     return Layers((slopes[:, None],), (np.array([mean - middle @ slopes]),))
 
 
-def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _boosting(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit gradient boosted trees (J. Friedman 2001, 2002)."""
     ensemble = _needed("sklearn.ensemble", "boosting")
     fitted = ensemble.GradientBoostingRegressor(**_TREES, random_state=seed)
@@ -138,7 +238,7 @@ def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed:
     )  # fmt: skip
 
 
-def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mlp(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a network of two hidden layers of 64.
 
     The choice of the preset ``muxflow-assumed``: what the paper uses is not known to us.
@@ -157,9 +257,7 @@ def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int)
 FITS: dict[str, Fit] = {"boosting": _boosting, "ridge": _ridge, "mean": _mean, "mlp": _mlp}
 
 
-def fitted(
-    kind: str, features: NDArray[np.float64], targets: NDArray[np.float64], seed: int
-) -> Model:
+def fit(kind: str, features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a model of a kind on one thread."""
     if kind in ("boosting", "mlp"):
         with _needed("threadpoolctl", kind).threadpool_limits(1):

@@ -5,28 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
-from ..profiles import Profiles
-from ..weights import MeasuredPair
-from .features import Feature, Place, encoded, features_of
-from .models import FITS, Model, fitted
+from ..weights import MeasuredPair, Profiles
+from .models import FITS, Bools, Feature, Floats, Ints, Model, Place, encode, features_of, fit
 from .predictor import Predictor, Widths
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
+#: Which samples were held out, and the errors of throughputs and of speeds.
+_Errors: TypeAlias = tuple[Bools, Floats, Floats]
+#: Which samples were held out, their errors, and the half-width of their intervals.
+_Tried: TypeAlias = tuple[Bools, Floats, float]
 
-    from numpy.typing import NDArray
-
-    #: Which samples were held out, and the errors of throughputs and of speeds.
-    _Errors: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]
-    #: Which samples were held out, their errors, and the half-width of their intervals.
-    _Tried: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], float]
 
 MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
@@ -36,6 +30,7 @@ _FEWEST = 20
 CALIBRATION = 5
 #: In at most so many folds models are held out on one side, and pairs are held out.
 _FOLDS, _PARTS = 8, 5
+_OPEN = Widths(1.0, 1.0, 1.0)
 
 
 class Samples(NamedTuple):
@@ -43,11 +38,11 @@ class Samples(NamedTuple):
 
     places: tuple[Place, ...]
     #: The targets: offline throughput, and the inverse of the online slowdown, at most 1.
-    throughput: NDArray[np.float64]
-    speed: NDArray[np.float64]
+    throughput: Floats
+    speed: Floats
     profiles: Profiles
 
-    def taken(self, chosen: NDArray[np.bool_]) -> Samples:
+    def taken(self, chosen: Bools) -> Samples:
         """Return some of the samples."""
         places = tuple(place for place, take in zip(self.places, chosen, strict=True) if take)
         return Samples(places, self.throughput[chosen], self.speed[chosen], self.profiles)
@@ -60,9 +55,9 @@ class Pairwise(NamedTuple):
     throughput: Model
     speed: Model
 
-    def errors(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def errors(self, samples: Samples) -> tuple[Floats, Floats]:
         """Return what is predicted too high, of throughputs and of speeds."""
-        table = encoded(samples.places, self.features, samples.profiles)
+        table = encode(samples.places, self.features, samples.profiles)
         return (
             np.clip(self.throughput.predict(table), 0.0, 1.0) - samples.throughput,
             np.clip(self.speed.predict(table), 0.0, 1.0) - samples.speed,
@@ -91,13 +86,13 @@ def train_predictor(
     samples = checked_samples(pairs, profiles, model)
     found = {}
     for side in ("online", "offline"):
-        errors = [each[1:] for each in unseen(model, samples, side, seed)]
+        errors = [each[1:] for each in hold_out(model, samples, side, seed)]
         found[side] = [
             half_width(np.concatenate([each[at] for each in errors])) if errors else 1.0
             for at in (0, 1)
         ]
     # The victim of a throughput is the offline model, the victim of a slowdown the online one.
-    return _trained(
+    return calibrate(
         model, samples, seed,
         Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
         Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
@@ -109,19 +104,15 @@ def checked_samples(
 ) -> Samples:
     """Turn measured pairs into samples, if they are enough; refuse a model that is none."""
     if model not in FITS:
-        raise InvalidOption(
-            f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
-        )
+        said = f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
+        raise InvalidOption(said)
     measured = tuple(pairs)
     if len(measured) < _FEWEST:
-        raise InvalidProblem(
-            f"{len(measured)} measurements are too few to train on; expected at least {_FEWEST}"
-        )
+        said = f"{len(measured)} measurements are too few to train on; expected at least {_FEWEST}"
+        raise InvalidProblem(said)
     if len({tuple(sorted(pair[:2])) for pair in measured}) < CALIBRATION:
-        raise InvalidProblem(
-            "the measurements are of too few pairs of models to hold some out; expected at least "
-            f"{CALIBRATION} different pairs"
-        )
+        said = "the measurements are of too few pairs of models to hold some out"
+        raise InvalidProblem(f"{said}; expected at least {CALIBRATION} different pairs")
     for pair in measured:
         if pair.online_slowdown <= 0 or not 0 <= pair.offline_throughput <= 1:
             raise InvalidProblem(
@@ -145,21 +136,16 @@ def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
 def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
     """Fit both models."""
     features = features_of(samples.places, samples.profiles)
-    table = encoded(samples.places, features, samples.profiles)
+    table = encode(samples.places, features, samples.profiles)
     targets = samples.throughput, samples.speed
-    return Pairwise(features, *(fitted(kind, table, values, seed) for values in targets))
+    return Pairwise(features, *(fit(kind, table, values, seed) for values in targets))
 
 
-def calibrated(model: str, samples: Samples, seed: int) -> Predictor:
-    """Train with intervals for pairs of measured models alone."""
-    nothing = Widths(1.0, 1.0, 1.0)
-    return _trained(model, samples, seed, nothing, nothing)
-
-
-def _trained(
-    model: str, samples: Samples, seed: int, throughput: Widths, speed: Widths
+def calibrate(
+    model: str, samples: Samples, seed: int, throughput: Widths = _OPEN, speed: Widths = _OPEN
 ) -> Predictor:
-    held = held_out_pairs(samples.places, CALIBRATION, seed) == 0
+    """Train with intervals for pairs of measured models, and those given for unseen ones."""
+    held = split_pairs(samples.places, CALIBRATION, seed) == 0
     both = fit_both(model, samples.taken(~held), seed)
     parts, speeds = both.errors(samples.taken(held))
     online, offline, devices, shares = (
@@ -173,7 +159,7 @@ def _trained(
     )  # fmt: skip
 
 
-def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> NDArray[np.int64]:
+def split_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
     """Return the part of each sample, all samples of two models being in one part.
 
     A pair that was measured on another device, at another share or in the other order is not
@@ -196,7 +182,7 @@ def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
     return found
 
 
-def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
+def hold_out(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
     """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
 
     Held out is its whole family, where profiles have one, on that side.
@@ -214,7 +200,7 @@ def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Error
         yield test, *model.errors(samples.taken(test))
 
 
-def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
+def half_width(errors: Floats, level: float = LEVEL) -> float:
     """Return half the width of a split conformal interval by held-out errors.
 
     It is the k-th smallest of the n absolute errors, k = ⌈level (n + 1)⌉, and 1, which says
@@ -265,8 +251,15 @@ def evaluate(
     that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
     """
     samples = checked_samples(pairs, profiles, model)
-    by_pair = list(_by_pair(model, samples, seed))
-    by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
+    parts = split_pairs(samples.places, _PARTS, seed)
+    by_pair = []
+    for test in (parts == part for part in range(_PARTS)):
+        predictor = calibrate(model, samples.taken(~test), seed)
+        told = predictor.predict(samples.taken(test).places)
+        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
+        widths = predictor.throughput_widths.pair, predictor.speed_widths.pair
+        by_pair.append((test, errors, widths))
+    by_side = {side: list(hold_out(model, samples, side, seed)) for side in ("offline", "online")}
     found = []
     for at, values in enumerate((samples.throughput, samples.speed)):
         victim, aggressor = ("offline", "online") if at == 0 else ("online", "offline")
@@ -280,19 +273,6 @@ def evaluate(
     return Report(model, seed, tuple(found))
 
 
-def _by_pair(
-    model: str, samples: Samples, seed: int
-) -> Iterator[tuple[NDArray[np.bool_], tuple[NDArray[np.float64], ...], tuple[float, float]]]:
-    """Yield, part by part, the samples held out, their errors, and the half-widths."""
-    parts = held_out_pairs(samples.places, _PARTS, seed)
-    for part in range(_PARTS):
-        test = parts == part
-        predictor = calibrated(model, samples.taken(~test), seed)
-        told = predictor.predict(samples.taken(test).places)
-        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
-        yield test, errors, (predictor.throughput_widths.pair, predictor.speed_widths.pair)
-
-
 def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
     """Give each fold the half-width that the errors in the other folds have."""
     errors = [fold[1:][at] for fold in unseen]
@@ -303,9 +283,7 @@ def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
     ]
 
 
-def _report(
-    target: str, split: str, folds: list[_Tried], values: NDArray[np.float64]
-) -> SplitReport:
+def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> SplitReport:
     errors = np.concatenate([own for _, own, _ in folds])
     truth = np.concatenate([values[test] for test, _, _ in folds])
     widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
@@ -317,17 +295,11 @@ def _report(
     )  # fmt: skip
 
 
-def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
-    ranks = [_ranks(values) for values in (one, other)]
+    from scipy.stats import rankdata  # takes a second to load
+
+    ranks = [rankdata(values) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    mean: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse]
-    return mean

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from .activity import Diurnal, Noise, Traced
 from .day import share_day
+from .fleet import LineWeights
 from .loop import POLICIES
 from .result import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay
-from .terms import Terms
-from .truth import LineWeights
+from .terms import Diurnal, Noise, Terms, Traced
 
 __all__ = [
     "share_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "LimitVerdict", "POLICIES", "Terms",

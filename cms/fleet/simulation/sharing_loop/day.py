@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import InvalidOption, InvalidSchedule
 from ....referee.kinds import check
+from ....solving.driver import CancelEvent
 from ....values.names import nearest
-from ...published.muxflow_metrics import monitor_preset
-from ...sharing.problem import SharingProblem
+from ...published.muxflow_monitor import MonitorTimes, monitor_preset
+from ...sharing.problem import SharingPlan, SharingProblem, WeightFunction
 from ...sharing.weights import MeasuredPair
-from .activity import Diurnal, Traced
-from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet
-from .latency import replayed
-from .loop import POLICIES, Policy, Scene, play
-from .result import DayOfJobs, PlayedPolicy, SharedDay
-from .terms import Terms
-from .truth import LineWeights, Truth
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ....solving.driver import CancelEvent
-    from ...published.muxflow_monitor import MonitorTimes
-    from ...sharing.plan import SharingPlan
-    from ...sharing.problem import WeightFunction
-    from .backlog import Backlog, Felt
+from ..model import SECOND
+from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, Ints, LineWeights, Truth
+from .loop import POLICIES, Backlog, Felt, Policy, Scene, play
+from .result import DayOfJobs, PlayedPolicy, SampledGpu, SharedDay
+from .terms import Diurnal, Terms, Traced
 
 #: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
 _MOST_MINUTES = 3 * 10**7
@@ -128,10 +118,10 @@ def _scene(
 ) -> Scene:
     fleet = Fleet.of(problem)
     if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
-        raise InvalidOption(
-            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes; "
-            "simulate fewer hours, or a share of each class"
+        said = (
+            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes"
         )
+        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
     found = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed).astype(np.int16)
     numbers = problem.margin, problem.lowest_share
     known = LineWeights(truth, *numbers)
@@ -167,11 +157,66 @@ def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: in
     )  # fmt: skip
 
 
-def _mean(values: NDArray[np.int64]) -> Fraction | None:
+def _mean(values: Ints) -> Fraction | None:
     """Return the mean to a hundredth, up."""
     return Fraction(-(-int(values.sum()) * 100 // len(values)), 100) if len(values) else None
 
 
-def _high(values: NDArray[np.int64], per_cent: int) -> Fraction | None:
+def _high(values: Ints, per_cent: int) -> Fraction | None:
     place = -(-len(values) * per_cent // 100) - 1
     return Fraction(int(np.sort(values)[place])) if len(values) else None
+
+
+#: How long a batch of 1, 2, ... requests takes alone, in nanoseconds: of a service that is made up.
+BATCH_NS = tuple(25_000_000 + 5_000_000 * n for n in range(1, 6))
+#: Each minute is represented by so many nanoseconds of it.
+_SPAN = 2 * SECOND
+#: A service that is never idle has no 99th percentile; the activity counts for at most so much.
+_BUSIEST = 9_000
+
+
+def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
+    """Send requests to a GPU all day, with and without what slows it down.
+
+    The service is a made-up one: a process with batches of up to 5 requests, :data:`BATCH_NS`; it
+    is asked as often as keeps it as busy as the activity says, in hundredths of a per cent. Two
+    seconds stand for each minute. Slowdowns are in millionths.
+    """
+    random = np.random.Generator(np.random.PCG64([seed, 3, gpu]))
+    fullest = len(BATCH_NS) * SECOND / BATCH_NS[-1]
+    arrivals: list[int] = []
+    for minute, active in enumerate(np.minimum(activity, _BUSIEST).tolist()):
+        count = int(random.poisson(_SPAN // SECOND * fullest * active / 10_000))
+        arrivals += np.sort(random.integers(minute * _SPAN, (minute + 1) * _SPAN, count)).tolist()
+    beside, alone = (
+        latencies(arrivals, factors) for factors in (slowdown.tolist(), [MILLION] * len(slowdown))
+    )
+    return SampledGpu(gpu, len(beside), _p99(beside), _p99(alone))
+
+
+def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
+    """Let a process work off arrivals while its batches take so many millionths of their time.
+
+    A batch takes what those take of the minute of the first request that is not before its start,
+    or of the one after that of the last request before it, if that is sooner.
+    """
+    found: list[int] = []
+    end, n = 0, len(arrivals)
+
+    def minute(at: int) -> int:
+        return arrivals[at] // _SPAN if at < n else len(factors) - 1
+
+    while (first := len(found)) < n:
+        start = max(end, arrivals[first])  # idle, it takes who came; else all who came before
+        later = bisect_left(arrivals, start, first)
+        taken = min(max(later - first, 1), len(BATCH_NS))
+        factor = factors[min(minute(later), minute(max(later - 1, first)) + 1)]
+        end = start + -(-BATCH_NS[taken - 1] * factor // MILLION)
+        found += [end - arrival for arrival in arrivals[first : first + taken]]
+    return found
+
+
+def _p99(latencies: list[int]) -> Fraction:
+    if not latencies:
+        return Fraction(0)
+    return Fraction(sorted(latencies)[-(-99 * len(latencies) // 100) - 1], MILLION)

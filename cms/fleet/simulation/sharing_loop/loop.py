@@ -4,29 +4,134 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....values.numbers import exact
-from ...published.muxflow_metrics import Metric
-from ...published.muxflow_monitor import ACTIONS
+from ...published.muxflow_monitor import ACTIONS, Metric, MonitorTimes
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from ...sharing.classes import sm_share
-from .backlog import Backlog, Felt
-from .fleet import MILLION, NOBODY, Beliefs, Fleet
-from .matching import Matcher, aged, spread
-from .truth import Truth
+from ...sharing.classes import WAITING_STEPS, OfflineClass, sm_share, waited_priority
+from ...sharing.problem import SharingPlan, SharingProblem
+from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Bools, Fleet, Ints, Shorts, Truth
+from .matching import match, spread
+from .terms import Terms
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+#: In the place of a tick that has not come.
+NEVER = -1
+#: Slowdowns are told apart by thousandths, up to so many.
+_FINEST, _BINS = 1_000, 100_001
 
-    from ...published.muxflow_monitor import MonitorTimes
-    from ...sharing.classes import OfflineClass
-    from ...sharing.plan import SharingPlan
-    from ...sharing.problem import SharingProblem
-    from .terms import Terms
+
+class Backlog:
+    """The jobs of all offline classes, in the order in which they come; drawn by a seed.
+
+    Arrays with an entry a job: its class, millionths of a minute that are left of it alone, the
+    ticks when it came, began and ended (or ``NEVER``), and the GPU where it runs (or ``NOBODY``).
+    Jobs take so many hours alone on average, and so many come each hour beside the first ones.
+    """
+
+    def __init__(
+        self, fleet: Fleet, ticks: int, job_hours: float, per_hour: float, *, seed: int
+    ) -> None:
+        random = np.random.Generator(np.random.PCG64([seed, 2]))
+        counts = np.array([each.count for each in fleet.work], dtype=np.int64)
+        work = np.repeat(np.arange(len(counts)), counts)
+        coming = min(int(random.poisson(per_hour * ticks / MINUTE)), MOST_JOBS)
+        self.arrived = np.zeros(len(work), dtype=np.int64)
+        if len(work):
+            more = np.sort(random.integers(0, max(ticks, 1), coming))
+            drawn = work[random.integers(0, len(work), coming)]
+            # Those of a class that stand together would be taken before all others.
+            work = np.concatenate([work[random.permutation(len(work))], drawn])
+            self.arrived = np.concatenate([self.arrived, more])
+        self.work: Ints = work
+        minutes = np.maximum(random.standard_exponential(len(work)) * (job_hours * MINUTE), 1)
+        self.left: Ints = np.rint(minutes * MILLION).astype(np.int64)
+        self.gpu = np.full(len(work), NOBODY, dtype=np.int64)
+        self.begun = np.full(len(work), NEVER, dtype=np.int64)
+        self.ended = np.full(len(work), NEVER, dtype=np.int64)
+
+    def waiting(self, tick: int) -> Ints:
+        """Return the jobs that are there, and neither run nor have ended; the first ones first."""
+        return np.flatnonzero((self.arrived <= tick) & (self.gpu == NOBODY) & (self.ended < 0))
+
+    def begin(self, job: Ints, gpu: Ints, tick: int) -> None:
+        """Let jobs run on GPUs."""
+        self.gpu[job] = gpu
+        self.begun[job] = np.where(self.begun[job] < 0, tick, self.begun[job])
+
+    def stop(self, job: Ints) -> None:
+        """Take jobs from their GPUs; what they have done is kept."""
+        self.gpu[job] = NOBODY
+
+    def advance(self, job: Ints, done: Ints, tick: int) -> Bools:
+        """Let jobs get on by millionths of a minute; return which of them have ended."""
+        self.left[job] -= done
+        over = self.left[job] <= 0
+        self.ended[job[over]] = tick + 1
+        self.gpu[job[over]] = NOBODY
+        return over
+
+    def waited(self, job: Ints, tick: int) -> Ints:
+        """Return how long jobs had waited when they first ran, or have waited if they did not."""
+        until = np.where(self.begun[job] >= 0, self.begun[job], tick)
+        return np.asarray(until - self.arrived[job])
+
+    def waits(self, ticks: int) -> Ints:
+        """Return how long each job that came waited until it first ran, or waits still."""
+        return self.waited(np.flatnonzero(self.arrived < ticks), ticks)
+
+    def completion(self) -> Ints:
+        """Return the minutes from arrival to end of each job that has ended."""
+        return np.asarray((self.ended - self.arrived)[self.ended >= 0])
+
+
+class Felt:
+    """Throughputs and slowdowns of a day; of a sample of GPUs every minute's slowdown is kept.
+
+    Counted are millionths of a minute of work done; GPU-minutes that passed, were shared, and were
+    slowed down beyond the limit; the sum of all slowdowns in millionths; jobs that the monitor took
+    away, that a matching moved, that got another share, and all other starts.
+    """
+
+    def __init__(self, fleet: Fleet, sample: Ints) -> None:
+        self._limit, self.sample, self._gpus = fleet.limit, sample, fleet.gpus
+        self._bins = np.zeros(_BINS, dtype=np.int64)
+        self.sampled: list[Ints] = []
+        self.done = self.minutes = self.shared = self.over = self.slowed = 0
+        self.evictions = self.moves = self.restarts = self.starts = 0
+
+    def add(self, gpus: Ints, part: Ints, slower: Ints) -> None:
+        """Count a minute: what was done on the GPUs that are shared, and how slow these were."""
+        alone = self._gpus - len(gpus)
+        self.minutes += self._gpus
+        self.shared += len(gpus)
+        self.done += int(part.sum())
+        self.over += int((slower > self._limit[gpus]).sum())
+        self.slowed += int(slower.sum()) + MILLION * alone
+        bins = np.minimum(-(-slower // _FINEST), _BINS - 1)
+        self._bins += np.bincount(bins, minlength=_BINS)
+        self._bins[MILLION // _FINEST] += alone
+        if len(self.sample):
+            now = np.full(self._gpus, MILLION, dtype=np.int64)
+            now[gpus] = slower
+            self.sampled.append(now[self.sample])
+
+    @property
+    def mean(self) -> Fraction:
+        """The mean slowdown over all GPUs and minutes, to a millionth, up."""
+        return Fraction(-(-self.slowed // self.minutes), MILLION) if self.minutes else Fraction(1)
+
+    def percentile(self, per_cent: int) -> Fraction:
+        """Return the slowdown that so many of all GPU-minutes do not exceed, to a thousandth."""
+        if not self.minutes:
+            return Fraction(1)
+        most = np.cumsum(self._bins)
+        found = int(np.searchsorted(most, -(-self.minutes * per_cent // 100)))
+        return Fraction(found * _FINEST, MILLION)
+
 
 #: What a GPU that is halved in time gives to its offline side, and does to its online side.
 _HALF, _TWICE = MILLION // 2, 2 * MILLION
@@ -37,6 +142,8 @@ _SEEN = (
     Metric("sm_demand", soft=95, hard="100.01", unit="%"),
     Metric("slowdown_beyond_limit", soft=1, hard=1, unit="millionths"),
 )
+#: Steps of waiting that are told apart, so that classes stay few.
+_MOST_STEPS = 10 * WAITING_STEPS
 _EVICT = ACTIONS.index("evict")
 
 
@@ -86,19 +193,19 @@ class Scene:
     beliefs: Beliefs
     knowledge: Beliefs
     #: In hundredths of a per cent, from one interval before the beginning on
-    activity: NDArray[np.int16]
+    activity: Shorts
     terms: Terms
     times: MonitorTimes  #: Of all monitors, in minutes
     seed: int
     plan: SharingPlan | None = None  #: Who runs where at first, by the method that made it
 
     @property
-    def shares(self) -> NDArray[np.int64]:
+    def shares(self) -> Ints:
         """The share that each activity leaves, 0 to 100 per cent."""
         margin, lowest = self.problem.margin, self.problem.lowest_share
         return np.array([sm_share(active, margin, lowest) for active in range(_ALL + 1)])
 
-    def quantile(self, tick: int) -> NDArray[np.int64]:
+    def quantile(self, tick: int) -> Ints:
         """Return a high quantile of each GPU's activity in the interval before a tick, in per cent.
 
         It is the smallest activity that is not exceeded in as many of the minutes as the terms say.
@@ -112,7 +219,7 @@ class Scene:
 class _Run:
     """A policy under way: one number a GPU."""
 
-    def __init__(self, scene: Scene, policy: Policy, sample: NDArray[np.int64]) -> None:
+    def __init__(self, scene: Scene, policy: Policy, sample: Ints) -> None:
         fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
         self.scene, self.policy, self.felt, self.turns = scene, policy, Felt(fleet, sample), 0
         per_hour = float(exact(terms.arrivals_per_hour, "arrivals_per_hour"))
@@ -129,14 +236,14 @@ class _Run:
             self.look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
 
     @property
-    def running(self) -> NDArray[np.int64]:
+    def running(self) -> Ints:
         """The offline class on each GPU, or -1."""
         found = np.full(len(self.job), NOBODY, dtype=np.int64)
         there = self.job != NOBODY
         found[there] = self.backlog.work[self.job[there]]
         return found
 
-    def look(self, wanted: NDArray[np.int64], beyond: NDArray[np.int64]) -> None:
+    def look(self, wanted: Ints, beyond: Ints) -> None:
         """Let the monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits.
 
         Offline work goes from the GPUs on which it is evicted.
@@ -154,7 +261,7 @@ class _Run:
 
 
 def play(
-    scene: Scene, policy: Policy, sample: NDArray[np.int64], on_tick: Callable[[int], bool]
+    scene: Scene, policy: Policy, sample: Ints, on_tick: Callable[[int], bool]
 ) -> tuple[Felt, Backlog]:
     """Play a policy to the end, or until `on_tick`, which gets every tick, returns True."""
     run = _Run(scene, policy, sample)
@@ -193,41 +300,47 @@ def _match(run: _Run, tick: int) -> None:
     else:
         jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
         jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
-        matcher = _matcher(run, fleet.work)
-        work, stays = matcher.match(weights[places], running[places], moved, jobs, run.turns)
+        work, stays = _matched(run, fleet.work, weights[places], running[places], moved, jobs)
     run.turns += 1
     _start(run, tick, places, work, stays, share[places])
 
 
-def _matcher(run: _Run, work: tuple[OfflineClass, ...]) -> Matcher:
-    method = run.policy.method
-    options = {"stay": run.scene.terms.stay} if method == "muxflow" else {}
-    return Matcher(method, work, options, run.scene.seed)
+def _matched(
+    run: _Run, work: tuple[OfflineClass, ...], weights: Ints, running: Ints, moved: Ints, jobs: Ints
+) -> tuple[Ints, Bools]:
+    method, scene = run.policy.method, run.scene
+    options = {"stay": scene.terms.stay} if method == "muxflow" else {}
+    return match(method, work, options, weights, running, moved, jobs, scene.seed + run.turns)
 
 
 def _match_aged(
-    run: _Run,
-    tick: int,
-    places: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    moved: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Match GPUs with jobs that count for more the longer they have waited."""
-    scene, backlog = run.scene, run.backlog
-    there = run.job[places]
+    run: _Run, tick: int, places: Ints, weights: Ints, moved: Ints
+) -> tuple[Ints, Bools]:
+    """Match GPUs with jobs that count for more the longer they have waited.
+
+    Jobs become classes by their class and step of waiting, with the priority that goes with it.
+    """
+    work, backlog, there = run.scene.fleet.work, run.backlog, run.job[places]
     jobs = np.concatenate([backlog.waiting(tick), there[there != NOBODY]])
-    known = aged(
-        scene.fleet.work, backlog.work[jobs], backlog.waited(jobs, tick), scene.terms.waiting_scale
-    )
+    steps = backlog.waited(jobs, tick) * WAITING_STEPS // run.scene.terms.waiting_scale
+    key = backlog.work[jobs] * (_MOST_STEPS + 1) + np.minimum(steps, _MOST_STEPS)
+    kinds, kind = np.unique(key, return_inverse=True)
+    of, steps, kind = kinds // (_MOST_STEPS + 1), kinds % (_MOST_STEPS + 1), kind.reshape(-1)
+    pairs = zip(of.tolist(), steps.tolist(), strict=True)
+    raised = [
+        (at, step, waited_priority(work[at].priority, step, WAITING_STEPS)) for at, step in pairs
+    ]
+    classes = tuple(OfflineClass(f"{at}.{n}", count=0, priority=p) for at, n, p in raised)
     running = np.full(len(places), NOBODY, dtype=np.int64)
-    running[there != NOBODY] = known.kind[len(jobs) - int((there != NOBODY).sum()) :]
-    counts = np.bincount(known.kind, minlength=len(known.work))
-    matcher = _matcher(run, known.work)
-    work, stays = matcher.match(known.weights(weights), running, moved, counts, run.turns)
-    return known.classes(work), stays
+    running[there != NOBODY] = kind[len(jobs) - int((there != NOBODY).sum()) :]
+    worth = weights[:, of]
+    worth = np.where(worth < 0, worth, worth * (WAITING_STEPS + steps) // WAITING_STEPS)
+    counts = np.bincount(kind, minlength=len(classes))
+    found, stays = _matched(run, classes, worth, running, moved, counts)
+    return np.where(found == NOBODY, NOBODY, of[np.maximum(found, 0)]), stays
 
 
-def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> NDArray[np.int64]:
+def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
     """Return what each workload is worth on each GPU, as far as the policy knows."""
     scene, profile = run.scene, run.scene.fleet.profile
     if run.policy.halves:
@@ -237,14 +350,7 @@ def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> 
     return np.where(scene.truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
 
 
-def _start(
-    run: _Run,
-    tick: int,
-    places: NDArray[np.int64],
-    work: NDArray[np.int64],
-    stays: NDArray[np.bool_],
-    share: NDArray[np.int64],
-) -> None:
+def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
     """Stop what does not stay, start what is new, and start again what gets another share."""
     terms, backlog = run.scene.terms, run.backlog
     goes = places[(run.job[places] != NOBODY) & ~stays]
