@@ -8,7 +8,7 @@ import random
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,8 +65,6 @@ class StandInNode:
         of NVIDIA's guide) or `any`.
     texts
         `new` or `old`: the width of the tables, and whether `-lci` shows placements.
-    names
-        Other names of profiles, `{"7g.80gb": "7g.79gb"}` as older drivers have.
 
     Examples
     --------
@@ -91,7 +89,6 @@ class StandInNode:
         mig: bool | Sequence[bool] = True,
         choice: str = "lowest",
         texts: str = "new",
-        names: Mapping[str, str] | None = None,
     ) -> None:
         if choice not in ("lowest", "guide", "any") or texts not in ("new", "old"):
             raise ValueError(f"no such choice or texts: {choice!r}, {texts!r}")
@@ -103,33 +100,19 @@ class StandInNode:
         for index, (key, on) in enumerate(zip(gpus, modes, strict=True)):
             mode = "Enabled" if on and MODELS[key].profiles else "Disabled"
             made.append({
-                "model": key,
-                "name": MODELS[key].product,
+                "model": key, "name": MODELS[key].product,
                 "uuid": uuid("GPU", seed * 1_009 + index),
                 "bus": 0x01 + 0x20 * index if index < 8 else 0x02 + index,
-                "mode": mode,
-                "pending": mode,
-                "instances": [],
-                "clients": [],
+                "mode": mode, "pending": mode, "instances": [], "clients": [],
                 # As many as were ever seen on one card.
                 "ids": rest.sample(range(15), 15),
-                "names": dict(names or {}),
             })  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        self.state_file.write_text(
-            json.dumps({
-                "seed": seed,
-                "made": 0,
-                "driver": driver,
-                "choice": choice,
-                "texts": texts,
-                "gpus": made,
-                "faults": [],
-                "shadow": None,
-                "log": [],
-            }),
-            encoding="utf-8",
-        )  # fmt: skip
+        state = {
+            "seed": seed, "made": 0, "driver": driver, "choice": choice, "texts": texts,
+            "gpus": made, "faults": [], "shadow": None, "log": [],
+        }  # fmt: skip
+        self.state_file.write_text(json.dumps(state), encoding="utf-8")
         self._install()
 
     def _install(self) -> None:
@@ -265,28 +248,18 @@ class StandInNode:
                     driver.create_compute_instance(gpu, gi, profile.compute, profile.default_ci)
             driver.state["faults"] = faults
 
-    def client(
-        self,
-        gpu: int,
-        start: int | None = None,
-        *,
-        compute: bool = True,
-        hidden: bool = False,
-        name: str = "server",
-    ) -> int:
+    def client(self, gpu: int, start: int | None = None, *, compute: bool = True) -> int:
         """A process on a GPU, or on the instance at a start; its pid is the answer.
 
         It holds the compute instance, or with `compute=False` the GPU instance alone, as an agent
-        does; `hidden` ones are in no list of processes.
+        does.
         """
         gi = None if start is None else self.at(gpu, start).gi
         with self._driver() as driver:
             driver.state["made"] += 1
             pid: int = 4000 + driver.state["made"]
             ci = 0 if compute and gi is not None else None
-            driver.gpus[gpu]["clients"].append(
-                {"pid": pid, "name": name, "gi": gi, "ci": ci, "hidden": hidden}
-            )
+            driver.gpus[gpu]["clients"].append({"pid": pid, "gi": gi, "ci": ci})
         return pid
 
     def leave(self, pid: int) -> None:

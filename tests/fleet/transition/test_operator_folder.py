@@ -203,13 +203,13 @@ def a_failure_is_mended(folder: Path, *, anew: bool) -> None:
     found = planned(5, TOOL)
     with site(folder, found.start) as here:
         out = here.write(found)
-        here.c.world.faults.mig_fails.add("n0")
+        here.c.world.mig_fails.add("n0")
         ran = here.run(out)
         assert ran.code == 1, ran
         assert "mig-manager has failed" in ran.error
         assert "is not as it should be" in ran.error
         assert here.floors_held(found)
-        here.c.world.faults.mig_fails.clear()
+        here.c.world.mig_fails.clear()
         here.c.kubectl("label", "--overwrite", "node", "n0", "nvidia.com/mig.config=all-disabled")
         here.c.settle()
         if anew:

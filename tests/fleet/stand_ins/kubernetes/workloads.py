@@ -9,7 +9,6 @@ from typing import Any
 
 from tests.fleet.stand_ins.kubernetes import scheduler
 from tests.fleet.stand_ins.kubernetes.nodes import Json
-from tests.fleet.stand_ins.kubernetes.selecting import matches
 from tests.fleet.stand_ins.kubernetes.store import copied
 from tests.fleet.stand_ins.kubernetes.world import World
 
@@ -28,8 +27,6 @@ def tick(world: World) -> None:
             _claim(world, pod)
             _live(world, pod)
     _collect(world)
-    for deployment in world.store.list("Deployment"):
-        _count(world, deployment)
 
 
 def _owner(item: Json) -> list[Json]:
@@ -74,61 +71,30 @@ def ready(pod: Json) -> bool:
 
 
 def _roll(world: World, deployment: Json) -> None:
-    """Bring up the newest template beside the old ones, within maxSurge and maxUnavailable."""
+    """The pods of the template as it is; what another one made goes at once."""
     spec, name = deployment["spec"], deployment["metadata"]["name"]
     written = json.dumps(spec["template"], sort_keys=True).encode()
-    digest = hashlib.sha256(written).hexdigest()[:10]
-    sets = _owned(world, "ReplicaSet", deployment)
-    newest = next((s for s in sets if s["metadata"]["name"] == f"{name}-{digest}"), None)
-    strategy = spec.get("strategy") or {}
-    limits = strategy.get("rollingUpdate") or {}
-    most = spec["replicas"] + share(limits.get("maxSurge", "25%"), spec["replicas"], up=True)
-    least = spec["replicas"] - share(limits.get("maxUnavailable", "25%"), spec["replicas"])
-    if strategy.get("type") == "Recreate":
-        most, least = spec["replicas"], 0
-    if newest is None:
-        selector = json.loads(json.dumps(spec["selector"]))
-        selector.setdefault("matchLabels", {})["pod-template-hash"] = digest
-        template = json.loads(json.dumps(spec["template"]))
-        template["metadata"]["labels"]["pod-template-hash"] = digest
-        newest = world.store.create(
+    name = f"{name}-{hashlib.sha256(written).hexdigest()[:10]}"
+    sets = {each["metadata"]["name"]: each for each in _owned(world, "ReplicaSet", deployment)}
+    if name not in sets:
+        metadata = {
+            "name": name, "namespace": deployment["metadata"]["namespace"],
+            "ownerReferences": _owner(deployment),
+        }  # fmt: skip
+        own = {key: copied(spec[key]) for key in ("selector", "template")}
+        own["selector"]["matchLabels"]["pod-template-hash"] = name
+        own["template"]["metadata"]["labels"]["pod-template-hash"] = name
+        sets[name] = world.store.create(
             {
-                "apiVersion": "apps/v1", "kind": "ReplicaSet",
-                "metadata": {
-                    "name": f"{name}-{digest}", "namespace": deployment["metadata"]["namespace"],
-                    "labels": template["metadata"]["labels"],
-                    "ownerReferences": _owner(deployment),
-                },
-                "spec": {"replicas": 0, "selector": selector, "template": template},
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata,
+                "spec": {"replicas": 0, **own},
             }
         )  # fmt: skip
-    old = [each for each in sets if each["metadata"]["uid"] != newest["metadata"]["uid"]]
-    there = {each["metadata"]["uid"]: _owned(world, "Pod", each) for each in [*old, newest]}
-    serving = sum(ready(pod) for pods in there.values() for pod in pods)
-    for each in old:
-        pods = there[each["metadata"]["uid"]]
-        idle = sum(not ready(pod) for pod in pods if not _leaving(pod))
-        drop = min(each["spec"]["replicas"], idle + max(0, serving - least))
-        serving -= max(0, drop - idle)
-        _scale(world, each, each["spec"]["replicas"] - drop)
-    recreate = strategy.get("type") == "Recreate"
-    others = [pod for each in old for pod in there[each["metadata"]["uid"]]]
-    beside = max(0, most - sum(not _leaving(pod) for pod in others))
-    room = (0 if others else most) if recreate else beside
-    _scale(world, newest, min(spec["replicas"], max(room, newest["spec"]["replicas"])))
-
-
-def share(given: Any, of: int, up: bool = False) -> int:
-    if not isinstance(given, str):
-        return int(given)
-    part = int(given.removesuffix("%")) * of
-    return -(-part // 100) if up else part // 100
-
-
-def _scale(world: World, replica_set: Json, replicas: int) -> None:
-    if replica_set["spec"]["replicas"] != replicas:
-        replica_set["spec"]["replicas"] = replicas
-        world.store.update(replica_set)
+    for each in sets.values():
+        replicas = spec["replicas"] if each["metadata"]["name"] == name else 0
+        if each["spec"]["replicas"] != replicas:
+            each["spec"]["replicas"] = replicas
+            world.store.update(each)
 
 
 def _replicate(world: World, replica_set: Json) -> None:
@@ -142,9 +108,6 @@ def _replicate(world: World, replica_set: Json) -> None:
     pods.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
     for pod in pods[wanted:]:
         stop(world, pod)
-    running = sum(ready(pod) for pod in pods[:wanted])
-    status = {"replicas": len(pods[:wanted]), "readyReplicas": running}
-    world.store.change(replica_set, lambda item: item.update(status=status))
 
 
 def _daemons(world: World, daemon_set: Json) -> None:
@@ -163,16 +126,13 @@ def _daemons(world: World, daemon_set: Json) -> None:
             stop(world, pods[where])
 
 
-def stop(world: World, pod: Json, ticks: int | None = None) -> Json:
-    """Ask a pod to stop; it is gone after `ticks`, at once where that is 0."""
-    ticks = world.timing.stop if ticks is None else ticks
-    due = world.store.now + ticks
-    if ticks <= 0 or not pod["spec"].get("nodeName"):
+def stop(world: World, pod: Json) -> Json:
+    """Ask a pod to stop; it is gone a little later, at once where it has no node yet."""
+    if not pod["spec"].get("nodeName"):
         return remove(world, pod)
-    held = pod["metadata"].get("deletionTimestamp")
-    if held is None or held > world.store.time(due):
-        pod["metadata"]["deletionTimestamp"] = world.store.time(due)
-        pod["metadata"]["deletionGracePeriodSeconds"] = ticks
+    if not _leaving(pod):
+        due = world.store.time(world.store.now + world.timing.stop)
+        pod["metadata"] |= {"deletionTimestamp": due, "deletionGracePeriodSeconds": 1}
         return world.store.update(pod)
     return pod
 
@@ -236,7 +196,7 @@ def _live(world: World, pod: Json) -> None:
 
 def _collect(world: World) -> None:
     """Remove what has lost its owner; a claim goes with its pod."""
-    kinds = ("Deployment", "ReplicaSet", "DaemonSet", "Pod", "ResourceClaim", "Job")
+    kinds = ("Deployment", "ReplicaSet", "DaemonSet", "Pod", "ResourceClaim")
     alive = {item["metadata"]["uid"] for kind in kinds for item in world.store.peek(kind)}
     for kind in ("ReplicaSet", "Pod", "ResourceClaim"):
         for item in [*world.store.peek(kind)]:
@@ -246,27 +206,3 @@ def _collect(world: World) -> None:
                     stop(world, copied(item))
                 else:
                     world.store.delete(item)
-
-
-def _count(world: World, deployment: Json) -> None:
-    """The Deployment's status, which `kubectl rollout status` reads."""
-    sets = _owned(world, "ReplicaSet", deployment)
-    pods = [pod for each in sets for pod in _owned(world, "Pod", each) if not _leaving(pod)]
-    selector = deployment["spec"]["selector"]
-    pods = [pod for pod in pods if matches(pod["metadata"].get("labels") or {}, selector)]
-    template = deployment["spec"]["template"]["spec"]
-    fresh = {
-        each["metadata"]["uid"] for each in sets if each["spec"]["template"]["spec"] == template
-    }
-    updated = sum(pod["metadata"]["ownerReferences"][0]["uid"] in fresh for pod in pods)
-    running = sum(ready(pod) for pod in pods)
-    wanted = deployment["spec"]["replicas"]
-    least = wanted - share("25%", wanted)
-    full = "True" if running >= least else "False"
-    status = {
-        "observedGeneration": deployment["metadata"]["generation"], "replicas": len(pods),
-        "updatedReplicas": updated, "readyReplicas": running, "availableReplicas": running,
-        "unavailableReplicas": max(0, wanted - running),
-        "conditions": [{"type": "Available", "status": full}],
-    }  # fmt: skip
-    world.store.change(deployment, lambda item: item.update(status=status))
