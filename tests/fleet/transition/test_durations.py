@@ -113,8 +113,8 @@ def test_floors_in_words(old: int, new: int, share: int | str, says: str) -> Non
 
 
 def test_a_floor_of_a_service_that_is_not_there() -> None:
-    with pytest.raises(InvalidOption, match="'b'; expected one of a"):
-        floors_of(_with(1), _with(1), shares={"b": 1})
+    with pytest.raises(InvalidOption, match="'c'; expected one of a"):
+        floors_of(_with(1), _with(1), shares={"c": 1})
 
 
 def test_supplies_are_counted_by_the_new_limits() -> None:
