@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests.fleet.stand_ins import mig_parted, nvidia_smi
 from tests.fleet.stand_ins.driver import COMMANDS, ERRORS, GROUP, STATE, TREASONS, Driver, uuid
-from tests.fleet.stand_ins.placement import MODELS
+from tests.fleet.stand_ins.placement import MODELS, Layout
 from tests.fleet.stand_ins.serving import served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,16 +50,12 @@ class StandInNode:
 
     Parameters
     ----------
-    folder
-        An empty folder, or one that does not exist yet.
     gpus
         Keys of `placement.MODELS`, in the order of their indices.
     seed
-        Decides ids, UUIDs and bus addresses, and the starts where `choice` is `any`.
+        Decides ids and UUIDs, and the starts where `choice` is `any`.
     driver
         Its version; an old one does not know every profile.
-    mig
-        Whether MIG mode is on, for all GPUs or for each.
     choice
         Where the driver puts an instance without a start: `lowest`, `guide` (as in the examples
         of NVIDIA's guide) or `any`.
@@ -200,12 +196,11 @@ class StandInNode:
             ]
         return tuple(sorted(found, key=lambda held: held.start))
 
-    def layout(self, gpu: int) -> tuple[tuple[str, int], ...]:
+    def layout(self, gpu: int) -> Layout:
         """The GPU instances that have a compute instance, as (profile, start), by start."""
         return tuple((held.profile, held.start) for held in self.instances(gpu) if not held.hollow)
 
-    def layouts(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """The layouts of all GPUs."""
+    def layouts(self) -> tuple[Layout, ...]:
         with self._driver() as driver:
             count = len(driver.gpus)
         return tuple(self.layout(gpu) for gpu in range(count))

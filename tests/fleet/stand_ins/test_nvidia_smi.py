@@ -58,19 +58,17 @@ def test_what_no_profile_is(tmp_path: Path, word: str) -> None:
 
 
 def test_every_layout_is_made_and_every_other_place_refused(tmp_path: Path) -> None:
-    """All maximal layouts of the base profiles, each place asked for by name and start."""
-    base = ["1g.6gb", "2g.12gb", "4g.24gb"]
-    model = MODELS["a30-24gb"]
+    """All layouts of the base profiles, each place asked for by name and start."""
+    model, base = MODELS["a30-24gb"], ["1g.6gb", "2g.12gb", "4g.24gb"]
     every = set(layouts(model, base))
-    places = [(one.name, at) for one in model.profiles if one.name in base for at in one.starts]
+    places = [(name, at) for name in base for at in model.by_name[name].starts]
     for number, layout in enumerate(sorted(every)):
         node = StandInNode(tmp_path / str(number), ["a30-24gb"])
         for name, start in sorted(layout, reverse=number % 2 == 0):
             assert node.smi(f"mig -cgi {name}:{start} -C").code == 0
         assert node.layout(0) == tuple(sorted(layout, key=lambda place: place[1]))
         for name, start in places:
-            legal = tuple(sorted([*layout, (name, start)])) in every
-            if not legal:
+            if tuple(sorted([*layout, (name, start)])) not in every:
                 assert node.smi(f"mig -cgi {name}:{start}").code == 23
 
 
