@@ -100,16 +100,19 @@ def test_the_digest_is_of_what_the_documentation_says_and_every_part_counts() ->
     )
     data = f"cms-sharing-problem-1\n{text}\n".encode() + (700_000).to_bytes(8, "little")
     assert problem().sha256 == hashlib.sha256(data).hexdigest()
-    changes: list[dict[str, Any]] = [
-        {"count": 4}, {"sm_activity": "20.5"}, {"memory_mib": 9_001}, {"memory_total_mib": 81_921},
-        {"model": "bert"}, {"slowdown_limit": "1.2"}, {"running": "train"}, {"name": "other"},
-    ]  # fmt: skip
     own = {"memory_mib": 9_000, "memory_total_mib": 81_920, "name": GPU.name}
     others = [
         problem(), problem([[700_001]]), problem(margin=9), problem(lowest_share=6),
         problem(offline=[OfflineClass("train", count=6, memory_mib=12_000)]),
         problem(offline=[OfflineClass("train", count=5, memory_mib=12_000, priority=2)]),
-        *(problem(online=[online(**{**own, **change})]) for change in changes),
+        *(
+            problem(online=[online(**{**own, key: value})])
+            for key, value in (
+                ("count", 4), ("sm_activity", "20.5"), ("memory_mib", 9_001), ("model", "bert"),
+                ("memory_total_mib", 81_921), ("slowdown_limit", "1.2"), ("running", "train"),
+                ("name", "other"),
+            )
+        ),
     ]  # fmt: skip
     assert len({each.sha256 for each in others}) == len(others)
 
