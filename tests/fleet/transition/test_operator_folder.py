@@ -18,6 +18,7 @@ from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
 from cms.fleet.deployment.verifying import verify
 from cms.fleet.deployment.written_folder import write_folder
+from tests.fleet.export.cases import machines
 from tests.fleet.scenarios import SCENARIOS
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
@@ -152,14 +153,7 @@ class ClusterSite(Watch):
 
 @contextmanager
 def site(folder: Path, found: Transition) -> Iterator[ClusterSite]:
-    nodes = {
-        node.name: [
-            Gpu(c.gpu.key, True, tuple((i.profile, i.start or 0) for i in c.instances))
-            for c in node.gpus
-        ]
-        for node in found.start.nodes
-    }
-    with cluster(folder, nodes) as c:
+    with cluster(folder, machines(found.start)) as c:
         c.kubectl("get", "nodes")  # an old kubectl is left out here, with the reason
         yield ClusterSite(folder, found, c)
 

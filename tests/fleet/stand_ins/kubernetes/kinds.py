@@ -36,7 +36,6 @@ KINDS: tuple[Kind, ...] = (
     Kind("Pod", "pods", short=("po",), subresources=("status", "eviction")),
     Kind("ConfigMap", "configmaps", short=("cm",), subresources=()),
     Kind("Deployment", "deployments", "apps", short=("deploy",)),
-    Kind("ReplicaSet", "replicasets", "apps", short=("rs",)),
     Kind("DaemonSet", "daemonsets", "apps", short=("ds",)),
     Kind("DeviceClass", "deviceclasses", "resource.k8s.io", namespaced=False, subresources=()),
     Kind("ResourceClaim", "resourceclaims", "resource.k8s.io"),

@@ -18,8 +18,8 @@ _REASONS = {
     405: "MethodNotAllowed", 415: "UnsupportedMediaType", 500: "InternalError",
 }  # fmt: skip
 _FIXED = {
-    "Deployment": ("spec", "selector"), "ReplicaSet": ("spec", "selector"),
-    "ResourceClaimTemplate": ("spec",), "ResourceClaim": ("spec",), "Pod": ("spec",),
+    "Deployment": ("spec", "selector"), "ResourceClaimTemplate": ("spec",),
+    "ResourceClaim": ("spec",), "Pod": ("spec",),
 }  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _unchanged(kind: str, before: Json, after: Json) -> None:
 
 def _defaults(item: Json) -> None:
     kind = item["kind"]
-    if kind in ("Deployment", "ReplicaSet"):
+    if kind == "Deployment":
         item["spec"].setdefault("replicas", 1)
     if kind == "Pod":
         item.setdefault("status", {}).setdefault("phase", "Pending")
@@ -169,12 +169,12 @@ def _defaults(item: Json) -> None:
 def _relations(item: Json) -> list[str]:
     """What must agree inside an object: a workload selects the pods it makes."""
     spec = item.get("spec") or {}
-    if item["kind"] in ("Deployment", "ReplicaSet"):
+    if item["kind"] == "Deployment":
         wanted = spec["selector"].get("matchLabels") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels") or {}
         if not wanted or any(labels.get(key) != value for key, value in wanted.items()):
             return ["spec.template.metadata.labels: `selector` does not match template `labels`"]
-    if item["kind"] in ("Pod", "Deployment", "ReplicaSet"):
+    if item["kind"] in ("Pod", "Deployment"):
         pod = spec if item["kind"] == "Pod" else spec["template"]["spec"]
         named = {claim["name"] for claim in pod.get("resourceClaims") or []}
         return [

@@ -177,7 +177,7 @@ def test_claims_are_met_from_slices_and_go_with_their_pods(tmp_path: Path) -> No
             for claim in c.objects("ResourceClaim")
             if "status" in claim
         ]
-        assert results == ["gpu-0-mig-2g20gb-14-0", "gpu-0-mig-2g20gb-14-2"]
+        assert sorted(results) == ["gpu-0-mig-2g20gb-14-0", "gpu-0-mig-2g20gb-14-2"]
         assert sorted(c.occupants("a")) == [(0, "2g.20gb", 0), (0, "2g.20gb", 2)]
         c.apply(deployment("chat", 0, **pods))
         c.settle()

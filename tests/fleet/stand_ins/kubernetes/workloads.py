@@ -1,5 +1,8 @@
-"""What makes, starts, stops and counts pods: Deployments, ReplicaSets, the plug-in's DaemonSet,
-claims from templates, the kubelets, and the collector of what has lost its owner."""
+"""What makes, starts and stops pods: Deployments, the plug-in's DaemonSet, claims from templates,
+the kubelets, and the collector of what has lost its owner.
+
+A Deployment owns its pods itself, and a new template replaces all of them at once.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,7 @@ from tests.fleet.stand_ins.kubernetes.world import World
 def tick(world: World) -> None:
     """One pass of every controller."""
     for deployment in world.store.list("Deployment"):
-        _roll(world, deployment)
-    for replica_set in world.store.list("ReplicaSet"):
-        _replicate(world, replica_set)
+        _replicate(world, deployment)
     for daemon_set in world.store.list("DaemonSet"):
         _daemons(world, daemon_set)
     for pod in [*world.store.peek("Pod")]:
@@ -70,43 +71,21 @@ def ready(pod: Json) -> bool:
     return pod["status"].get("phase") == "Running" and not _leaving(pod)
 
 
-def _roll(world: World, deployment: Json) -> None:
-    """The pods of the template as it is; what another one made goes at once."""
+def _replicate(world: World, deployment: Json) -> None:
+    """As many pods of the template as it is; what another one made goes."""
     spec, name = deployment["spec"], deployment["metadata"]["name"]
     written = json.dumps(spec["template"], sort_keys=True).encode()
-    name = f"{name}-{hashlib.sha256(written).hexdigest()[:10]}"
-    sets = {each["metadata"]["name"]: each for each in _owned(world, "ReplicaSet", deployment)}
-    if name not in sets:
-        metadata = {
-            "name": name, "namespace": deployment["metadata"]["namespace"],
-            "ownerReferences": _owner(deployment),
-        }  # fmt: skip
-        own = {key: copied(spec[key]) for key in ("selector", "template")}
-        own["selector"]["matchLabels"]["pod-template-hash"] = name
-        own["template"]["metadata"]["labels"]["pod-template-hash"] = name
-        sets[name] = world.store.create(
-            {
-                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata,
-                "spec": {"replicas": 0, **own},
-            }
-        )  # fmt: skip
-    for each in sets.values():
-        replicas = spec["replicas"] if each["metadata"]["name"] == name else 0
-        if each["spec"]["replicas"] != replicas:
-            each["spec"]["replicas"] = replicas
-            world.store.update(each)
-
-
-def _replicate(world: World, replica_set: Json) -> None:
-    name, wanted = replica_set["metadata"]["name"], replica_set["spec"]["replicas"]
-    pods = [pod for pod in _owned(world, "Pod", replica_set) if not _leaving(pod)]
+    digest = hashlib.sha256(written).hexdigest()[:10]
+    pods = [pod for pod in _owned(world, "Pod", deployment) if not _leaving(pod)]
     pods = [pod for pod in pods if pod["status"]["phase"] not in scheduler.ENDED]
-    for _ in range(wanted - len(pods)):
-        template = replica_set["spec"]["template"]
-        world.store.create(_from_template(template, replica_set, generateName=f"{name}-"))
+    fresh = [pod for pod in pods if pod["metadata"]["labels"]["pod-template-hash"] == digest]
+    for _ in range(spec["replicas"] - len(fresh)):
+        pod = _from_template(spec["template"], deployment, generateName=f"{name}-")
+        pod["metadata"]["labels"]["pod-template-hash"] = digest
+        world.store.create(pod)
     # Pods without a node go first, then the youngest, as in a real cluster.
-    pods.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
-    for pod in pods[wanted:]:
+    fresh.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
+    for pod in [*(pod for pod in pods if pod not in fresh), *fresh[spec["replicas"] :]]:
         stop(world, pod)
 
 
@@ -196,9 +175,9 @@ def _live(world: World, pod: Json) -> None:
 
 def _collect(world: World) -> None:
     """Remove what has lost its owner; a claim goes with its pod."""
-    kinds = ("Deployment", "ReplicaSet", "DaemonSet", "Pod", "ResourceClaim")
+    kinds = ("Deployment", "DaemonSet", "Pod", "ResourceClaim")
     alive = {item["metadata"]["uid"] for kind in kinds for item in world.store.peek(kind)}
-    for kind in ("ReplicaSet", "Pod", "ResourceClaim"):
+    for kind in ("Pod", "ResourceClaim"):
         for item in [*world.store.peek(kind)]:
             owners = item["metadata"].get("ownerReferences") or []
             if owners and all(each["uid"] not in alive for each in owners):
