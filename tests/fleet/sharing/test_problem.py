@@ -50,9 +50,12 @@ def test_pairs_without_memory_or_without_a_share_are_forbidden() -> None:
     large = OfflineClass("large", count=1, memory_mib=72_921)
     just = OfflineClass("just", count=1, memory_mib=72_920)
     busy = OnlineClass("a100-80gb", count=1, sm_activity=86, memory_total_mib=81_920, name="busy")
-    given = problem([[1, 2, 3], [4, 5, 6]], online=[GPU, busy], offline=[TRAIN, large, just])
-    assert given.shares == (70, 0)
-    assert given.weights.tolist() == [[1, -1, 3], [-1, -1, -1]]
+    full = online(memory_mib=70_000, memory_total_mib=81_920, name="full")
+    rows = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    given = problem(rows, online=[GPU, busy, full], offline=[TRAIN, large, just])
+    assert given.shares == (70, 0, 70)
+    assert given.weights.tolist() == [[1, -1, 3], [-1, -1, -1], [-1, -1, -1]]
+    assert given.value(SharingPlan({(GPU.name, "large"): 1, (GPU.name, "just"): 1})) == 3
     assert (given.weight(GPU.name, "large"), given.weight(GPU.name, "just")) == (None, 3)
 
 
@@ -81,6 +84,7 @@ def test_weights_may_be_a_function_that_is_asked_once_a_pair_that_may_be() -> No
         (lambda: OfflineClass("train", count=3, priority=0), "priority of offline class"),
         (lambda: problem([[1, 2]]), "shape (1, 2); expected (1, 1)"),
         (lambda: problem([[1_000_001]]), "expected at most 1000000"),
+        (lambda: problem(lambda *_: -1), "is -1"),
         (lambda: problem([[1], [1]], online=[GPU, GPU]), "two online classes"),
         (lambda: problem(offline=["train"]), "'train'"),
         (lambda: problem(online=[online(name="g")]), "online class 'g' has no memory_total_mib"),
