@@ -91,10 +91,9 @@ def _ways(
 
 
 @pytest.mark.parametrize("seed", few(2, range(12)))
-def test_no_fewer_gpus_do(seed: int) -> None:
-    rng = random.Random(seed)
-    now = fleet(rng, foreign=0.2 if seed % 3 == 0 else 0.0)
-    before = now.kinds()
+def test_no_fewer_gpus_and_no_fewer_nodes_do(seed: int) -> None:
+    rng, foreign = random.Random(seed), 0.2 if seed % 3 == 0 else 0.0
+    now, other = fleet(rng, foreign=foreign), fleet(rng, (1, 2, 1) if seed % 2 else (2, 1), foreign)
     last = None
     for most in range(3):
         found = compact(now, max_restarts=most)
@@ -102,20 +101,13 @@ def test_no_fewer_gpus_do(seed: int) -> None:
         assert found.gpus == fewest(now, most)[0]
         assert found.least_gpus <= found.gpus
         assert (found.proof is Proof.CHECKED) == (found.least_gpus == found.gpus)
-        assert found.deployment.kinds() == before
+        assert found.deployment.kinds() == now.kinds()
         assert [f for f in check_deployment(found.deployment) if f.kind != "capacity"] == []
         assert last is None or found.gpus <= last
         last = found.gpus
-
-
-@pytest.mark.parametrize("seed", few(2, range(10)))
-def test_no_fewer_nodes_do(seed: int) -> None:
-    rng = random.Random(100 + seed)
-    now = fleet(rng, (1, 2, 1) if seed % 2 else (2, 1), 0.2 if seed % 3 == 0 else 0.0)
-    for most in range(3):
-        found = compact(now, max_restarts=most, free="nodes")
+        found = compact(other, max_restarts=most, free="nodes")
         assert found.restarts <= most
-        assert found.nodes == fewest(now, most)[1]
+        assert found.nodes == fewest(other, most)[1]
         assert found.proof in (Proof.CHECKED, Proof.SOLVER)
 
 

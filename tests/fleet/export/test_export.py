@@ -140,6 +140,11 @@ def test_slurms_lines_shrink_to_what_stays_as_it_is_cut() -> None:
         "gres/gpu:a100_3g.40gb,gres/gpu:a100_4g.40gb,gres/mps\n"
         "Include cms/node-a.conf\n"
     )
+    # MIG goes on with a reset, which no instance of the node survives
+    kept = card(0, serving("4g.40gb", 0))
+    reset = ExportOptions(node(kept, card(1, mode=Mode.WHOLE)))
+    shrunk = export(node(kept, card(1)), "slurm", reset).files["shrunk/node-a.conf"]
+    assert body(shrunk) == "NodeName=node-a\n"
     types = ExportOptions(slurm_types=FrozenMap({"a100-80gb": ""}))
     assert "Gres=gpu:1,gpu:1g.10gb:1," in export(MIXED, "slurm", types).files["nodes/node-a.conf"]
 

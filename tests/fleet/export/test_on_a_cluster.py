@@ -18,10 +18,10 @@ from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from tests.fleet.bridging import write
+from tests.fleet.export.cases import machines
 from tests.fleet.export.manifests import applied, documents
 from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
-from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 
 STATE = "nvidia.com/mig.config.state"
 
@@ -33,16 +33,6 @@ def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
     first = next(iter(empty.gpus()))
     old = (Instance("2g.20gb", 0), Instance("2g.20gb", 2), Instance("2g.20gb", 4))
     return placed(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
-
-
-def machines(deployment: Deployment) -> dict[str, list[Gpu]]:
-    return {
-        node.name: [
-            Gpu(c.gpu.key, True, tuple((i.profile, i.start or 0) for i in c.instances))
-            for c in node.gpus
-        ]
-        for node in deployment.nodes
-    }
 
 
 def run(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.fleet.reconciling import NoPath, Start, fewest, shortest
+from cms.fleet.reconciling import NoPath, Path, Start, fewest, shortest
 
 
 class Table:
@@ -61,49 +62,46 @@ NOTHING = Fraction(0)
 FROM_NOTHING = [Start(0, NOTHING, lambda b: NOTHING)]
 
 
-def cheapest_by_trying_all(needs: list[list[int]], fixed: int) -> tuple[object, ...] | None:
-    table, best = Table(needs, bounds=False), None
-    for times in all_sets_of_times(table.count):
-        windows = list(pairwise(times))
-        gpus = [table.gpus(*each) for each in windows]
-        if None in gpus:
-            continue
-        area = sum((g or 0) * (b - a) for g, (a, b) in zip(gpus, windows, strict=True))
-        changes = [change(fixed, needs, *x, y[1]) for x, y in pairwise(windows)]
-        key = area + sum(changes, NOTHING), len(windows), times[1:]
-        best = key if best is None else min(best, key)
-    return best
+def entering(cost: int) -> Callable[[int], Fraction]:
+    return lambda b: Fraction(cost * b, 2)
 
 
-@given(needs_of_services, st.integers(0, 40))
-def test_the_shortest_path_is_the_best_of_all_sets_of_times(
-    needs: list[list[int]], fixed: int
-) -> None:
-    expected = cheapest_by_trying_all(needs, fixed)
-    table = Table(needs, bounds=True)
+Begin = tuple[int, int, int]  # where, what it has cost so far, and what it costs to enter
+#: Cost, number of windows, where they end, where they begin.
+Best = tuple[Fraction, int, tuple[int, ...], int]
+
+
+def best_by_trying(
+    needs: list[list[int]], begins: Iterable[Begin], fixed: int | None, most: int = 99
+) -> Best | None:
+    """The cheapest, the fewest, the first of all sets of times; without a fixed part none count."""
+    table, found = Table(needs, bounds=False), list[Best]()
+    for at, cost, enter in begins:
+        for times in all_sets_of_times(len(needs) - at) if at < len(needs) else [(0,)]:
+            windows = list(pairwise(at + each for each in times))
+            gpus = [table.gpus(*each) for each in windows]
+            if None in gpus or len(windows) > most:
+                continue
+            whole = cost + (entering(enter)(windows[0][1]) if windows else NOTHING)
+            whole += sum((g or 0) * (b - a) for g, (a, b) in zip(gpus, windows, strict=True))
+            if fixed is not None:
+                whole += sum(
+                    (change(fixed, needs, *x, y[1]) for x, y in pairwise(windows)), NOTHING
+                )
+            found.append((whole, len(windows), tuple(b for _, b in windows), at))
+    return min(found, default=None)
+
+
+def told(path: Path) -> Best:
+    return path.cost, len(path.windows), tuple(b for _, b in path.windows), path.begin
+
+
+def is_best(find: Callable[[], Path], expected: Best | None) -> None:
     if expected is None:
         with pytest.raises(NoPath):
-            shortest(table, FROM_NOTHING, lambda a, b, c: change(fixed, needs, a, b, c))
-        return
-    found = shortest(table, FROM_NOTHING, lambda a, b, c: change(fixed, needs, a, b, c))
-    ends = tuple(b for _, b in found.windows)
-    assert (found.cost, len(found.windows), ends) == expected
-
-
-@given(needs_of_services, st.integers(0, 40))
-def test_bounds_of_windows_change_no_answer_and_ask_no_more(
-    needs: list[list[int]], fixed: int
-) -> None:
-    tables = [Table(needs, bounds=bounds) for bounds in (True, False)]
-    found = []
-    for table in tables:
-        try:
-            found.append(
-                shortest(table, FROM_NOTHING, lambda a, b, c: change(fixed, needs, a, b, c))
-            )
-        except NoPath as fault:
-            found.append(fault.at)  # type: ignore[arg-type]
-    assert found[0] == found[1]
+            find()
+    else:
+        assert told(find()) == expected
 
 
 beginnings = st.lists(
@@ -111,54 +109,28 @@ beginnings = st.lists(
 )
 
 
-def entering(cost: int) -> Callable[[int], Fraction]:
-    return lambda b: Fraction(cost * b, 2)
-
-
-@given(needs_of_services, beginnings, st.integers(0, 40))
-def test_of_several_beginnings_the_best_is_taken(
-    needs: list[list[int]], begins: list[tuple[int, int, int]], fixed: int
+@given(needs_of_services, st.just([(0, 0, 0)]) | beginnings, st.integers(0, 40))
+def test_the_shortest_path_is_the_best_of_all_sets_of_times_and_beginnings(
+    needs: list[list[int]], drawn: list[Begin], fixed: int
 ) -> None:
-    """Each with what it cost so far, and what it costs to go over to the first window."""
-    table, best = Table(needs, bounds=False), None
-    starts = []
-    for at, cost, enter in {min(at, len(needs)): (at, *rest) for at, *rest in begins}.values():
-        at = min(at, len(needs))
-        starts.append(Start(at, Fraction(cost), entering(enter)))
-        for times in all_sets_of_times(len(needs) - at) if at < len(needs) else [(0,)]:
-            ends = [at + each for each in times]
-            windows = list(pairwise(ends))
-            gpus = [table.gpus(*each) for each in windows]
-            if None not in gpus:
-                area = sum((g or 0) * (b - a) for g, (a, b) in zip(gpus, windows, strict=True))
-                changes = [change(fixed, needs, *x, y[1]) for x, y in pairwise(windows)]
-                first = entering(enter)(windows[0][1]) if windows else NOTHING
-                whole = cost + first + area + sum(changes, NOTHING)
-                best = whole if best is None else min(best, whole)
-    again = Table(needs, bounds=True)
-    if best is None:
-        with pytest.raises(NoPath):
-            shortest(again, starts, lambda a, b, c: change(fixed, needs, a, b, c))
-        return
-    found = shortest(again, starts, lambda a, b, c: change(fixed, needs, a, b, c))
-    assert found.cost == best
-    assert found.begin in {each.at for each in starts}
+    """Each beginning with what it cost so far, and what it costs to enter the first window.
+
+    Bounds of windows change no answer.
+    """
+    last = len(needs)
+    by_place = {min(at, last): (min(at, last), cost, enter) for at, cost, enter in drawn}
+    begins = list(by_place.values())
+    starts = [Start(at, Fraction(cost), entering(enter)) for at, cost, enter in begins]
+    expected = best_by_trying(needs, begins, fixed)
+    for bounds in (True, False):
+        table = Table(needs, bounds=bounds)
+        is_best(partial(shortest, table, starts, partial(change, fixed, needs)), expected)
 
 
 @given(needs_of_services, st.integers(1, 8))
 def test_with_at_most_so_many_windows_nothing_is_cheaper(needs: list[list[int]], most: int) -> None:
-    table, best = Table(needs, bounds=True), None
-    for times in all_sets_of_times(table.count):
-        windows = list(pairwise(times))
-        gpus = [table.gpus(*each) for each in windows]
-        if len(windows) <= most and None not in gpus:
-            area = sum((g or 0) * (b - a) for g, (a, b) in zip(gpus, windows, strict=True))
-            best = area if best is None else min(best, area)
-    if best is None:
-        with pytest.raises(NoPath):
-            fewest(table, most)
-    else:
-        assert fewest(table, most).cost == best
+    expected = best_by_trying(needs, [(0, 0, 0)], None, most)
+    is_best(lambda: fewest(Table(needs, bounds=True), most), expected)
 
 
 def test_windows_that_cannot_matter_are_not_planned() -> None:

@@ -120,8 +120,9 @@ def test_what_is_held_out_is_held_out_whole_and_changes_nothing_that_is_learnt()
         found.setdefault(tuple(sorted(place[:2])), set()).add(part)
     assert all(len(parts) == 1 for parts in found.values())
     assert set(parts.tolist()) == set(range(5))
+    ninth = Fraction(1, 9)
     changed = [
-        pair._replace(offline_throughput=Fraction(1, 9)) if part == 0 else pair
+        pair if part else pair._replace(offline_throughput=ninth)
         for pair, part in zip(pairs, parts, strict=True)
     ]
     one, other = (train_predictor(p, profiles, model="ridge") for p in (pairs, changed))

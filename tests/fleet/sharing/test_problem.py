@@ -50,9 +50,12 @@ def test_pairs_without_memory_or_without_a_share_are_forbidden() -> None:
     large = OfflineClass("large", count=1, memory_mib=72_921)
     just = OfflineClass("just", count=1, memory_mib=72_920)
     busy = OnlineClass("a100-80gb", count=1, sm_activity=86, memory_total_mib=81_920, name="busy")
-    given = problem([[1, 2, 3], [4, 5, 6]], online=[GPU, busy], offline=[TRAIN, large, just])
-    assert given.shares == (70, 0)
-    assert given.weights.tolist() == [[1, -1, 3], [-1, -1, -1]]
+    full = online(memory_mib=70_000, memory_total_mib=81_920, name="full")
+    rows = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    given = problem(rows, online=[GPU, busy, full], offline=[TRAIN, large, just])
+    assert given.shares == (70, 0, 70)
+    assert given.weights.tolist() == [[1, -1, 3], [-1, -1, -1], [-1, -1, -1]]
+    assert given.value(SharingPlan({(GPU.name, "large"): 1, (GPU.name, "just"): 1})) == 3
     assert (given.weight(GPU.name, "large"), given.weight(GPU.name, "just")) == (None, 3)
 
 
@@ -81,6 +84,7 @@ def test_weights_may_be_a_function_that_is_asked_once_a_pair_that_may_be() -> No
         (lambda: OfflineClass("train", count=3, priority=0), "priority of offline class"),
         (lambda: problem([[1, 2]]), "shape (1, 2); expected (1, 1)"),
         (lambda: problem([[1_000_001]]), "expected at most 1000000"),
+        (lambda: problem(lambda *_: -1), "is -1"),
         (lambda: problem([[1], [1]], online=[GPU, GPU]), "two online classes"),
         (lambda: problem(offline=["train"]), "'train'"),
         (lambda: problem(online=[online(name="g")]), "online class 'g' has no memory_total_mib"),
@@ -100,16 +104,19 @@ def test_the_digest_is_of_what_the_documentation_says_and_every_part_counts() ->
     )
     data = f"cms-sharing-problem-1\n{text}\n".encode() + (700_000).to_bytes(8, "little")
     assert problem().sha256 == hashlib.sha256(data).hexdigest()
-    changes: list[dict[str, Any]] = [
-        {"count": 4}, {"sm_activity": "20.5"}, {"memory_mib": 9_001}, {"memory_total_mib": 81_921},
-        {"model": "bert"}, {"slowdown_limit": "1.2"}, {"running": "train"}, {"name": "other"},
-    ]  # fmt: skip
     own = {"memory_mib": 9_000, "memory_total_mib": 81_920, "name": GPU.name}
     others = [
         problem(), problem([[700_001]]), problem(margin=9), problem(lowest_share=6),
         problem(offline=[OfflineClass("train", count=6, memory_mib=12_000)]),
         problem(offline=[OfflineClass("train", count=5, memory_mib=12_000, priority=2)]),
-        *(problem(online=[online(**{**own, **change})]) for change in changes),
+        *(
+            problem(online=[online(**{**own, key: value})])
+            for key, value in (
+                ("count", 4), ("sm_activity", "20.5"), ("memory_mib", 9_001), ("model", "bert"),
+                ("memory_total_mib", 81_921), ("slowdown_limit", "1.2"), ("running", "train"),
+                ("name", "other"),
+            )
+        ),
     ]  # fmt: skip
     assert len({each.sha256 for each in others}) == len(others)
 

@@ -13,11 +13,15 @@ LONG = 10_000  # hours of a job, so that none ends
 
 
 def posed(
-    gpus: int = 1, jobs: int = 1, activity: int = 30, limit: str | None = "1.2"
+    gpus: int = 1,
+    jobs: int = 1,
+    activity: int = 30,
+    limit: str | None = "1.2",
+    model: str = "bert",
 ) -> SharingProblem:
     return SharingProblem(
         online=[
-            OnlineClass("a30", count=gpus, sm_activity=activity, model="bert", slowdown_limit=limit)
+            OnlineClass("a30", count=gpus, sm_activity=activity, model=model, slowdown_limit=limit)
         ],
         offline=[OfflineClass("train", count=jobs)],
         weights=[[0]],

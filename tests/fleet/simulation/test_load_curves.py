@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -15,6 +16,7 @@ from bench.loads import late_share, shapes
 from cms.fleet.serving.fills import fills_of
 from cms.fleet.serving.load_curve import LoadCurve, key_of
 from cms.fleet.serving.loads import sustainable_load
+from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.simulation import compiled, kernel
 from cms.fleet.simulation.kernel import LOGGED, new_state, with_room
 from cms.fleet.simulation.load_curves import (
@@ -66,6 +68,15 @@ def test_the_upper_end_is_above_the_chain_near_full_load_too(longer: int, seeds:
     assert below == 0
 
 
+POINTS = published.S1.operating_points
+
+
+def measured(*wanted: str | int) -> tuple[OperatingPoint, Sequence[int]]:
+    """A point by model, profile, processes and batch, and how long its batches take."""
+    (point,) = (each for each in POINTS if (each.model, *key_of(each)[2:]) == wanted)
+    return point, fills_of([point], POINTS)[key_of(point)].rounded_up(10**6)
+
+
 @pytest.mark.parametrize(
     ("model", "profile", "processes", "batch", "ratio"),
     [
@@ -77,13 +88,7 @@ def test_all_that_the_table_allows_is_in_time_with_the_measured_batch_times(
     model: str, profile: str, processes: int, batch: int, ratio: str
 ) -> None:
     """The first two had 1.7 % late and more by a table of batches of one length."""
-    points = published.S1.operating_points
-    ((key, point),) = (
-        (key_of(each), each)
-        for each in points
-        if key_of(each)[0] == model and key_of(each)[2:] == (profile, processes, batch)
-    )
-    times = fills_of([point], points)[key].rounded_up(10**6)
+    point, times = measured(model, profile, processes, batch)
     load = sustainable_load(processes, batch, Fraction(ratio), CENT, queue="instance")
     unit = np.cumsum(np.random.default_rng(5).exponential(size=1_000_000))
     gap = float(point.batch_ms * 10**6 / (load * processes * batch))
@@ -99,11 +104,8 @@ def test_all_that_a_simulated_curve_sustains_is_in_time_near_one_batch_time_too(
     model: str, profile: str, processes: int, batch: int
 ) -> None:
     """By straight lines between 16 rates, at limits of 1.1 and 1.2 batch times, 1.9 % were late."""
-    points = published.S1.operating_points
-    wanted = profile, processes, batch
-    (point,) = (each for each in points if (each.model, *key_of(each)[2:]) == (model, *wanted))
-    times = fills_of([point], points)[key_of(point)].rounded_up(10**6)
-    (curve,) = load_curves([point], points, requests=100_000).values()
+    point, times = measured(model, profile, processes, batch)
+    (curve,) = load_curves([point], POINTS, requests=100_000).values()
     unit = np.cumsum(np.random.default_rng(5).exponential(size=300_000))
     for twentieths in range(21, 61, 3):
         limit = point.batch_ms * twentieths / 20
@@ -113,15 +115,14 @@ def test_all_that_a_simulated_curve_sustains_is_in_time_near_one_batch_time_too(
 
 
 def test_the_measured_batch_times_lie_between_the_shapes_of_the_table() -> None:
-    points = published.S1.operating_points
-    fills = fills_of(points, points)
+    fills = fills_of(POINTS, POINTS)
     below = 0.0
     for batch in (2, 8, 64):
         drawn = np.array(shapes(batch)) / 2**30
         assert (np.diff(drawn, axis=1) >= 0).all()
         assert (drawn[:, -1] == 1).all()
         assert (drawn.max(axis=0) == 1).all()
-        for point in points:
+        for point in POINTS:
             if point.batch == batch and point.processes > 1:
                 times = fills[key_of(point)].rounded_up(10**6)
                 gap = drawn.min(axis=0) - np.array(times) / times[-1]

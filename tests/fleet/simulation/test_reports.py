@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
@@ -48,22 +47,16 @@ def test_a_picture_does_not_round_a_small_late_share_to_a_larger_one(late: int, 
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_report_says_what_its_rule_promises(rule: str) -> None:
-    asked, measured = Service("chat", "m", 10, 300), point("m", "7g.80gb", 1000)
-    said = promised(as_problem([asked], [measured], rule=rule))
+def test_a_report_says_what_its_rule_promises_and_by_what_evidence(rule: str) -> None:
+    measured = point("m", "7g.80gb", 1000)
+    said = promised(as_problem([Service("chat", "m", 10, 300)], [measured], rule=rule))
     assert rule in said
     keeps = RULES[rule].promise is not None
     assert ("99 % of the requests within their limit" in said) == keeps
     assert ("promises nothing about waiting" in said) == (not keeps)
     assert ("(by proof, for batches" in said) == (rule == "capacity_certified")
-
-
-def test_a_report_names_a_margin_a_services_own_share_and_the_evidence() -> None:
-    measured = point("m", "7g.80gb", 1000)
-    curve = LoadCurve([1, 90], [20, 200])
-    wishes: dict[str, Any] = {"rate_margin": "0.1", "load_curves": {key_of(measured): curve}}
-    asked = Service("chat", "m", 10, 300, late_share="0.02")
-    said = promised(as_problem([asked], [measured], **wishes))
-    assert "at up to 10 % more than the rates given" in said
-    assert "services with a late share or queue of their own keep to that" in said
-    assert "(by measured load curves)" in said
+    curves = {key_of(measured): LoadCurve([1, 90], [20, 200])}
+    own = Service("chat", "m", 10, 300, late_share="0.02")
+    said = promised(as_problem([own], [measured], rate_margin="0.1", load_curves=curves))
+    for words in ("at up to 10 % more", "a late share or queue of their own", "load curves)"):
+        assert words in said

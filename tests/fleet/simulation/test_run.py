@@ -21,7 +21,6 @@ from cms.fleet.simulation import (
     EachItsOwn,
     Failure,
     Gamma,
-    ModelledInstance,
     Poisson,
     RateChange,
     Replay,
@@ -177,7 +176,7 @@ def test_an_argument_that_cannot_be_meant_is_named(arguments: dict[str, Any], sa
     "make",
     [
         lambda: Bursts(3, "0.5", 1), lambda: Failure(1),
-        lambda: ModelledInstance(Fraction(1), 1, (1,), queue="nowhere"),
+        lambda: instance(queue="nowhere"),
         lambda: simulate([service(instance(), rate=Fraction(1, 10**6))], requests=1_000),
         lambda: simulate([service(instance(), rate=10**9)], requests=10),
         lambda: simulate([service(instance(ns=10**15))], requests=1_000),

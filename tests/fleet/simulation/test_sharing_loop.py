@@ -249,19 +249,36 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
         assert day.of_clairvoyant is None
 
 
+def odd(*rates: str | int, name: str = "activity") -> Traced:
+    return Traced(Rates(Fraction(0), Fraction(60), {name: tuple(map(Fraction, rates))}))
+
+
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("how", "words"),
     [
-        (lambda: played(policies=["muxflw"]), "nearest: 'muxflow'"),
-        (lambda: played(problem=posed(gpus=10**12)), "1000000000000 GPUs"),
-        (lambda: played(problem=posed(gpus=10_000), terms=Terms(hours=744)), "744 hours"),
-        (lambda: Terms(hours=0), "hours is 0"),
-        (lambda: Terms(protection="on"), "protection is 'on'"),  # type: ignore[arg-type]
+        ({"policies": ["muxflw"]}, "nearest: 'muxflow'"),
+        ({"problem": posed(gpus=10**12)}, "1000000000000 GPUs"),
+        ({"problem": posed(gpus=10_000), "terms": Terms(hours=744)}, "744 hours"),
+        ({"activity": odd(10, name="brt")}, "nearest: 'brt'"),
+        ({"activity": odd(101)}, "activity of 101"),
+        ({"activity": odd("0.3", name="bert")}, "fraction"),
+        ({"truth": [pair(), pair()]}, "share of 60"),
+        ({"truth": [pair()._replace(offline_model="x")]}, "offline model 'train'"),
+        ({"truth": [pair()._replace(device="a31")]}, "device 'a30'"),
+        ({"problem": posed(model="")}, "has no model"),
     ],
 )
-def test_what_is_odd_or_too_much_is_refused(make: Any, words: str) -> None:
+def test_what_is_odd_or_too_much_is_refused(how: dict[str, Any], words: str) -> None:
+    with pytest.raises((InvalidOption, InvalidProblem), match=words):
+        played(**how)
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"), [({"hours": 0}, "hours is 0"), ({"protection": "on"}, "protection is 'on'")]
+)
+def test_odd_terms_are_refused(terms: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidOption, match=words):
-        make()
+        Terms(**terms)
 
 
 def test_lines_go_through_what_was_measured() -> None:
@@ -279,24 +296,6 @@ def test_lines_go_through_what_was_measured() -> None:
     train = OfflineClass("train", count=1)
     online = [posed(activity=40, limit=limit).online[0] for limit in ("1.3", "1.05")]
     assert [LineWeights(measured, 10, 5)(each, train) for each in online] == [450_000, None]
-
-
-@pytest.mark.parametrize(
-    ("truth", "model", "words"),
-    [
-        ([pair(), pair()], "bert", "share of 60"),
-        ([pair()._replace(offline_model="x")], "bert", "offline model 'train'"),
-        ([pair()._replace(device="a31")], "bert", "device 'a30'"), ([pair()], "", "has no model"),
-    ],
-)  # fmt: skip
-def test_an_odd_truth_is_refused(truth: list[MeasuredPair], model: str, words: str) -> None:
-    problem = SharingProblem(
-        online=[OnlineClass("a30", count=1, sm_activity=20, model=model)],
-        offline=[OfflineClass("train", count=1)],
-        weights=[[0]],
-    )
-    with pytest.raises(InvalidProblem, match=words):
-        share_day(problem, truth)
 
 
 def test_pairs_that_nobody_measured_never_run() -> None:
@@ -330,19 +329,6 @@ def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
     assert found[:, 0].tolist() == [2000, 2000, 1000, 1000, 2000, 2000, 2000, 2000, 1000]
     assert found[:, 1].tolist() == [3200, 3200, 3000, 3000, 3100, 3100, 3200, 3200, 3000]
     assert found[:, 2].tolist() == [5000, 5000, 150, 150, 150, 150, 5000, 5000, 150]
-
-
-@pytest.mark.parametrize(
-    ("activity", "words"),
-    [
-        (trace(10, name="brt"), "nearest: 'brt'"),
-        (trace(101), "activity of 101"),
-        (Traced(Rates(Fraction(0), Fraction(60), {"bert": (Fraction("0.3"),)})), "fraction"),
-    ],
-)
-def test_an_odd_trace_is_refused(activity: Traced, words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
-        share_day(posed(), [pair()], activity=activity)
 
 
 def test_noise_and_surges_are_what_they_say() -> None:

@@ -1,6 +1,6 @@
 """The command line of `nvidia-smi`: what it takes, and what it says to the rest.
 
-What the real tool has and this one has not (`-lcip`, `-lcipp` and much more) it refuses.
+What the real tool has and this one has not (`-lgip`, `-lgipp` and much more) it refuses.
 """
 
 from __future__ import annotations
@@ -9,33 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-HELP = """\
-NVIDIA System Management Interface -- v{driver}
-
-nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...
-
-    -h,   --help                Print usage information and exit.
-    -L,   --list-gpus           Display a list of GPUs connected to the system.
-    -i,   --id=                 Target a specific GPU.
-    -q,   --query               Display GPU or Unit info.
-    -x,   --xml-format          Produce XML output.
-          --query-gpu           Information about GPU.
-          --query-compute-apps  List of currently active compute processes.
-          --format=             csv[,noheader][,nounits]
-    -r,   --gpu-reset           Trigger reset of the GPU.
-    -mig, --multi-instance-gpu= Enable or disable Multi Instance GPU: 0/DISABLED, 1/ENABLED
-    mig                         Provides controls for MIG management.
-"""
-
 # The short and the long name of each option of `nvidia-smi mig`, and whether it has an argument.
 MIG_OPTIONS = {
-    "-h": ("--help", False),
     "-i": ("--id", True),
     "-gi": ("--gpu-instance-id", True),
     "-ci": ("--compute-instance-id", True),
     "-C": ("--default-compute-instance", False),
-    "-lgip": ("--list-gpu-instance-profiles", False),
-    "-lgipp": ("--list-gpu-instance-possible-placements", False),
     "-lgi": ("--list-gpu-instances", False),
     "-lci": ("--list-compute-instances", False),
     "-cgi": ("--create-gpu-instance", True),
@@ -44,7 +23,6 @@ MIG_OPTIONS = {
     "-dci": ("--destroy-compute-instance", False),
 }
 OPTIONS = {
-    "-h": ("--help", False),
     "-i": ("--id", True),
     "-L": ("--list-gpus", False),
     "-q": ("--query", False),
@@ -52,13 +30,12 @@ OPTIONS = {
     "-r": ("--gpu-reset", False),
     "-mig": ("--multi-instance-gpu", True),
     "--query-gpu": ("--query-gpu", True),
-    "--query-compute-apps": ("--query-compute-apps", True),
     "--format": ("--format", True),
 }
 # What each action may be restricted by.
 RESTRICTED = {
-    "-lgip": "-i", "-lgipp": "-i", "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi",
-    "-lci": "-i -gi", "-cci": "-i -gi", "-dci": "-i -gi -ci",
+    "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi", "-lci": "-i -gi", "-cci": "-i -gi",
+    "-dci": "-i -gi -ci",
 }  # fmt: skip
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.fleet.stand_ins.command_line import Usage
 from tests.fleet.stand_ins.driver import NOT_FOUND, Driver
-from tests.fleet.stand_ins.placement import Profile, free, gib
+from tests.fleet.stand_ins.placement import Profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 
@@ -20,13 +20,7 @@ class Refusal(Exception):
         self.code = code
 
 
-GPU_FIELDS = (
-    "index", "uuid", "gpu_uuid", "name", "gpu_name", "pci.bus_id", "gpu_bus_id", "pci.device_id",
-    "driver_version", "count", "mig.mode.current", "mig.mode.pending", "memory.total",
-    "memory.used", "memory.free",
-)  # fmt: skip
-APP_FIELDS = ("pid", "process_name", "name", "gpu_uuid", "used_gpu_memory")
-UNITS = dict.fromkeys(("memory.total", "memory.used", "memory.free", "used_gpu_memory"), "MiB")
+GPU_FIELDS = ("index", "uuid", "name", "driver_version", "mig.mode.current", "mig.mode.pending")
 
 
 class Listings:
@@ -70,13 +64,8 @@ class Listings:
         order = [profile.number for profile in self.driver.model(gpu).profiles]
         return sorted(instances, key=lambda made: (order.index(made["profile"]), made["id"]))
 
-    def name(self, gpu: int, profile: Profile) -> str:
-        name: str = self.driver.gpus[gpu]["names"].get(profile.name, profile.name)
-        return name
-
-    def ci_name(self, gpu: int, profile: Profile, ci: dict[str, Any]) -> str:
-        name = self.name(gpu, profile)
-        return name if ci["size"] == profile.compute else f"{ci['size']}c.{name}"
+    def ci_name(self, profile: Profile, ci: dict[str, Any]) -> str:
+        return profile.name if ci["size"] == profile.compute else f"{ci['size']}c.{profile.name}"
 
     def wanted(self, gpus: list[int], given: dict[str, str], listing: bool) -> list[Any]:
         """The GPU instances meant, each with its GPU."""
@@ -101,7 +90,7 @@ class Listings:
             for instance in sorted(this["instances"], key=lambda made: made["id"]):
                 profile = self.driver.profile(gpu, instance["profile"])
                 for ci in instance["cis"]:
-                    name = self.ci_name(gpu, profile, ci)
+                    name = self.ci_name(profile, ci)
                     self.say(f"  MIG {name:<12}Device {number:>2}: (UUID: {ci['uuid']})")
                     number += 1
         return 0
@@ -152,45 +141,25 @@ class Listings:
 
     def query(self, given: dict[str, str], action: str) -> int:
         style = given.get("--format", "").split(",")
-        if style[0] != "csv" or set(style) - {"csv", "noheader", "nounits"}:
+        if style[0] != "csv" or set(style) - {"csv", "noheader"}:
             raise Usage("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")
-        apps = action == "--query-compute-apps"
         fields = [field.strip() for field in given[action].split(",")]
-        known = APP_FIELDS if apps else GPU_FIELDS
         for field in fields:
-            if field not in known:
+            if field not in GPU_FIELDS:
                 raise Usage(f'Field "{field}" is not a valid field to query.\n')
-        bare = "nounits" in style
         if "noheader" not in style:
-            self.say(", ".join(
-                field + (f" [{UNITS[field]}]" if field in UNITS and not bare else "")
-                for field in fields
-            ))  # fmt: skip
+            self.say(", ".join(fields))
         gpus = self.driver.listed()
         for gpu in self.chosen(given):
-            rows = self.apps(gpu, gpus[gpu]) if apps else [self.facts(gpu, gpus[gpu])]
-            for row in rows:
-                self.say(", ".join(
-                    row[field] + (f" {UNITS[field]}" if field in UNITS and not bare else "")
-                    for field in fields
-                ))  # fmt: skip
+            facts = self.facts(gpu, gpus[gpu])
+            self.say(", ".join(facts[field] for field in fields))
         return 0
 
     def facts(self, gpu: int, this: dict[str, Any]) -> dict[str, str]:
-        model = self.driver.model(gpu)
-        modes = (this["mode"], this["pending"]) if model.profiles else ("[N/A]", "[N/A]")
-        values = (
-            str(gpu), this["uuid"], this["uuid"], this["name"], this["name"], self.bus(gpu),
-            self.bus(gpu), f"0x{model.device_id:04X}10DE", self.driver.state["driver"],
-            str(len(self.driver.gpus)), *modes, str(model.memory_mib), "0", str(model.memory_mib),
-        )  # fmt: skip
+        capable = self.driver.model(gpu).profiles
+        modes = (this["mode"], this["pending"]) if capable else ("[N/A]", "[N/A]")
+        values = (str(gpu), this["uuid"], this["name"], self.driver.state["driver"], *modes)
         return dict(zip(GPU_FIELDS, values, strict=True))
-
-    def apps(self, gpu: int, this: dict[str, Any]) -> Iterator[dict[str, str]]:
-        for client in self.driver.clients(gpu):
-            if not client["hidden"]:
-                values = (str(client["pid"]), client["name"], client["name"], this["uuid"], "253")
-                yield dict(zip(APP_FIELDS, values, strict=True))
 
     def table(self, width: int, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
         """A framed table; every row may have several lines."""
@@ -200,49 +169,13 @@ class Listings:
             self.say(*(f"|{line:<{width}}|" for line in row), frame)
         return 0
 
-    def profiles(self, gpus: list[int], given: dict[str, str]) -> int:
-        pad, wide = ("  ", 18) if self.new else ("", 16)
-        rows = []
-        shown = self.driver.listed()
-        for gpu in gpus:
-            model = self.driver.model(gpu)
-            placed = [
-                (self.driver.profile(gpu, made["profile"]), made["start"])
-                for made in shown[gpu]["instances"]
-            ]
-            for profile in self.driver.profiles(gpu):
-                memory = f"{gib(self.driver.gpus[gpu]['model'], profile):.2f}"
-                whole = int(profile.media or profile.compute == model.compute_slices)
-                rows.append((
-                    f"{gpu:>4}  {'MIG ' + self.name(gpu, profile):<{wide}}{profile.number:>4}     "
-                    f"{free(model, placed, profile)}/{profile.most}        "
-                    f"{memory:<11}No     {model.sms[profile.number]:<7}"
-                    f"{profile.compute // 2}{0:>6}   ",
-                    f"{pad}{profile.compute:>62}{whole:>6}{whole:>6}   ",
-                ))  # fmt: skip
-        head = (
-            " GPU instance profiles:",
-            f" GPU   Name           {pad}  ID    Instances   Memory     P2P    SM    DEC   ENC",
-            f"                      {pad}        Free/Total   GiB              CE    JPEG  OFA",
-        )
-        return self.table(79 if self.new else 77, head, rows)
-
-    def placements(self, gpus: list[int], given: dict[str, str]) -> int:
-        for gpu in gpus:
-            for profile in self.driver.profiles(gpu):
-                word = "Placements" if len(profile.starts) > 1 else "Placement "
-                starts = ",".join(map(str, profile.starts))
-                number = f"{profile.number:>2}"
-                self.say(f"GPU {gpu:>2} Profile ID {number} {word}: {{{starts}}}:{profile.size}")
-        return 0
-
     def gpu_instances(self, gpus: list[int], given: dict[str, str]) -> int:
         pad, wide = ("  ", 20) if self.new else ("", 18)
         rows = []
         for gpu, made in self.wanted(gpus, given, listing=True):
             profile = self.driver.profile(gpu, made["profile"])
             rows.append([
-                f"{gpu:>4}  {'MIG ' + self.name(gpu, profile):<{wide}}{profile.number:>4}"
+                f"{gpu:>4}  {'MIG ' + profile.name:<{wide}}{profile.number:>4}"
                 f"{made['id']:>9}{made['start']:>11}:{profile.size}"
             ])  # fmt: skip
         head = (
@@ -260,7 +193,7 @@ class Listings:
                 place = f"{ci['start']:>11}:{ci['size']}" if self.new else ""
                 rows.append([
                     f"{gpu:>4}{made['id']:>7}       "
-                    f"{'MIG ' + self.ci_name(gpu, profile, ci):<18}{ci['profile']:>4}"
+                    f"{'MIG ' + self.ci_name(profile, ci):<18}{ci['profile']:>4}"
                     f"{ci['id']:>10}{place}"
                 ])  # fmt: skip
         if not rows:

@@ -8,14 +8,14 @@ import random
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fleet.stand_ins import mig_parted, nvidia_smi
 from tests.fleet.stand_ins.driver import COMMANDS, ERRORS, GROUP, STATE, TREASONS, Driver, uuid
-from tests.fleet.stand_ins.placement import MODELS
+from tests.fleet.stand_ins.placement import MODELS, Layout
 from tests.fleet.stand_ins.serving import served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,23 +50,17 @@ class StandInNode:
 
     Parameters
     ----------
-    folder
-        An empty folder, or one that does not exist yet.
     gpus
         Keys of `placement.MODELS`, in the order of their indices.
     seed
-        Decides ids, UUIDs and bus addresses, and the starts where `choice` is `any`.
+        Decides ids and UUIDs, and the starts where `choice` is `any`.
     driver
         Its version; an old one does not know every profile.
-    mig
-        Whether MIG mode is on, for all GPUs or for each.
     choice
         Where the driver puts an instance without a start: `lowest`, `guide` (as in the examples
         of NVIDIA's guide) or `any`.
     texts
         `new` or `old`: the width of the tables, and whether `-lci` shows placements.
-    names
-        Other names of profiles, `{"7g.80gb": "7g.79gb"}` as older drivers have.
 
     Examples
     --------
@@ -91,7 +85,6 @@ class StandInNode:
         mig: bool | Sequence[bool] = True,
         choice: str = "lowest",
         texts: str = "new",
-        names: Mapping[str, str] | None = None,
     ) -> None:
         if choice not in ("lowest", "guide", "any") or texts not in ("new", "old"):
             raise ValueError(f"no such choice or texts: {choice!r}, {texts!r}")
@@ -103,33 +96,19 @@ class StandInNode:
         for index, (key, on) in enumerate(zip(gpus, modes, strict=True)):
             mode = "Enabled" if on and MODELS[key].profiles else "Disabled"
             made.append({
-                "model": key,
-                "name": MODELS[key].product,
+                "model": key, "name": MODELS[key].product,
                 "uuid": uuid("GPU", seed * 1_009 + index),
                 "bus": 0x01 + 0x20 * index if index < 8 else 0x02 + index,
-                "mode": mode,
-                "pending": mode,
-                "instances": [],
-                "clients": [],
+                "mode": mode, "pending": mode, "instances": [], "clients": [],
                 # As many as were ever seen on one card.
                 "ids": rest.sample(range(15), 15),
-                "names": dict(names or {}),
             })  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        self.state_file.write_text(
-            json.dumps({
-                "seed": seed,
-                "made": 0,
-                "driver": driver,
-                "choice": choice,
-                "texts": texts,
-                "gpus": made,
-                "faults": [],
-                "shadow": None,
-                "log": [],
-            }),
-            encoding="utf-8",
-        )  # fmt: skip
+        state = {
+            "seed": seed, "made": 0, "driver": driver, "choice": choice, "texts": texts,
+            "gpus": made, "faults": [], "shadow": None, "log": [],
+        }  # fmt: skip
+        self.state_file.write_text(json.dumps(state), encoding="utf-8")
         self._install()
 
     def _install(self) -> None:
@@ -217,12 +196,11 @@ class StandInNode:
             ]
         return tuple(sorted(found, key=lambda held: held.start))
 
-    def layout(self, gpu: int) -> tuple[tuple[str, int], ...]:
+    def layout(self, gpu: int) -> Layout:
         """The GPU instances that have a compute instance, as (profile, start), by start."""
         return tuple((held.profile, held.start) for held in self.instances(gpu) if not held.hollow)
 
-    def layouts(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """The layouts of all GPUs."""
+    def layouts(self) -> tuple[Layout, ...]:
         with self._driver() as driver:
             count = len(driver.gpus)
         return tuple(self.layout(gpu) for gpu in range(count))
@@ -265,28 +243,18 @@ class StandInNode:
                     driver.create_compute_instance(gpu, gi, profile.compute, profile.default_ci)
             driver.state["faults"] = faults
 
-    def client(
-        self,
-        gpu: int,
-        start: int | None = None,
-        *,
-        compute: bool = True,
-        hidden: bool = False,
-        name: str = "server",
-    ) -> int:
+    def client(self, gpu: int, start: int | None = None, *, compute: bool = True) -> int:
         """A process on a GPU, or on the instance at a start; its pid is the answer.
 
         It holds the compute instance, or with `compute=False` the GPU instance alone, as an agent
-        does; `hidden` ones are in no list of processes.
+        does.
         """
         gi = None if start is None else self.at(gpu, start).gi
         with self._driver() as driver:
             driver.state["made"] += 1
             pid: int = 4000 + driver.state["made"]
             ci = 0 if compute and gi is not None else None
-            driver.gpus[gpu]["clients"].append(
-                {"pid": pid, "name": name, "gi": gi, "ci": ci, "hidden": hidden}
-            )
+            driver.gpus[gpu]["clients"].append({"pid": pid, "gi": gi, "ci": ci})
         return pid
 
     def leave(self, pid: int) -> None:

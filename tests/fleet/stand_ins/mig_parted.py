@@ -16,11 +16,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.fleet.stand_ins.driver import STATE, Driver, DriverError, Killed, dead
 from tests.fleet.stand_ins.mig_parted_file import NAME, Config, Entry, Failure, specification
-from tests.fleet.stand_ins.placement import Profile
 
 
 def orders(names: list[str], at: int = 0) -> Iterator[list[str]]:
@@ -34,12 +34,11 @@ def orders(names: list[str], at: int = 0) -> Iterator[list[str]]:
             names[at], names[index] = names[index], names[at]
 
 
-def size(name: str) -> tuple[int, int, str]:
-    """What larger instances are sorted by: GPU slices, compute slices, attributes."""
+def size(name: str) -> tuple[int, str]:
+    """What larger instances are sorted by: slices, attributes."""
     found = NAME.fullmatch(name)
     assert found is not None
-    slices = int(found[2])
-    return slices, int(found[1] or slices), found[4] or ""
+    return int(found[2]), found[4] or ""
 
 
 class Tool:
@@ -61,44 +60,32 @@ class Tool:
     def enabled(self, gpu: int) -> bool:
         return bool(self.driver.gpus[gpu]["mode"] == "Enabled")
 
-    def name(self, gpu: int, profile: Profile, slices: int) -> str:
-        name: str = self.driver.gpus[gpu]["names"].get(profile.name, profile.name)
-        return name if slices == profile.compute else f"{slices}c.{name}"
-
     def current(self, gpu: int) -> Config:
         """The compute instances of a GPU, counted."""
         counts: Config = {}
         for made in self.driver.gpus[gpu]["instances"]:
-            for ci in made["cis"]:
-                name = self.name(gpu, self.driver.profile(gpu, made["profile"]), ci["size"])
-                counts[name] = counts.get(name, 0) + 1
+            name = self.driver.profile(gpu, made["profile"]).name
+            if made["cis"]:
+                counts[name] = counts.get(name, 0) + len(made["cis"])
         return counts
 
     # Assert
 
     def modes_match(self, entries: list[Entry]) -> bool:
-        for entry, gpu in self.walk(entries):
-            if not self.capable(gpu):
-                if entry.enabled:
-                    return False
-            elif self.enabled(gpu) != entry.enabled:
-                return False
-        return True
+        return all(self.enabled(gpu) == entry.enabled for entry, gpu in self.walk(entries))
 
-    def devices_match(self, entries: list[Entry]) -> bool:
+    def is_applied(self, entries: list[Entry]) -> bool:
+        """Whether every GPU of the node is as an entry says; the last one counts."""
         matched: dict[int, bool] = {}
         for entry, gpu in self.walk(entries):
-            if not self.capable(gpu) and entry.enabled:
-                raise Failure("error getting MIG mode: Not Supported")
-            off = not entry.enabled and not self.enabled(gpu)
-            if not off and not self.enabled(gpu):
-                raise Failure("error getting MIGConfig: error asserting MIG enabled")
-            matched[gpu] = off or self.current(gpu) == (entry.wanted or {})
+            if self.enabled(gpu) != entry.enabled:
+                return False
+            matched[gpu] = not entry.enabled or self.current(gpu) == entry.wanted
         return sum(matched.values()) == len(self.driver.gpus)
 
     # Apply
 
-    def apply_modes(self, entries: list[Entry], skip_reset: bool) -> None:
+    def apply_modes(self, entries: list[Entry]) -> None:
         pending = False
         for entry, gpu in self.walk(entries):
             if not self.capable(gpu):
@@ -116,7 +103,7 @@ class Tool:
                 raise Failure(f"error setting MIG mode: error setting Mig mode: {error}") from None
             this = self.driver.gpus[gpu]
             pending = pending or this["mode"] != this["pending"]
-        if pending and not skip_reset:
+        if pending:
             self.reset_all()
 
     def reset_all(self) -> None:
@@ -170,32 +157,13 @@ class Tool:
         )
 
     def make(self, gpu: int, order: list[str]) -> None:
-        last, gi = -1, -1
+        known = {profile.name: profile for profile in self.driver.profiles(gpu)}
         for name in order:
-            profile, slices, number = self.resolved(gpu, name)
-            # Two compute instances of one kind go into one GPU instance where they fit.
-            if profile.number == last:
-                try:
-                    self.driver.create_compute_instance(gpu, gi, slices, number)
-                except DriverError:
-                    pass
-                else:
-                    continue
+            if name not in known:
+                raise Failure(f'MIG profile "{name}" not found on this GPU')
+            profile = known[name]
             gi = self.driver.create_gpu_instance(gpu, profile.number)
-            self.driver.create_compute_instance(gpu, gi, slices, number)
-            last = profile.number
-
-    def resolved(self, gpu: int, name: str) -> tuple[Profile, int, int]:
-        """The profile that a name means on this GPU, with its compute slices and their profile."""
-        for profile in self.driver.profiles(gpu):
-            for number_of, slices in enumerate((1, 2, 3, 4, 7)):
-                if slices <= profile.compute and name in (
-                    self.name(gpu, profile, slices),
-                    f"{slices}c.{profile.name}",
-                ):
-                    whole = slices == profile.compute
-                    return profile, slices, profile.default_ci if whole else number_of
-        raise Failure(f'MIG profile "{name}" not found on this GPU')
+            self.driver.create_compute_instance(gpu, gi, profile.compute, profile.default_ci)
 
     def clear(self, gpu: int) -> None:
         for made in list(self.driver.gpus[gpu]["instances"]):
@@ -238,9 +206,9 @@ class Tool:
         return entries
 
 
-def as_yaml(label: str, entries: list[dict[str, Any]]) -> str:
+def as_yaml(entries: list[dict[str, Any]]) -> str:
     """What `export` writes: lists of devices and filters in one line, maps in block style."""
-    lines = ["version: v1", "mig-configs:", f"  {label}:"]
+    lines = ["version: v1", "mig-configs:", "  current:"]
     for entry in entries:
         fields = []
         for field in ("device-filter", "devices"):
@@ -257,30 +225,20 @@ def as_yaml(label: str, entries: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FLAGS = {
-    "apply": {"f": "config-file", "c": "selected-config", "m": "mode-only", "s": "skip-reset",
-              "k": "hooks-file"},
-    "assert": {"f": "config-file", "c": "selected-config", "m": "mode-only", "a": "valid-config"},
-    "export": {"o": "output-format", "l": "config-label"},
-}  # fmt: skip
-SWITCHES = {"mode-only", "skip-reset", "valid-config"}
+FLAGS = {"-f": "--config-file", "-c": "--selected-config"}
 
 
-def flags(command: str, arguments: list[str]) -> dict[str, str]:
+def flags(arguments: list[str]) -> dict[str, str]:
     """The flags of a command by their long names."""
-    known = FLAGS[command]
     found: dict[str, str] = {}
     while arguments:
         word = arguments.pop(0)
-        name, equals, value = word.lstrip("-").partition("=")
-        name = known.get(name, name)
-        if not word.startswith("-") or name not in known.values():
+        name = FLAGS.get(word, word)
+        if name not in FLAGS.values():
             raise Failure(f"flag provided but not defined: {word}")
-        if name not in SWITCHES and not equals:
-            if not arguments:
-                raise Failure(f"flag needs an argument: {word}")
-            value = arguments.pop(0)
-        found[name] = value
+        if not arguments:
+            raise Failure(f"flag needs an argument: {word}")
+        found[name] = arguments.pop(0)
     return found
 
 
@@ -290,32 +248,22 @@ def run(
     while arguments[:1] in (["-d"], ["--debug"]):
         arguments.pop(0)
     command = arguments.pop(0) if arguments else ""
-    if command not in FLAGS:
+    if command not in ("apply", "assert", "export"):
         raise Failure(f"No help topic for '{command}'")
-    given = flags(command, arguments)
     if command == "export":
-        style = given.get("output-format", "yaml")
-        if style not in ("yaml", "json"):
-            raise Failure(f"unrecognized 'output-format': {style}")
-        label, entries = given.get("config-label", "current"), tool.export()
-        whole = {"version": "v1", "mig-configs": {label: entries}}
-        write(json.dumps(whole, indent=2) if style == "json" else as_yaml(label, entries))
+        write(as_yaml(tool.export()))
         return
-    file = given.get("config-file")
+    given = flags(arguments)
+    file = given.get("--config-file")
     if not file:
         raise Failure("missing required flags 'config-file'")
     try:
-        if file == "-":
-            text = read()
-        else:
-            with open(file, encoding="utf-8") as opened:
-                text = opened.read()
-        configs = specification(text)
+        configs = specification(read() if file == "-" else Path(file).read_text("utf-8"))
     except OSError as error:
         raise Failure(f"error parsing config file: read error: {error}") from None
     except Failure as error:
         raise Failure(f"error parsing config file: {error}") from None
-    label = given.get("selected-config", "")
+    label = given.get("--selected-config", "")
     if not label and len(configs) > 1:
         raise Failure(
             "error selecting MIG config: missing required flag 'selected-config' when more than "
@@ -324,47 +272,17 @@ def run(
     label = label or next(iter(configs), "")
     if label not in configs:
         raise Failure(f"error selecting MIG config: selected mig-config not present: {label}")
-    entries_of = configs[label]
+    entries = configs[label]
     if command == "assert":
-        asserted(tool, given, entries_of, write)
-    else:
-        applied(tool, given, entries_of, write)
-
-
-def asserted(
-    tool: Tool, given: dict[str, str], entries: list[Entry], write: Callable[[str], object]
-) -> None:
-    if "valid-config" in given:
-        write("Selected MIG configuration is valid\n")
+        if not tool.is_applied(entries):
+            raise Failure("assertion failure: selected configuration not currently applied")
+        write("Selected MIG configuration currently applied\n")
         return
-    failure = "assertion failure: selected configuration not currently applied"
-    if not tool.modes_match(entries):
-        raise Failure(failure)
-    if "mode-only" in given:
-        write("Selected MIG mode settings from configuration currently applied\n")
-        return
-    try:
-        matches = tool.devices_match(entries)
-    except Failure:
-        matches = False
-    if not matches:
-        raise Failure(failure)
-    write("Selected MIG configuration currently applied\n")
-
-
-def applied(
-    tool: Tool, given: dict[str, str], entries: list[Entry], write: Callable[[str], object]
-) -> None:
     try:
         if not tool.modes_match(entries):
-            tool.apply_modes(entries, "skip-reset" in given)
-        if "mode-only" not in given:
-            try:
-                matches = tool.devices_match(entries)
-            except Failure:
-                matches = False
-            if not matches:
-                tool.apply_devices(entries)
+            tool.apply_modes(entries)
+        if not tool.is_applied(entries):
+            tool.apply_devices(entries)
     except Failure as error:
         raise Failure(f"error applying MIG configuration with hooks: {error}") from None
     write("MIG configuration applied successfully\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -85,6 +86,11 @@ class Entry:
         # No board of ours has a subsystem id, so a filter with one matches none.
         filtered = not self.filters or [device_id << 16 | 0x10DE] in map(device_ids, self.filters)
         return filtered and (self.devices == "all" or gpu in self.devices)
+
+
+def entry_of(entries: Sequence[Entry], gpu: int, device_id: int) -> Entry | None:
+    """The entry that counts for a GPU, the last one; None where none names it."""
+    return next((each for each in reversed(entries) if each.matches(gpu, device_id)), None)
 
 
 def specification(text: str) -> dict[str, list[Entry]]:

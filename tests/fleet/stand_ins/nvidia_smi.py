@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tests.fleet.stand_ins.command_line import HELP, MIG_OPTIONS, OPTIONS, RESTRICTED, Usage, parsed
+from tests.fleet.stand_ins.command_line import MIG_OPTIONS, OPTIONS, RESTRICTED, Usage, parsed
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,
@@ -29,6 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+WRONG = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+
 
 class Tool(Listings):
     """One run of `nvidia-smi` on a driver."""
@@ -37,19 +39,14 @@ class Tool(Listings):
         if arguments[:1] == ["mig"]:
             return self.mig(parsed(arguments[1:], MIG_OPTIONS, "nvidia-smi mig"))
         given = parsed(arguments, OPTIONS, "nvidia-smi")
-        if "-h" in given or not given:
-            self.write(HELP.format(driver=self.driver.state["driver"]))
-            return 0
         if given.keys() - {"-i"} == {"-q", "-x"}:
             return self.log(given)
         actions = given.keys() - {"-i", "--format"}
         if len(actions) != 1:
-            raise Usage(
-                "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
-            )
+            raise Usage(WRONG)
         action = actions.pop()
-        if action in ("-q", "-x"):
-            raise Usage("-q and -x are known together here. Please run 'nvidia-smi -h' for help.")
+        if action in ("-q", "-x"):  # known together alone
+            raise Usage(WRONG)
         if action == "-L":
             return self.list_all(given)
         if action == "-r":
@@ -90,9 +87,7 @@ class Tool(Listings):
     def set_mode(self, given: dict[str, str]) -> int:
         wanted = {"1": "Enabled", "ENABLED": "Enabled", "0": "Disabled", "DISABLED": "Disabled"}
         if given["-mig"] not in wanted:
-            raise Usage(
-                "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
-            )
+            raise Usage(WRONG)
         mode = wanted[given["-mig"]]
         verb = mode.lower()[:-1]
         for gpu in self.chosen(given):
@@ -127,26 +122,18 @@ class Tool(Listings):
         return 0
 
     def mig(self, given: dict[str, str]) -> int:
-        if "-h" in given:
-            self.say("", "    mig -- Multi Instance GPU management.", "")
-            self.say("    Usage: nvidia-smi mig [options]", "", "    Options include:")
-            self.say(*(f"    [{short} | {long}]" for short, (long, _) in MIG_OPTIONS.items()))
-            return 0
         actions = given.keys() & RESTRICTED.keys()
         if len(actions) != 1 or given.keys() - actions - set(RESTRICTED[min(actions)].split()):
-            raise Usage(
-                "Invalid combination of input arguments. Please run 'nvidia-smi mig -h' for help."
-            )
+            raise Usage(WRONG.replace("smi", "smi mig"))
         action = actions.pop()
         gpus = self.mig_chosen(given)
         for option in ("-gi", "-ci"):
             if not all(word.strip().isdigit() for word in given.get(option, "0").split(",")):
                 raise Refusal(WORDS[INVALID], INVALID)
         does: dict[str, Callable[[list[int], dict[str, str]], int]] = {
-            "-lgip": self.profiles, "-lgipp": self.placements, "-lgi": self.gpu_instances,
-            "-lci": self.compute_instances, "-cgi": self.create_gpu_instances,
-            "-cci": self.create_compute_instances, "-dgi": self.destroy_gpu_instances,
-            "-dci": self.destroy_compute_instances,
+            "-lgi": self.gpu_instances, "-lci": self.compute_instances,
+            "-cgi": self.create_gpu_instances, "-cci": self.create_compute_instances,
+            "-dgi": self.destroy_gpu_instances, "-dci": self.destroy_compute_instances,
         }  # fmt: skip
         return does[action](gpus, given)
 
@@ -164,7 +151,7 @@ class Tool(Listings):
                     raise Refusal(f"Failed to create GPU instances: {error}", error.code) from None
                 self.say(
                     f"Successfully created GPU instance ID {gi:>2} on GPU {gpu:>2} using profile "
-                    f"MIG {self.name(gpu, profile)} (ID {profile.number:>2})"
+                    f"MIG {profile.name} (ID {profile.number:>2})"
                 )
                 if "-C" in given:
                     self.create_compute_instance(gpu, gi, profile, "")
@@ -174,7 +161,7 @@ class Tool(Listings):
         """The profile and the start of a profile tuple, `9`, `3g.40gb:4` or `MIG 3g.40gb`."""
         name, colon, start = word.removeprefix("MIG ").partition(":")
         for profile in self.driver.profiles(gpu):
-            if name in (str(profile.number), self.name(gpu, profile)):
+            if name in (str(profile.number), profile.name):
                 if colon and not start.isdigit():
                     break
                 return profile, int(start) if colon else None
@@ -192,7 +179,7 @@ class Tool(Listings):
         try:
             slices = profile.compute
             if word:
-                slices, number = self.ci_profile(gpu, profile, word)
+                slices, number = self.ci_profile(profile, word)
             ci = self.driver.create_compute_instance(gpu, gi, slices, number)
         except DriverError as error:
             self.say(
@@ -202,13 +189,13 @@ class Tool(Listings):
             raise Refusal(f"Failed to create compute instances: {error}", error.code) from None
         self.say(
             f"Successfully created compute instance ID {ci['id']:>2} on GPU {gpu:>2} GPU instance "
-            f"ID {gi:>2} using profile MIG {self.ci_name(gpu, profile, ci)} (ID {number:>2})"
+            f"ID {gi:>2} using profile MIG {self.ci_name(profile, ci)} (ID {number:>2})"
         )
 
-    def ci_profile(self, gpu: int, profile: Profile, word: str) -> tuple[int, int]:
+    def ci_profile(self, profile: Profile, word: str) -> tuple[int, int]:
         """The slices and the number of a compute instance profile, by number or by name."""
         for number, slices in enumerate((1, 2, 3, 4, 7)):
-            name = self.ci_name(gpu, profile, {"size": slices})
+            name = self.ci_name(profile, {"size": slices})
             if slices <= profile.compute and word.removeprefix("MIG ") in (str(number), name):
                 return slices, number
         raise DriverError(INVALID)

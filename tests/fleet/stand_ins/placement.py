@@ -7,13 +7,15 @@ little is imported: a script under test starts `nvidia-smi` hundreds of times.
 
 from __future__ import annotations
 
+from functools import cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class Profile:
-    """One line of `nvidia-smi mig -lgip` with its line of `-lgipp`."""
+    """What `nvidia-smi mig -lgip` and `-lgipp` print of one profile."""
 
     def __init__(
         self,
@@ -40,13 +42,8 @@ class Profile:
 
     @property
     def media(self) -> bool:
-        """Whether it takes the engines that exist once."""
-        return name_has_media(self.name)
-
-
-def name_has_media(name: str) -> bool:
-    """Whether `+me` or `+me.all` is among the attributes of a profile's name."""
-    return "+" in name and name.partition("+")[2].startswith("me")
+        """Whether it takes the engines that exist once: `+me` or `+me.all`."""
+        return "+" in self.name and self.name.partition("+")[2].startswith("me")
 
 
 class Model:
@@ -69,6 +66,10 @@ class Model:
         self.device_id = device_id
         self.sms = dict(zip((profile.number for profile in profiles), sms, strict=False))
         self.profiles = profiles
+
+    @property
+    def by_name(self) -> dict[str, Profile]:
+        return {profile.name: profile for profile in self.profiles}
 
     @property
     def resets(self) -> bool:
@@ -196,32 +197,6 @@ MODELS = {
     "l40s": Model("NVIDIA L40S", "ada", (0, 0), 46068, 0x26B9, (), ()),
 }  # fmt: skip
 
-# Published, in GiB, where a listing was seen; the rest is worked out from the card's memory.
-GIB = {
-    ("a100-40gb", 19): 4.75,
-    ("a100-80gb", 19): 9.50,
-    ("a100-80gb", 14): 19.50,
-    ("a100-80gb", 9): 39.25,
-    ("h100-80gb", 19): 9.75,
-    ("h100-80gb", 15): 19.62,
-    ("h100-94gb", 19): 10.75,
-    ("h100-94gb", 15): 21.62,
-    ("h200-141gb", 19): 16.00,
-    ("gh200-144gb", 19): 17.50,
-    ("gh200-144gb", 15): 35.25,
-    ("b200-180gb", 15): 44.25,
-    ("a30-24gb", 14): 5.81,
-    ("a30-24gb", 5): 11.69,
-    ("a30-24gb", 0): 23.44,
-}
-
-
-def gib(key: str, profile: Profile) -> float:
-    """The memory that `-lgip` prints for a profile."""
-    model = MODELS[key]
-    share = model.memory_mib * profile.size / model.memory_slices / 1024
-    return GIB.get((key, profile.number), round(share * 0.98, 2))
-
 
 def trouble(model: Model, placed: Iterable[tuple[Profile, int]]) -> str:
     """Why these instances cannot be together on one GPU, or nothing."""
@@ -250,15 +225,6 @@ def trouble(model: Model, placed: Iterable[tuple[Profile, int]]) -> str:
 def room(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> list[int]:
     """The starts at which one more of a profile fits."""
     return [start for start in profile.starts if not trouble(model, [*placed, (profile, start)])]
-
-
-def free(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> int:
-    """How many more of a profile fit at once."""
-    starts = room(model, placed, profile)
-    if not starts:
-        return 0
-    # Places of one size on a regular grid: the first one blocks no more than any other.
-    return 1 + free(model, [*placed, (profile, starts[0])], profile)
 
 
 def least_blocking(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> int | None:
@@ -296,3 +262,35 @@ def layouts(model: Model, names: Iterable[str]) -> Iterator[tuple[tuple[str, int
             more = [*placed, places[index]]
             if not trouble(model, more):
                 stack.append((index + 1, more))
+
+
+Layout = tuple[tuple[str, int], ...]
+
+
+def place(key: str, counts: Mapping[str, int]) -> Layout | None:
+    """The first layout with these counts, larger profiles first; None if there is none."""
+    return _place(key, tuple(sorted((name, count) for name, count in counts.items() if count)))
+
+
+@cache
+def _place(key: str, counts: tuple[tuple[str, int], ...]) -> Layout | None:
+    known = MODELS[key].by_name
+    if any(name not in known or count > known[name].most for name, count in counts):
+        return None
+    larger = sorted(counts, key=lambda item: (-known[item[0]].size, item[0]))
+    names = [name for name, count in larger for _ in range(count)]
+
+    def grow(layout: Layout) -> Layout | None:
+        if len(layout) == len(names):
+            return layout
+        name = names[len(layout)]
+        # Instances of one profile are alike: their starts grow.
+        least = layout[-1][1] + 1 if layout and layout[-1][0] == name else 0
+        for start in (start for start in known[name].starts if start >= least):
+            longer = (*layout, (name, start))
+            legal = not trouble(MODELS[key], [(known[one], at) for one, at in longer])
+            if legal and (found := grow(longer)) is not None:
+                return found
+        return None
+
+    return grow(())

@@ -126,24 +126,14 @@ class Slurm:
         if node.invalid and (not node.drain or not self._is_old):
             node.drain = f"{SHORT} ({there.total()} < {node.promised.total()})"
 
-    def restart(self) -> None:
+    def again(self, words: Sequence[str] = ()) -> tuple[int, str, str]:
         """The slurmctld starts anew, with all that the lines say."""
         for node in self.nodes.values():
             node.taken = Counter(node.promised)
         self._reconfigure()
+        return 0, "", ""
 
     def reboot(self, name: str) -> None:
         """A node comes back; whose devices are gone is for the caller."""
         self.nodes[name].jobs.clear()
         self._register(self.nodes[name])
-
-    def begin(self, name: str, job: str) -> bool:
-        """A job of a user begins on a node, if it may."""
-        node = self.nodes[name]
-        if node.is_open:
-            node.jobs.add(job)
-            return True
-        return False
-
-    def end(self, name: str, job: str) -> None:
-        self.nodes[name].jobs.discard(job)

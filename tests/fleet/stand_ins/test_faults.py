@@ -31,49 +31,38 @@ def test_a_refusal_comes_at_its_operation_and_once(
     assert node.smi("mig -cgi 14,19 -C").code == 0
 
 
-@pytest.mark.parametrize("command", ["dci", "dgi"])
-def test_a_destruction_can_be_refused(tmp_path: Path, command: str) -> None:
-    node = a100(tmp_path)
-    node.put(0, [("7g.80gb", 0)], hollow=command == "dgi")
-    node.fault(command, "in_use", times=2)
-    assert [node.smi(f"mig -{command}").code for _ in range(3)] == [19, 19, 0]
-
-
-def test_a_fault_of_one_gpu_leaves_the_others_alone(tmp_path: Path) -> None:
-    node = StandInNode(tmp_path / "node", ["a30-24gb"] * 2)
-    node.fault("cgi", "insufficient", gpu=1)
-    assert node.smi("mig -i 0 -cgi 0 -C").code == 0
-    assert node.smi("mig -i 1 -cgi 0 -C").code == 23
-
-
-@pytest.mark.parametrize("command", ["cgi", "cci", "dci", "dgi", "mig", "reset"])
-def test_success_without_effect(tmp_path: Path, command: str) -> None:
-    node = StandInNode(tmp_path / "node", ["h100-80gb"])
-    node.put(0, [("4g.40gb", 0)])
-    node.put(0, [("3g.40gb", 4)], hollow=True)
-    if command == "mig":
+def test_a_destruction_can_be_refused_and_of_one_gpu_alone(tmp_path: Path) -> None:
+    node = StandInNode(tmp_path / "node", ["a100-80gb"] * 2)
+    for command, hollow in (("dci", False), ("dgi", True)):
+        for gpu in (0, 1):
+            node.put(gpu, [("7g.80gb", 0)], hollow=hollow)
+        node.fault(command, "in_use", times=2, gpu=1)
+        said = [node.smi(f"mig -i {gpu} -{command}").code for gpu in (0, 1, 1, 1)]
+        assert said == [0, 19, 19, 0]
         node.reboot()
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "hollow"),
+    [("cgi", "mig -cgi 0 -C", None), ("cci", "mig -cci", True), ("dci", "mig -dci", False),
+     ("dgi", "mig -dgi", True), ("mig", "-mig 0", None), ("reset", "-r", False)],
+)  # fmt: skip
+def test_success_without_effect(
+    tmp_path: Path, command: str, line: str, hollow: bool | None
+) -> None:
+    node = StandInNode(tmp_path / "node", ["h100-80gb"])
+    if hollow is not None:
+        node.put(0, [("4g.40gb", 0)], hollow=hollow)
     before = node.mode(0), node.instances(0)
     node.fault(command, "no_effect")
-    lines = {"cgi": "mig -cgi 0", "mig": "-mig 0", "reset": "-r"}
-    gi = node.at(0, 4 if command in ("cci", "dgi") else 0).gi if before[1] else 0
-    if command == "cgi":
-        node.smi("mig -i 0 -dci")
-        for held in node.instances(0):
-            node.smi(f"mig -gi {held.gi} -dgi")
-        before = node.mode(0), node.instances(0)
-    ran = node.smi(lines.get(command, f"mig -gi {gi} -{command}"))
+    ran = node.smi(line)
     assert ran.code == 0
     assert "Success" in ran.text or "All done." in ran.text
     assert (node.mode(0), node.instances(0)) == before
 
 
-def test_success_without_effect_is_said_to_the_end(tmp_path: Path) -> None:
+def test_success_without_effect_is_said_of_mig_parted_too(tmp_path: Path) -> None:
     node = a100(tmp_path)
-    node.fault("cgi", "no_effect")
-    ran = node.smi("mig -cgi 9:4 -C")
-    assert (ran.code, ran.text.count("Successfully created")) == (0, 2)
-    assert node.instances(0) == ()
     node.fault("cgi", "no_effect")
     text = "version: v1\nmig-configs: {a: [{devices: all, mig-enabled: true, mig-devices: "
     assert node.mig_parted("apply -f -", f'{text}{{"7g.80gb": 1}}}}]}}').code == 0

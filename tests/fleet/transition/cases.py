@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -111,6 +113,49 @@ class Pair:
     def contents(self) -> list[Content]:
         """The two GPUs now."""
         return self.before
+
+
+@cache
+def planned(seed: int, tool: str = "nvidia-smi") -> Transition:
+    """A transition between two random A30s' contents; of other tools on nodes of two GPUs each."""
+    pair = Pair(seed, spare=3 if tool == "nvidia-smi" else 6)
+    start = pair.start if tool == "nvidia-smi" else on_nodes(pair.start, 2)
+    found = transition(start, pair.wanted, actuator=tool)
+    assert isinstance(found, Transition), found
+    return found
+
+
+def on_nodes(start: Deployment, size: int) -> Deployment:
+    """The same GPUs on nodes of so many each."""
+    nodes: dict[str, list[FleetGpu]] = {}
+    for number, card in enumerate(start.gpus()):
+        own = nodes.setdefault(f"n{number // size}", [])
+        own.append(replace(card, node=f"n{number // size}", index=number % size))
+    made = tuple(FleetNode(name, tuple(own)) for name, own in nodes.items())
+    return replace(start, nodes=made)
+
+
+def on_node(*held: Sequence[Instance], rate: int = 0, limit: int = 1000) -> Deployment:
+    """A node of A30s with these instances; b is not asked for anything, a for a rate."""
+    cards = tuple(FleetGpu("n", at, A30, instances=tuple(each)) for at, each in enumerate(held))
+    services = tuple(Service(s, s, rate * (s == "a"), limit) for s in "ab")
+    return Deployment((FleetNode("n", cards),), services, RULES["half"])
+
+
+def does(service: str, profile: str, start: int | None = 0) -> Instance:
+    """An instance of an A30 with what it does."""
+    return Instance(profile, start, work(service, profile))
+
+
+@cache
+def small(tool: str) -> Transition:
+    """One GPU is cut otherwise, and what works on the other has to stop where nodes are drained."""
+    beside = (does("b", "2g.12gb"),)
+    parts = (does("b", "2g.12gb"), Instance("1g.6gb", 3))
+    now = on_node((does("a", "4g.24gb"),), beside)
+    found = transition(now, on_node(parts, beside), actuator=tool, floor=0)
+    assert isinstance(found, Transition), found
+    return found
 
 
 def _services(rates: dict[str, Fraction]) -> tuple[Service, ...]:

@@ -20,7 +20,7 @@ from cms.fleet.deployment.transition.curves import (
     service_names,
 )
 from tests.fleet.transition.cases import leg
-from tests.fleet.transitions import every_kind, growth, pair
+from tests.fleet.transitions import every_kind, pair
 from tests.property.problems import share
 from tests.samples import so_many
 
@@ -84,18 +84,11 @@ def test_a_capacity_is_never_below_its_floor_whatever_the_durations(
     assert_curves(found, random_execution(found, rng))
 
 
-def test_the_published_growth_keeps_its_floors_in_any_execution() -> None:
-    found = growth()
-    assert_curves(found, schedule(found))
-    for seed in range(so_many(1, 3)):
-        assert_curves(found, random_execution(found, random.Random(seed)))
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("step", range(4))
 def test_the_published_chain_keeps_its_floors_in_any_execution(step: int) -> None:
-    for found in leg(step):
-        for seed in range(3):
+    for found in leg(step)[: so_many(1, 2)]:
+        assert_curves(found, schedule(found))
+        for seed in range(so_many(1, 3)):
             assert_curves(found, random_execution(found, random.Random(seed)))
 
 

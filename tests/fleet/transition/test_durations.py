@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError, InvalidOption
-from cms.fleet import Service
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work
+from cms.fleet.deployment import Deployment
 from cms.fleet.deployment.recounting import outdated, recounted
 from cms.fleet.deployment.transition import (
     Durations,
     Schedule,
-    Transition,
     What,
     floors_of,
     read_durations,
@@ -27,8 +25,7 @@ from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 from tests.fleet.plans import printed
 
-from .cases import A30, chain, leg, work
-from .test_whole_folder import planned, small
+from .cases import chain, does, leg, on_node, planned, small, work
 
 
 @pytest.mark.parametrize("most", [None, 3, 1])
@@ -48,18 +45,6 @@ def test_a_schedule_respects_waits_and_one_change_at_a_time(most: int | None) ->
             for at in plan.begin_s:
                 assert sum(begin <= at < end for begin, end, _ in spans) <= most
         assert plan.least_s <= plan.makespan_s
-
-
-@pytest.mark.parametrize("step", range(4))
-def test_capacities_go_from_start_to_target_above_the_floor(step: int) -> None:
-    found, _ = leg(step)
-    plan = schedule(found)
-    for name, floor in found.floors.items():
-        steps = plan.capacity(found, name)
-        assert min(rps for _, rps in steps) >= floor.rps
-        assert all(one[0] < other[0] for one, other in pairwise(steps))
-        known = {each.name for each in found.target.services}
-        assert steps[-1][1] == (found.target.capacity(name) if name in known else 0)
 
 
 def test_the_published_chain_is_short() -> None:
@@ -102,9 +87,8 @@ def test_nothing_to_do_takes_no_time() -> None:
 
 
 def _with(rate: int, *places: int, limit: int = 1000) -> Deployment:
-    held = tuple(Instance("1g.6gb", start, work("a", "1g.6gb")) for start in places)
-    nodes = (FleetNode("n", (FleetGpu("n", 0, A30, instances=held),)),)
-    return Deployment(nodes, (Service("a", "a", rate, limit),), RULES["half"])
+    """Quarters of an A30 that each serve 10 items/s."""
+    return on_node([does("a", "1g.6gb", start) for start in places], rate=rate, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -129,27 +113,19 @@ def test_floors_in_words(old: int, new: int, share: int | str, says: str) -> Non
 
 
 def test_a_floor_of_a_service_that_is_not_there() -> None:
-    with pytest.raises(InvalidOption, match="'b'; expected one of a"):
-        floors_of(_with(1), _with(1), shares={"b": 1})
+    with pytest.raises(InvalidOption, match="'c'; expected one of a"):
+        floors_of(_with(1), _with(1), shares={"c": 1})
 
 
 def test_supplies_are_counted_by_the_new_limits() -> None:
     """What a new limit does not admit serves as before, and is outdated; the target's holds."""
-    now = _with(20, 0, 1)
-    assert recounted(now, _with(20).services, RULES["half"]).capacity("a") == 20
-    target = replace(_with(20, limit=150), rule=RULES["half"])
-    strict = recounted(now, target.services, RULES["half"])
-    assert strict.capacity("a") == 20
-    assert {each.service for each in outdated(strict, target)} == {"a"}
-    assert not outdated(recounted(now, _with(20).services, RULES["half"]), _with(20))
-    known = Work("a", work("a", "1g.6gb").point, Fraction(7))
+    now, same, target = _with(20, 0, 1), _with(20), _with(20, limit=150)
+    for side, old in ((same, set[str]()), (target, {"a"})):
+        found = recounted(now, side.services, RULES["half"])
+        assert found.capacity("a") == 20
+        assert {each.service for each in outdated(found, side)} == old
+    known = replace(work("a", "1g.6gb"), supply_rps=Fraction(7))
     assert recounted(now, (), None, [known]).capacity("a") == 14
-
-
-def test_a_transition_says_what_it_does() -> None:
-    found, _ = leg(0)
-    assert isinstance(found, Transition)
-    assert "0 spare GPUs" in str(found)
 
 
 @pytest.mark.parametrize("most", [None, 2, 1])

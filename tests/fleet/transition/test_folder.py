@@ -1,10 +1,8 @@
-"""Folders of transitions, run against stand-ins: there, again, back, and on after what fails."""
+"""Folders of transitions, run on stand-ins: there, again, back, and on after what fails."""
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import subprocess
 from collections import Counter
 from functools import cache
@@ -13,27 +11,33 @@ from pathlib import Path
 
 import pytest
 
-from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, State, difference
+from cms.cli.app import run as run_cms
+from cms.fleet.deployment import Deployment, difference
+from cms.fleet.deployment.export import ExportOptions
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import Transition, What, lowest_capacity, reversal, transition
+from cms.fleet.deployment.transition import Transition, What, transition
 from cms.fleet.deployment.transition.folder import (
     FolderOptions,
     folder_of,
-    on_the_way,
     state_after,
     states,
     steps_of,
-    summary,
 )
 from cms.fleet.deployment.written_folder import write_folder
+from cms.values.frozen import FrozenMap
 from tests.fleet.bridging import observed, stand_ins
 from tests.fleet.stand_ins.driver import STATE
-from tests.references.transitions import run as executed
-from tests.samples import few
 
-from .acting import Site, known_by_uuid, swapped_gpus_are_left_alone
-from .cases import A30, Pair, leg
+from .acting import (
+    Site,
+    a_fault_is_survived,
+    arrives,
+    goes_well,
+    known_by_uuid,
+    swapped_gpus_are_left_alone,
+    there_again_and_back,
+)
+from .cases import does, leg, on_node, planned, small, work
 
 #: Of a short transition that creates, deletes and restarts, in two steps.
 SEED = 5
@@ -44,92 +48,42 @@ FAULTS = [
     ("dci", "no_effect"), ("dgi", "in_use"), ("dgi", "no_effect"), ("dgi", "delayed"),
     ("dgi", "killed_before"), ("list", "unknown"),
 ]  # fmt: skip
+long = pytest.mark.long
+SLURM = pytest.param("slurm", marks=long)
 
 
-def planned(seed: int) -> Transition:
-    """A transition between two random A30s' contents."""
-    pair = Pair(seed)
-    found = transition(pair.start, pair.wanted)
-    assert isinstance(found, Transition)
-    return found
+def placed(folder: Path, found: Transition, tool: str = "nvidia-smi") -> tuple[Site, Path]:
+    site = Site(folder, found.start, tool)
+    return site, site.write(found)
 
 
-def floors_held(site: Site, found: Transition) -> bool:
-    return all(
-        site.lowest.get(name, floor.rps) >= floor.rps
-        for name, floor in found.floors.items()
-        if floor.rps
-    )
-
-
-def there_again_and_back(folder: Path, found: Transition) -> None:
-    site = Site(folder, found.start, choice="any")
-    out = site.write(found)
-    ran = site.run(out, "--dry-run")
-    assert (ran.code, ran.error, site.changes()) == (0, "", 0), ran
-    ran = site.run(out)
-    assert (ran.code, ran.error) == (0, ""), ran
-    assert site.arrived(found.target)
-    assert floors_held(site, found)
-    done, works = site.changes(), dict(site.works)
-    ran = site.run(out)
-    assert (ran.code, ran.error) == (0, ""), ran
-    assert (site.changes(), site.works) == (done, works), "it did something the second time"
-    ran = site.run(out, "--undo", "1")
-    assert (ran.code, ran.error) == (0, ""), ran
-    assert site.arrived(found.start)
-    assert floors_held(site, found)
+def there_and_back(folder: Path, found: Transition, tool: str) -> None:
+    site = Site(folder, found.start, tool, choice="any" if tool == "nvidia-smi" else "lowest")
+    there_again_and_back(site, site.write(found), found)
     assert site.refused == 0
+    assert not any(node.drain for node in site.slurm.nodes.values())
 
 
-@pytest.mark.parametrize("seed", [42])
-def test_the_scripts_arrive_do_nothing_twice_and_go_back(tmp_path: Path, seed: int) -> None:
-    found = planned(seed)
-    assert any(action.is_temporary for action in found.actions)
-    there_again_and_back(tmp_path, found)
-
-
-def a_fault_is_survived(folder: Path, seed: int, command: str, kind: str) -> bool:
-    """Whether the fault was met: then it is found, and the way goes on from what is there."""
-    found, rest = planned(seed), random.Random(f"{seed}{command}{kind}")
-    site = Site(folder, found.start)
-    out = site.write(found)
-    where = rest.choice(list(site.nodes.values()))
-    most = 60 if command == "list" else 2
-    if command == "cci":  # of a creation that fails half-way the rest is tried again
-        where.fault("cgi", "half")
-    where.fault(command, kind, at=rest.randint(1, most), times=1)
-    ran = site.run(out)
-    met = where.pending_faults() == 0
-    for node in site.nodes.values():  # what was not met is not to befall who looks
-        node.clear_faults()
-    if ran.code:
-        assert met
-        assert "is not as it should be" in ran.error
-        assert "--from" in ran.error
-    else:
-        assert site.arrived(found.target)
-    assert floors_held(site, found)
-    if rest.random() < 0.5:
-        ran = site.run(out)  # the same again
-        assert (ran.code, ran.error) == (0, ""), ran
-    else:  # or anew, from what is seen
-        now = site.seen(found.target)
-        again = transition(now, found.target)
-        assert isinstance(again, Transition), again
-        ran = site.run(site.write(again, "again"))
-        assert (ran.code, ran.error) == (0, ""), ran
-    assert site.arrived(found.target)
-    assert floors_held(site, found)
-    assert site.refused == 0
-    return met
+@pytest.mark.parametrize("tool", ["nvidia-smi", "mig-parted", SLURM])
+def test_the_scripts_arrive_do_nothing_twice_and_go_back(tmp_path: Path, tool: str) -> None:
+    found = planned(42) if tool == "nvidia-smi" else small(tool)
+    assert any(action.is_temporary for action in found.actions) is (tool == "nvidia-smi")
+    there_and_back(tmp_path, found, tool)
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [("dgi", "in_use"), pytest.param("cgi", "half", marks=pytest.mark.long)]
+    ("command", "kind", "tool"),
+    [
+        ("dgi", "in_use", "nvidia-smi"),
+        pytest.param("cgi", "half", "nvidia-smi", marks=long),
+        pytest.param("cgi", "in_use", "mig-parted", marks=long),
+    ],
 )
-def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, command: str, kind: str) -> None:
-    a_fault_is_survived(tmp_path, SEED, command, kind)
+def test_a_fault_stops_it_and_it_goes_on(
+    tmp_path: Path, command: str, kind: str, tool: str
+) -> None:
+    found = planned(SEED) if tool == "nvidia-smi" else small(tool)
+    assert a_fault_is_survived(tmp_path, found, tool, command, kind) or tool == "nvidia-smi"
 
 
 @cache
@@ -144,22 +98,31 @@ def _is_busy(seed: int) -> bool:
     return min(done[What.CREATE], done[What.DELETE]) >= 2
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(50))
-def test_random_transitions_with_faults_arrive(tmp_path: Path, number: int) -> None:
-    seed = _busy(number)
-    there_again_and_back(tmp_path / "well", planned(seed))
-    met = [
-        a_fault_is_survived(tmp_path / str(at), seed, command, kind)
-        for at, (command, kind) in enumerate(FAULTS)
-    ]
-    assert sum(met) >= len(FAULTS) // 2
+@long
+@pytest.mark.parametrize(
+    ("tool", "number"),
+    [
+        *(("nvidia-smi", number) for number in range(50)),
+        *((tool, number) for tool in ("mig-parted", "slurm") for number in range(25)),
+    ],
+)
+def test_random_transitions_arrive_with_faults_too(tmp_path: Path, tool: str, number: int) -> None:
+    seed = _busy(number) if tool == "nvidia-smi" else number
+    found = planned(seed, tool)
+    there_and_back(tmp_path / "well", found, tool)
+    if tool == "nvidia-smi" or number < 10:
+        met = [
+            a_fault_is_survived(tmp_path / str(at), found, tool, command, kind, seed)
+            for at, (command, kind) in enumerate(FAULTS)
+        ]
+        assert sum(met) >= len(FAULTS) // 2 or tool != "nvidia-smi"
+        assert any(met) or all(action.what is What.RESTART for action in found.actions)
 
 
-@pytest.mark.long
+@long
 @pytest.mark.parametrize("step", range(4))
 def test_the_published_chain_arrives(tmp_path: Path, step: int) -> None:
-    there_again_and_back(tmp_path, leg(step)[0])
+    there_and_back(tmp_path, leg(step)[0], "nvidia-smi")
 
 
 _SIDE_BY_SIDE = """
@@ -171,7 +134,7 @@ is_drained() {{ ! is_ready; }}
 """
 
 
-@pytest.mark.long
+@long
 @pytest.mark.parametrize("seed", [4, 21, 42])
 def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
     """With the real executable of the stand-in: several run at once."""
@@ -203,27 +166,38 @@ def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
     assert there == working(found.target)
 
 
-def test_another_gpu_in_the_place_of_one_is_left_alone(tmp_path: Path) -> None:
-    """Also where the target alone says which GPU is meant."""
-    found = planned(SEED)
-    site = Site(tmp_path, found.start)
-    again = transition(found.start, known_by_uuid(site, found.target))
+@pytest.mark.parametrize("tool", ["nvidia-smi", "mig-parted", SLURM])
+def test_another_gpu_in_the_place_of_one_is_left_alone(tmp_path: Path, tool: str) -> None:
+    """Also where the target alone, or the start alone, says which GPU is meant."""
+    found = planned(SEED) if tool == "nvidia-smi" else small(tool)
+    site = Site(tmp_path, found.start, tool)
+    sides = [found.start, found.target]
+    at = int(tool == "nvidia-smi")
+    sides[at] = known_by_uuid(site, sides[at])
+    again = transition(*sides, actuator=tool, floor=0)
     assert isinstance(again, Transition)
     swapped_gpus_are_left_alone(site, again)
 
 
-# --- what is written ------------------------------------------------------------------------------
+def test_what_nobody_knows_of_is_not_cut_and_nothing_stops_for_it(tmp_path: Path) -> None:
+    site, out = placed(tmp_path, small("slurm"), "slurm")
+    site.nodes["n"].put(1, [("1g.6gb", 3)])
+    before = site.trace()
+    ran = site.run(out)
+    assert ran.code == 1
+    assert "GPU 1 holds what is neither to stay nor to come, and would lose it:" in ran.error
+    assert site.trace() == before
+
+
+# --- steps and hooks ------------------------------------------------------------------------------
 
 
 def test_hooks_that_nobody_filled_in_refuse_before_anything_is_done(tmp_path: Path) -> None:
-    found = planned(SEED)
-    site = Site(tmp_path, found.start)
-    out = site.write(found)
+    site, out = placed(tmp_path, planned(SEED))
     (tmp_path / "work.sh").write_text((out / "work.sh").read_text("utf-8"), encoding="utf-8")
-    ran = site.run(out)
-    assert ran.code == 1
+    before, ran = site.trace(), site.run(out)
+    assert (ran.code, site.trace()) == (1, before)
     assert "work.sh does not say yet on_node: how a script is run on n" in ran.error
-    assert site.changes() == 0
 
 
 @pytest.mark.parametrize(
@@ -237,113 +211,27 @@ def test_hooks_that_nobody_filled_in_refuse_before_anything_is_done(tmp_path: Pa
     ],
 )
 def test_what_run_cannot_do(tmp_path: Path, words: list[str], code: int, said: str) -> None:
-    found = planned(SEED)
-    site = Site(tmp_path, found.start)
-    ran = site.run(site.write(found), *words)
-    assert (ran.code, said in ran.error) == (code, True), ran
-    assert site.changes() == 0
+    site, out = placed(tmp_path, planned(SEED))
+    before, ran = site.trace(), site.run(out, *words)
+    assert (ran.code, said in ran.error, site.trace()) == (code, True, before), ran
 
 
-@pytest.mark.long
+@long
 def test_step_by_step_and_verified_on_the_way(tmp_path: Path) -> None:
     found = planned(SEED)
-    site, every = Site(tmp_path, found.start), states(found)
-    out = site.write(found)
+    (site, out), every = placed(tmp_path, found), states(found)
     for step in steps_of(found):
-        ran = site.run(out, "--only", str(step.number))
-        assert (ran.code, ran.error) == (0, ""), ran
-        assert site.arrived(every[step.number])
+        goes_well(site, out, "--only", str(step.number))
+        assert site.is_as(found, every[step.number])
         assert state_after(found, str(step.number)) == every[step.number]
     assert state_after(found, "99") is None
-    ran = site.run(out, "--undo", str(len(every) - 1))
-    assert ran.code == 0, ran
-    assert site.arrived(every[-2])
-
-
-def test_every_script_is_a_script_and_every_step_has_its_document() -> None:
-    found = leg(0)[0]
-    files = folder_of(found, FolderOptions(max_parallel=3)).files
-    for path, text in files.items():
-        if path.endswith(".sh"):
-            done = subprocess.run(["sh", "-n"], input=text, text=True, check=False)
-            assert done.returncode == 0, path
-    steps = steps_of(found)
-    assert sorted(at for step in steps for at in step.positions) == list(range(len(found.actions)))
-    order = [part.name for step in steps for part in step.parts]
-    for step in steps:
-        told = json.loads(files[f"steps/{step.number:02}.json"])
-        assert [each["name"] for each in told["parts"]] == [part.name for part in step.parts]
-        assert set(told["capacity_rps"]) == {
-            service for at in step.positions for service in found.actions[at].services
-        }
-        for part in step.parts:
-            assert all(order.index(name) < order.index(part.name) for name in part.after)
-    assert "mode=run first=1 last=" in files["run.sh"]
-    assert "parallel=3" in files["run.sh"]
-    assert "It is proved as well" in files["README.md"]
-
-
-@pytest.mark.parametrize("seed", few(2, range(6)))
-def test_no_execution_goes_below_the_lowest_capacity(seed: int) -> None:
-    found = planned(seed)
-    for name, floor in found.floors.items():
-        assert floor.rps <= lowest_capacity(found, name) <= found.start.capacity(name)
-    assert executed(found, random.Random(seed)) == []
-
-
-def test_the_summary_counts_what_the_actions_do() -> None:
-    found = leg(0)[0]
-    words = summary(found, floor="90 %", max_parallel=2)
-    assert words.headline.startswith("3 -> 12 GPUs, floor 90 %: ")
-    assert sum(each.kept for each in words.services) == found.kept.count
-    assert sum(each.started for each in words.services) == sum(
-        len(action.adds) for action in found.actions
-    )
-    assert "assumed" in words.headline
-    assert "at most 2 side by side" in words.assumed
-
-
-def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
-    found = leg(0)[0]
-    known, kinds = on_the_way(found)
-    places = {
-        (card.name, each.profile, each.start, each.work)
-        for side in (found.start, found.target)
-        for card, each in side.instances()
-    }
-    for card, each in known.instances():
-        assert (card.name, each.profile, each.start, each.work) in places
-    restarted = {(a.name, a.adds[0].start) for a in found.actions if a.removes and a.adds}
-    assert restarted
-    assert not restarted & {(card.name, each.start) for card, each in known.instances()}
-    assert {kind.work for kind in kinds} >= {each.work for _, each in found.target.instances()}
-
-
-def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
-    hollow = FleetGpu("n", 0, A30, instances=(Instance("1g.6gb", 0, state=State.HOLLOW),))
-    now = Deployment((FleetNode("n", (hollow,)),))
-    found = transition(now, now.with_gpus({("n", 0): hollow.with_instances(())}))
-    assert isinstance(found, Transition)
-    assert len(found.actions) == 1
-    back = reversal(found)
-    assert (back.actions, back.spare.count) == ((), 0)
-    assert "It is proved as well: 0 actions" in folder_of(found).files["README.md"]
-
-
-def test_what_the_scripts_cannot_do_is_refused() -> None:
-    blind = FleetGpu("n", 0, A30, instances=(Instance("1g.6gb"),), seen=Seen.UNKNOWN)
-    now = Deployment((FleetNode("n", (blind,)),))
-    done = Transition(now, now, {}, (), *(getattr(planned(2), name) for name in ("spare", "kept")))
-    with pytest.raises(InvalidProblem, match="observe node 'n' with: nvidia-smi mig -lgi"):
-        folder_of(done)
-    with pytest.raises(InvalidOption, match="no actuator 'nvidia-sm'; nearest: 'nvidia-smi'"):
-        folder_of(planned(2), FolderOptions("nvidia-sm"))
+    goes_well(site, out, "--undo", str(len(every) - 1))
+    assert site.is_as(found, every[-2])
 
 
 def test_no_work_stops_that_measured_capacity_cannot_miss(tmp_path: Path) -> None:
     found = planned(SEED)
-    site = Site(tmp_path, found.start)
-    out, hooks = site.write(found), tmp_path / "work.sh"
+    (site, out), hooks = placed(tmp_path, found), tmp_path / "work.sh"
     text = hooks.read_text("utf-8")
     hooks.write_text(f"{text}capacity() {{ echo 3.5; }}\n", encoding="utf-8")
     ran = site.run(out)
@@ -352,18 +240,114 @@ def test_no_work_stops_that_measured_capacity_cannot_miss(tmp_path: Path) -> Non
     assert site.lowest == site.capacities, "nothing was stopped"
     hooks.write_text(f"{text}capacity() {{ echo 1e6; }}\n", encoding="utf-8")
     assert site.run(out, "--only", "1").code == 0
-    assert site.arrived(states(found)[1])
+    assert site.is_as(found, states(found)[1])
 
 
 def test_a_step_by_hand_spares_what_serves_something_else(tmp_path: Path) -> None:
     """A place serves one service, then another: the first step is not done over the second's."""
-    found = planned(4)
-    site = Site(tmp_path, found.start)
-    out = site.write(found)
+    site, out = placed(tmp_path, planned(4))
     for step in ("1", "2"):
         assert site.run(out, "--only", step).code == 0
-    works, done = dict(site.works), site.changes()
+    before = site.trace()
     ran = site.run(out, script="steps/01-n-gpu0.sh")
-    assert ran.code == 1
+    assert (ran.code, site.trace()) == (1, before)
     assert "serves there, which does not belong to this step" in ran.error
-    assert (site.works, site.changes()) == (works, done)
+
+
+@pytest.mark.parametrize("tool", ["mig-parted", SLURM])
+def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, tool: str) -> None:
+    """What is kept beside them serves as well, and is neither known to the steps nor to go.
+
+    Where a listing fails nothing is told, so that nobody plans from less than there is.
+    """
+    kept = does("b", "2g.12gb")
+    sides = [on_node((kept, does(service, "1g.6gb", 2)), ()) for service in "ab"]
+    found = transition(*sides, floor=0, actuator=tool)
+    assert isinstance(found, Transition), found
+    site, out = placed(tmp_path, found, tool)
+    assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]
+    point = point_label(work("a", "1g.6gb"))
+    site.asked("stop", ("n", 0, 2), "1g.6gb", ("a", point))
+    assert site.run(out, "--serving").text.split() == ["--release", "n/0:2"]
+    site.nodes["n"].fault("list", "unknown", at=2)
+    ran = site.run(out, "--serving")
+    assert (ran.code, ran.text) == (1, "--what-serves-is-not-known\n")
+    assert "what serves cannot be told" in ran.error
+    assert run_cms(["observe", *ran.text.split()]) == 2
+
+
+# --- Slurm ----------------------------------------------------------------------------------------
+
+
+def test_slurm_drains_shrinks_cuts_grows_and_resumes(tmp_path: Path) -> None:
+    site, out = placed(tmp_path, small("slurm"), "slurm")
+    arrives(site, out, small("slurm"))
+    assert site.slurm.log == [
+        "update nodename=n state=drain reason=cms: cut anew", "reconfigure", "reconfigure",
+        "update nodename=n state=resume",
+    ]  # fmt: skip
+    assert site.slurm.nodes["n"].promised == {"2g.12gb": 2, "1g.6gb": 1}
+
+
+@pytest.mark.parametrize("version", ["22.05.8", "24.11.5"])
+def test_a_node_of_slurm_that_has_rebooted_comes_back(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is inval and drained, its instances are gone, and slurmd answers late."""
+    found = small("slurm")
+    site = Site(tmp_path, found.target, "slurm")
+    out = site.write(found)
+    site.slurm.again()
+    site.slurm.version, site.slurm.lag = version, 2
+    site.nodes["n"].reboot()
+    site.works.clear()
+    site.slurm.reboot("n")
+    assert site.slurm.nodes["n"].state.endswith("+drain+invalid_reg")
+    if version.startswith("22"):
+        before, ran = site.trace(), site.run(out)
+        assert (ran.code, site.trace()) == (1, before), ran
+        assert "Slurm 22.05.8, where slurmctld has to start again" in ran.error
+        monkeypatch.setenv("CMS_SLURM_RESTART", "slurmctld-again")
+    ran = site.run(out)
+    assert ran.code == 0, ran
+    assert site.is_as(found, found.target)
+    assert site.slurm.nodes["n"].is_open
+
+
+def test_slurm_is_not_said_to_be_done_where_it_finds_less_or_says_nothing(tmp_path: Path) -> None:
+    site, out = placed(tmp_path, small("slurm"), "slurm")
+    site.slurm.deaf = True
+    before, ran = site.trace(), site.run(out)
+    assert (ran.code, site.trace()) == (1, before), ran
+    site.slurm.deaf, site.slurm.lag = False, 1
+    site.slurm.nodes["n"].devices = Counter
+    ran = site.run(out)
+    assert ran.code == 1
+    assert "Slurm finds fewer devices there than its line offers" in ran.error
+    assert not site.slurm.nodes["n"].is_open
+
+
+def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> None:
+    found = small("slurm")
+    site, out = placed(tmp_path, found, "slurm")
+    line = tmp_path / "conf/cms/n.conf"
+    line.write_text("# by hand\n" + line.read_text("utf-8").rstrip() + " CPUs=64\n", "utf-8")
+    before = line.read_text("utf-8")
+    ran = site.run(out)
+    assert ran.code == 1
+    assert "has: CPUs=64 NodeName=n and would have: NodeName=n (cms transition" in ran.error
+    assert (site.slurm.log, line.read_text("utf-8")) == ([], before)
+    told = ExportOptions(slurm_nodes=FrozenMap({"n": "CPUs=64"}))
+    goes_well(site, site.write(found, "told", export=told))
+    assert line.read_text("utf-8").endswith(" CPUs=64\n")
+
+
+@long
+def test_a_controller_that_refuses_stops_it_and_it_goes_on(tmp_path: Path) -> None:
+    found = planned(5, "slurm")
+    site, out = placed(tmp_path, found, "slurm")
+    for _ in range(4):
+        site.slurm.refuse = 1
+        assert site.run(out).code == 1
+    assert site.run(out).code == 0
+    assert site.is_as(found, found.target)

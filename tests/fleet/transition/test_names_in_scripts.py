@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from cms.fleet.deployment.transition import read_transition
 from cms.fleet.serving import RULES
 
 from .acting import Site
-from .acting_whole import WholeSite
 from .cases import A30
 
 #: What a shell, its echo, printf, awk, sed or a list of files would make something of.
@@ -58,9 +56,7 @@ def names_stay_names(folder: Path, names: Sequence[str], tool: str = "nvidia-smi
     out = folder / "a 'folder' of $HOME"
     assert run(["transition", *files, "-o", str(out), "--actuator", tool, "-q"]) == 0
     found = read_transition(out / "transition.json")
-    site = (Site if tool == "nvidia-smi" else partial(WholeSite, actuator=tool))(
-        folder / "site", found.start
-    )
+    site = Site(folder / "site", found.start, tool)
     site.write(found)  # so that it knows the work
     told = out / "ask.sh"
     told.write_text('set -- $(sh "${0%/*}/run.sh" --serving)\nprintf \'%s\\n\' "$@"\n', "utf-8")

@@ -18,7 +18,6 @@ from cms.fleet import gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
-    FleetNode,
     Instance,
     Mode,
     Placed,
@@ -51,7 +50,7 @@ from tests.property.problems import share
 from tests.references.transitions import is_reachable, run
 from tests.samples import few, so_many
 
-from .cases import A30, Pair, work
+from .cases import A30, Pair, does, on_node, work
 
 
 def _ground(start: Deployment, target: Deployment, floors: Any) -> Ground | None:
@@ -177,7 +176,7 @@ def test_so_few_spare_gpus_that_it_is_impossible() -> None:
 def _sides(draw: st.DrawFn) -> tuple[Deployment, Deployment]:
     """Two GPUs, cut twice; some instances are others', idle, or just starting."""
     pairs = []
-    for index in range(2):
+    for _ in range(2):
         held = []
         for profile, start in draw(st.sampled_from(A30.maximal_layouts())):
             kind = draw(st.sampled_from("aaaabbbboi-s"))
@@ -195,8 +194,8 @@ def _sides(draw: st.DrawFn) -> tuple[Deployment, Deployment]:
             for profile, start in layout
             if (profile, start) not in places and draw(st.integers(0, 7))
         ]
-        pairs.append((_card(index, *held), _card(index, *others, *come)))
-    now, then = (_fleet(*(pair[side] for pair in pairs)) for side in range(2))
+        pairs.append((held, [*others, *come]))
+    now, then = (on_node(*(pair[side] for pair in pairs), rate=22) for side in range(2))
     return now, then
 
 
@@ -218,40 +217,29 @@ def _card(index: int, *instances: Instance, mode: Mode = Mode.MIG) -> FleetGpu:
     return FleetGpu("n", index, A30, mode, instances=instances)
 
 
-def _fleet(*cards: FleetGpu, rate: int = 22) -> Deployment:
-    rates = {"a": Fraction(rate), "b": Fraction(0)}
-    services = tuple(replace(s, rate_rps=rates[s.name]) for s in Pair(0).start.services)
-    return Deployment((FleetNode("n", cards),), services, Pair(0).start.rule)
-
-
 SMALL, LARGE = ("1g.6gb", "2g.12gb")
 
 
 def test_a_target_as_it_stands() -> None:
     """Its instances are there already; that they are to change places needs a GPU."""
-
-    def small(start: int) -> Instance:
-        return Instance(SMALL, start, work("a", SMALL))
-
-    def large(start: int) -> Instance:
-        return Instance(LARGE, start, work("a", LARGE))
-
-    now = _fleet(_card(0, small(0), small(1), large(2)), _card(1), rate=42)
-    then = now.with_gpus({("n", 0): _card(0, large(0), small(2), small(3))})
+    now = on_node([does("a", SMALL), does("a", SMALL, 1), does("a", LARGE, 2)], [], rate=42)
+    then = on_node([does("a", LARGE), does("a", SMALL, 2), does("a", SMALL, 3)], [], rate=42)
     found = transition(now, then)
     assert isinstance(found, Transition)
     assert (found.spare.count, found.spare.least) == (1, 1)
     assert isinstance(found.spare.proof, Frozen)
     assert found.spare.proof.places
     assert check_again(transition_to_json(found)) == []
-    assert check_transition(replace(found, spare=replace(found.spare, proof=Frozen(
-        found.spare.proof.stays, found.spare.proof.never)))) != ()  # fmt: skip
+    proof = Frozen(found.spare.proof.stays, found.spare.proof.never)
+    assert check_transition(replace(found, spare=replace(found.spare, proof=proof))) != ()
 
 
 def test_of_gpus_that_are_not_cut_nothing_is_proved() -> None:
     shared = _card(1, Instance("whole", None, owner="pod a/b"), mode=Mode.WHOLE)
-    now = _fleet(_card(0, Instance("4g.24gb", 0, work("a", "4g.24gb"))), shared)
-    then = now.with_gpus({("n", 0): _card(0, Instance(LARGE, 0, work("a", LARGE)))})
+    now, then = (
+        on_node([does("a", profile)], [], rate=22).with_gpus({("n", 1): shared})
+        for profile in ("4g.24gb", LARGE)
+    )
     found = transition(now, then)
     assert isinstance(found, Impossible)
     assert found.proof is Proof.NONE
@@ -260,11 +248,9 @@ def test_of_gpus_that_are_not_cut_nothing_is_proved() -> None:
 
 
 def test_idle_instances_are_in_nobodys_way() -> None:
-    held = Instance(LARGE, 0, work("a", LARGE))
-    now = _fleet(_card(0, held, Instance(SMALL, 2), Instance(SMALL, 3)))
-    then = now.with_gpus({("n", 0): _card(0, replace(held, start=2))})
-    floors = floors_of(now, then)
-    needed = Necessity(now, then, floors, 1, places=True)
+    idle = [Instance(SMALL, 2), Instance(SMALL, 3)]
+    now, then = on_node([does("a", LARGE), *idle], rate=22), on_node([does("a", LARGE, 2)], rate=22)
+    needed = Necessity(now, then, floors_of(now, then), 1, places=True)
     way = needed.look(0, Limits())
     assert way is not None
     assert [action.what.value for action in way] == ["delete", "delete", "create", "delete"]

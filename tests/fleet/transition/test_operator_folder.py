@@ -14,11 +14,11 @@ import pytest
 
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Placed, Work, place
 from cms.fleet.deployment.export import advertise
-from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
 from cms.fleet.deployment.verifying import verify
 from cms.fleet.deployment.written_folder import write_folder
+from tests.fleet.export.cases import machines
 from tests.fleet.scenarios import SCENARIOS
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
@@ -26,9 +26,8 @@ from tests.fleet.stand_ins.machines import Ran
 from tests.fleet.stand_ins.serving import served
 
 from ..deployments import published
-from .acting_whole import adopted
-from .cases import A100
-from .test_whole_folder import planned, small
+from .acting import Watch, adopted, arrives, called, there_again_and_back
+from .cases import A100, planned, small
 
 pytestmark = needs_kubectl
 TOOL = "gpu-operator"
@@ -42,16 +41,15 @@ is_drained() { asked gone; }
 """
 
 
-class ClusterSite:
+class ClusterSite(Watch):
     """A cluster whose nodes are cut by mig-manager, and a pod for each instance that works."""
 
-    def __init__(self, folder: Path, start: Deployment, c: Cluster) -> None:
+    def __init__(self, folder: Path, found: Transition, c: Cluster) -> None:
+        super().__init__()
         self.folder, self.c = folder, c
-        self.known: dict[tuple[str, str], Work] = {}
-        self.lowest: dict[str, Fraction] = {}
+        self.learn(found)
         (folder / "work.sh").write_text(_HOOKS, encoding="utf-8")
-        self._learn(start)
-        for card in start.gpus():
+        for card in found.start.gpus():
             numbers = Counter[str]()
             for each in card.instances:
                 numbers[each.profile] += 1
@@ -61,14 +59,10 @@ class ClusterSite:
         c.settle()
         self.lowest = self.capacities()
 
-    def _learn(self, deployment: Deployment) -> None:
-        for _, each in deployment.instances():
-            if each.work is not None:
-                self.known[each.work.service, point_label(each.work)] = each.work
-
     def _begin(self, seat: tuple[str, str, str, str], work: Work) -> None:
+        service, point = called(work)
         labels = {
-            "cms.service": work.service, "cms.point": point_label(work),
+            "cms.service": service, "cms.point": point,
             "gpu": seat[1], "profile": seat[2], "number": seat[3],
         }  # fmt: skip
         name = "-".join((work.service, *seat)).replace(".", "-").replace("_", "-").lower()
@@ -91,33 +85,28 @@ class ClusterSite:
 
     def capacities(self) -> dict[str, Fraction]:
         found = dict.fromkeys(self.lowest, Fraction(0))
-        for _, called, _ in self._pods():
-            rps = self.known[called].supply_rps
-            found[called[0]] = found.get(called[0], Fraction(0)) + rps
+        for _, call, _ in self._pods():
+            found[call[0]] = found.get(call[0], Fraction(0)) + self.known[call].supply_rps
         return found
 
     def work(self, words: Sequence[str]) -> tuple[int, str, str]:
         """What the hooks ask."""
         what, node, gpu, profile, number, service, label = words
-        seat, called = (node, gpu, profile, number), (service, label)
+        seat, call = (node, gpu, profile, number), (service, label)
         there = {each[:2]: each[2] for each in self._pods()}
-        name = there.get((seat, called))
+        name = there.get((seat, call))
         if what == "stop" and name is not None:
             assert self.c.http("DELETE", f"/api/v1/namespaces/default/pods/{name}")[0] == 200
             self.c.settle()
         elif what == "start" and name is None:
-            self._begin(seat, self.known[called])
+            self._begin(seat, self.known[call])
             self.c.settle()
         for each, rps in self.capacities().items():
             self.lowest[each] = min(self.lowest.get(each, Fraction(0)), rps)
         return int(name is None if what == "ready" else what == "gone" and name is not None), "", ""
 
     def write(self, found: Transition, name: str = "out") -> Path:
-        self._learn(found.target)
-        for action in found.actions:
-            for each in action.adds:
-                if each.work is not None:
-                    self.known[each.work.service, point_label(each.work)] = each.work
+        self.learn(found)
         write_folder(folder_of(found, FolderOptions(TOOL)).files, self.folder / name)
         self.c.kubectl("apply", "-f", str(self.folder / name / "configmap.yaml"))
         self.c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the README has it
@@ -139,7 +128,7 @@ class ClusterSite:
 
     def seen(self, known: Deployment) -> Deployment:
         """What is there: the nodes as they are cut, and pods by their labels."""
-        works = {seat: self.known[called] for seat, called, _ in self._pods()}
+        works = {seat: self.known[call] for seat, call, _ in self._pods()}
         cards = {}
         for card in known.gpus():
             gpu, numbers, held = self.c.machines[card.node].gpus[card.index], Counter[str](), []
@@ -150,66 +139,51 @@ class ClusterSite:
             cards[card.node, card.index] = card.with_instances(held)
         return known.with_gpus(cards)
 
-    def is_as(self, found: Transition, state: Deployment) -> None:
-        assert verify(self.seen(state), open_starts(found, state)) == ()
+    def trace(self) -> object:
+        return [method for method, _ in self.c.api.log if method != "GET"]
+
+    def is_as(self, found: Transition, state: Deployment) -> bool:
         for node, offer in zip(state.nodes, advertise(state, "mixed"), strict=True):
             assert self.c.allocatable(node.name) == dict(offer.resources)
             told = self.c.get("Node", node.name)
             assert "unschedulable" not in told["spec"]
             assert "cms.cordoned" not in told["metadata"]["labels"]
-
-    def floors_held(self, found: Transition) -> bool:
-        return all(
-            self.lowest.get(name, Fraction(0)) >= floor.rps
-            for name, floor in found.floors.items()
-            if floor.rps
-        )
+        return verify(self.seen(state), open_starts(found, state)) == ()
 
 
 @contextmanager
-def site(folder: Path, start: Deployment) -> Iterator[ClusterSite]:
-    nodes = {
-        node.name: [
-            Gpu(c.gpu.key, True, tuple((i.profile, i.start or 0) for i in c.instances))
-            for c in node.gpus
-        ]
-        for node in start.nodes
-    }
-    with cluster(folder, nodes) as c:
+def site(folder: Path, found: Transition) -> Iterator[ClusterSite]:
+    with cluster(folder, machines(found.start)) as c:
         c.kubectl("get", "nodes")  # an old kubectl is left out here, with the reason
-        yield ClusterSite(folder, start, c)
+        yield ClusterSite(folder, found, c)
 
 
-def there_again_and_back(folder: Path, found: Transition) -> None:
-    with site(folder, found.start) as here:
+def there_and_back(folder: Path, found: Transition) -> None:
+    with site(folder, found) as here:
         out = here.write(found)
-        ran = here.run(out)
-        assert (ran.code, ran.error) == (0, ""), ran
-        here.is_as(found, found.target)
-        assert here.floors_held(found)
-        before = len(here.c.api.log)
-        ran = here.run(out)
-        assert (ran.code, ran.error) == (0, ""), ran
-        assert {method for method, _ in here.c.api.log[before:]} == {"GET"}
+        there_again_and_back(here, out, found)
         assert adopted(here.run(out, "--serving").text) == {}  # pods' own labels tell
-        ran = here.run(out, "--undo", "1")
-        assert (ran.code, ran.error) == (0, ""), ran
-        here.is_as(found, found.start)
-        assert here.floors_held(found)
 
 
-def a_failure_is_mended(folder: Path, *, anew: bool) -> None:
+def test_a_node_is_cordoned_drained_cut_and_opened(tmp_path: Path) -> None:
+    with site(tmp_path, small(TOOL)) as here:
+        arrives(here, here.write(small(TOOL)), small(TOOL))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
     """mig-manager fails on the node that is to be cut; then it does not, and the way goes on."""
     found = planned(5, TOOL)
-    with site(folder, found.start) as here:
+    with site(tmp_path, found) as here:
         out = here.write(found)
-        here.c.world.faults.mig_fails.add("n0")
+        here.c.world.mig_fails.add("n0")
         ran = here.run(out)
         assert ran.code == 1, ran
         assert "mig-manager has failed" in ran.error
         assert "is not as it should be" in ran.error
         assert here.floors_held(found)
-        here.c.world.faults.mig_fails.clear()
+        here.c.world.mig_fails.clear()
         here.c.kubectl("label", "--overwrite", "node", "n0", "nvidia.com/mig.config=all-disabled")
         here.c.settle()
         if anew:
@@ -219,30 +193,13 @@ def a_failure_is_mended(folder: Path, *, anew: bool) -> None:
             again = transition(now, open_starts(found, found.target), actuator=TOOL)
             assert isinstance(again, Transition), again
             out = here.write(again, "again")
-        ran = here.run(out)
-        assert (ran.code, ran.error) == (0, ""), ran
-        here.is_as(found, found.target)
-        assert here.floors_held(found)
-
-
-def test_a_node_is_cordoned_drained_cut_and_opened(tmp_path: Path) -> None:
-    found = small(TOOL)
-    with site(tmp_path, found.start) as here:
-        ran = here.run(here.write(found))
-        assert (ran.code, ran.error) == (0, ""), ran
-        here.is_as(found, found.target)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("anew", [False, True])
-def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
-    a_failure_is_mended(tmp_path, anew=anew)
+        arrives(here, out, found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 4, 5, 7, 9])
 def test_random_transitions_arrive(tmp_path: Path, seed: int) -> None:
-    there_again_and_back(tmp_path, planned(seed, TOOL))
+    there_and_back(tmp_path, planned(seed, TOOL))
 
 
 @pytest.mark.long
@@ -257,4 +214,4 @@ def test_every_scenario_becomes_the_next(tmp_path: Path, number: int) -> None:
     assert isinstance(first, Placed)
     found = transition(first.deployment, published(after), actuator=TOOL)
     assert isinstance(found, Transition), found
-    there_again_and_back(tmp_path, found)
+    there_and_back(tmp_path, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 from itertools import permutations
 
@@ -13,7 +12,6 @@ from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.transition import Transition, schedule, transition
 from cms.fleet.deployment.transition.checking import most_gpus
 from cms.fleet.deployment.transition.durations import Durations, Timed
-from cms.fleet.deployment.transition.manner import Manner
 from cms.fleet.deployment.transition.order import ordered
 from cms.fleet.deployment.transition.ordering import sequences
 from cms.fleet.deployment.transition.state import Fleet
@@ -62,11 +60,3 @@ def test_equal_manners_go_equal_ways(step: int) -> None:
     most = most_gpus(ours.start, ours.target)
     first, second = (sequences(fleet, most, seed=3, restarts=4, limits=Limits()) for _ in range(2))
     assert first == second
-
-
-def test_a_changed_manner_differs_in_some_weights() -> None:
-    manner = Manner(seed=1, weights=(1.0,) * 12)
-    other = manner.changed(12, random.Random(0))
-    assert sum(weight != 1.0 for weight in other.weights) == 2
-    assert manner.again().noise(1.0) == manner.again().noise(1.0) > 1.0
-    assert Manner().noise(1.0) == 1.0

@@ -31,47 +31,27 @@ def work(name: str, percent: int, batch: int, ms: int, supply: Fraction | int) -
     return Work(name, share("bert", percent, batch, ms), Fraction(supply))
 
 
+Turn = tuple[int, str, int, int, int, int]  # start, service, percent, batch, ms and supply
+
+
 @pytest.mark.parametrize(
-    ("held", "limit", "words"),
+    ("turns", "limit", "words"),
     [
-        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), 30, ""),
-        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), Fraction(299999, 10000), "a limit of 30 ms"),
-        (
-            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
-            30,
-            "",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 201))),
-            60,
-            "one frame for all",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 11, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
-            60,
-            "batches that fit",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 0, work("a", 60, 8, 5, 800))),
-            60,
-            "a turn for each",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 41, work("b", 60, 8, 5, 800))),
-            60,
-            "ends at 100 %",
-        ),
-        (
-            (("mps:40", 0, work("a", 40, 8, 5, 800)), ("mps:60", 39, work("b", 60, 8, 5, 800))),
-            60,
-            "per cents of their own",
-        ),
+        ([(0, "a", 60, 8, 10, 400)], 30, ""),
+        ([(0, "a", 60, 8, 10, 400)], Fraction(299999, 10000), "a limit of 30 ms"),
+        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 200)], 30, ""),
+        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 201)], 60, "one frame for all"),
+        ([(0, "a", 60, 8, 11, 400), (0, "b", 60, 4, 10, 200)], 60, "batches that fit"),
+        ([(0, "a", 60, 8, 5, 800), (0, "a", 60, 8, 5, 800)], 60, "a turn for each"),
+        ([(0, "a", 60, 8, 5, 800), (41, "b", 60, 8, 5, 800)], 60, "ends at 100 %"),
+        ([(0, "a", 40, 8, 5, 800), (39, "b", 60, 8, 5, 800)], 60, "per cents of their own"),
     ],
 )
 def test_turns_in_a_share_are_checked_exactly(
-    held: tuple[tuple[str, int, Work], ...], limit: Fraction | int, words: str
+    turns: list[Turn], limit: Fraction | int, words: str
 ) -> None:
-    card = FleetGpu("n", 0, CARD, Mode.MPS, tuple(Instance(*each) for each in held))
+    held = tuple(Instance(f"mps:{each[2]}", each[0], work(*each[1:])) for each in turns)
+    card = FleetGpu("n", 0, CARD, Mode.MPS, held)
     services = tuple(Service(name, "bert", 0, limit) for name in "ab")
     faults = check_deployment(Deployment((FleetNode("n", (card,)),), services))
     assert bool(faults) == bool(words), faults

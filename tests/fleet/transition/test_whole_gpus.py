@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -27,8 +26,15 @@ from cms.fleet.deployment import (
     place,
 )
 from cms.fleet.deployment.checking import check_gpu
-from cms.fleet.deployment.transition import Impossible, Transition, What, transition
-from cms.fleet.deployment.transition.document import transition_to_json
+from cms.fleet.deployment.transition import (
+    Impossible,
+    Transition,
+    What,
+    check_transition,
+    transition,
+    transition_from_json,
+    transition_to_json,
+)
 from cms.fleet.deployment.transition.whole_gpus import Actuator, saved_by_parts
 from cms.solving.solution import Proof
 from proofs_checks.checker.replay import check_transition as replayed
@@ -38,8 +44,8 @@ from tests.references.transitions import run
 from tests.references.whole_gpus import is_reachable
 from tests.samples import few, so_many
 
-from ..deployments import SERVICES, deployments, point, promises, published
-from .cases import A30, A100, CHAIN, THINGS, Pair, work
+from ..deployments import deployments, point, promises, published
+from .cases import A30, A100, CHAIN, THINGS, Pair, does, on_node
 
 TOOLS = [each for each in Actuator if each is not Actuator.NVIDIA_SMI]
 PARTED = Actuator.MIG_PARTED
@@ -90,11 +96,24 @@ def _is_whole(found: Transition, tool: Actuator) -> None:
             assert len({action.after for action in own}) <= 1
 
 
-@share(2)
+def safely(
+    start: Deployment, to: Wanted | Deployment, tool: Actuator = PARTED, seed: int = 0
+) -> Transition:
+    found = whole(start, to, tool)
+    assert isinstance(found, Transition), found
+    _safe(found, seed)
+    _is_whole(found, tool)
+    return found
+
+
+@pytest.mark.parametrize("tools", [[Actuator.NVIDIA_SMI], TOOLS], ids=["parts", "whole"])
+@share(4)
 @given(st.data())
-def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(data: st.DataObject) -> None:
+def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(
+    tools: list[Actuator], data: st.DataObject
+) -> None:
     """GPUs with others' instances, idle and hollow ones, shares, and changes of mode."""
-    tool = data.draw(st.sampled_from(TOOLS))
+    tool = data.draw(st.sampled_from(tools))
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=(A30.key,)))
     spare = tuple(FleetGpu("spare", i, A30) for i in range(data.draw(st.integers(0, 2))))
     now = replace(now, nodes=(*now.nodes, FleetNode("spare", spare)))
@@ -102,11 +121,14 @@ def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(data: st.Dat
     try:
         found = whole(now, wanted, tool, floor=data.draw(st.sampled_from(("1", "0.5"))))
     except InvalidProblem:  # another's is on a node that is drained, or reset for a mode
+        assert tool in TOOLS
         assert any(card.pinned for card in now.gpus())
         return
     if isinstance(found, Transition):
-        _safe(found)
-        _is_whole(found, tool)
+        _safe(found, data.draw(st.integers(0, 9)))
+        assert check_transition(transition_from_json(transition_to_json(found))) == ()
+        if tool in TOOLS:
+            _is_whole(found, tool)
 
 
 @share(4)
@@ -144,10 +166,7 @@ def _gap(seed: int) -> bool:
     Everything there is may also stop what ours keeps, which comes first.
     """
     pair = Pair(seed)
-    found = whole(pair.start, pair.wanted, PARTED)
-    assert isinstance(found, Transition), found
-    _safe(found, seed)
-    _is_whole(found, PARTED)
+    found = safely(pair.start, pair.wanted, seed=seed)
     least = found.spare.least
     assert least <= found.spare.count
     assert bool(found.spare.proof) == bool(least)
@@ -172,66 +191,55 @@ def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -
     pair = Pair(seed, spare=6, names="ab")
     cards = tuple(FleetGpu("free", index, A30) for index in range(4))
     more = replace(pair.start, nodes=(*pair.start.nodes, FleetNode("free", cards)))
-    found = whole(more, pair.wanted, Actuator.SLURM)
-    assert isinstance(found, Transition), found
+    found = safely(more, pair.wanted, Actuator.SLURM, seed)
     assert {each.partition("/")[0] for each in found.spare.borrowed} <= {"free"}
-    _safe(found, seed)
-    _is_whole(found, Actuator.SLURM)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("seed", few(2, range(4)))
 def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -> None:
     pair = Pair(seed, names="abcde")
-    found = whole(pair.start, pair.wanted, tool)
-    assert isinstance(found, Transition), found
-    _safe(found, seed)
-    _is_whole(found, tool)
+    safely(pair.start, pair.wanted, tool, seed)
+
+
+def first_of_the_chain(**sizes: int) -> Deployment:
+    """The first published scenario, on nodes of so many A100s."""
+    nodes = tuple(
+        FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(size)))
+        for name, size in sizes.items()
+    )
+    first = place(published(CHAIN[0]), Deployment(nodes))
+    assert isinstance(first, Placed)
+    return first.deployment
 
 
 @pytest.mark.parametrize("tool", [Actuator.GPU_OPERATOR, Actuator.SLURM])
 def test_what_is_wanted_comes_to_lie_on_whichever_node_is_drained(tool: Actuator) -> None:
     """The larger node works and the smaller one is empty: most of it goes there first."""
-    nodes = tuple(
-        FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(size)))
-        for name, size in (("a", 10), ("b", 8))
-    )
-    first = place(published(CHAIN[0]), Deployment(nodes))
-    assert isinstance(first, Placed)
-    now = first.deployment
+    now = first_of_the_chain(a=10, b=8)
     assert {card.node for card in now.used_gpus()} == {"a"}
     for name in CHAIN[1:4]:
-        found = whole(now, published(name), tool)
-        assert isinstance(found, Transition), found
+        found = safely(now, published(name), tool)
         assert found.spare.count == 0
-        _safe(found)
-        _is_whole(found, tool)
         now = found.target
 
 
 def test_nodes_are_drained_that_could_stay_where_there_is_no_other_way() -> None:
     """Three nodes work; the least one is drained for all that is to come."""
-    nodes = tuple(
-        FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(8))) for name in "abc"
-    )
-    first = place(published(CHAIN[0]), Deployment(nodes))
-    assert isinstance(first, Placed)
-    now, spare = first.deployment, []
+    now, spare = first_of_the_chain(a=8, b=8, c=8), []
     for name in CHAIN[1:]:
-        found = whole(now, published(name), Actuator.SLURM)
-        assert isinstance(found, Transition), found
-        _safe(found)
-        _is_whole(found, Actuator.SLURM)
+        found = safely(now, published(name), Actuator.SLURM)
         now = found.target
         spare.append(found.spare.count)
     assert spare == [0, 0, 0, 3]
 
 
+FULL, HALF, QUARTER = (does("a", profile) for profile in ("4g.24gb", "2g.12gb", "1g.6gb"))
+
+
 def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
     """Empty GPUs of a node that works cannot be cut unless it is drained."""
-    held = Instance("4g.24gb", 0, work("a", "4g.24gb"))
-    now = _one(held, rate=40, more=2)
-    then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)
+    now, then = on_node([FULL], [], [], rate=40), on_node([HALF], [], [], rate=22)
     assert isinstance(whole(now, then), Transition)
     refused = whole(now, then, Actuator.SLURM)
     assert isinstance(refused, Impossible)
@@ -241,14 +249,13 @@ def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
         "first, what the floors are worth exceeds all that the others can supply meanwhile, with "
         "no GPU of nodes that are empty (the services that count: a)",
     )
-    beside = replace(now, nodes=(*now.nodes, FleetNode("o", (FleetGpu("o", 0, A30),))))
-    more = replace(then, nodes=(*then.nodes, beside.nodes[-1]))
+    free = FleetNode("o", (FleetGpu("o", 0, A30),))
+    beside, more = (replace(side, nodes=(*side.nodes, free)) for side in (now, then))
     assert isinstance(whole(beside, more, Actuator.SLURM), Transition)
 
 
 def test_why_a_spare_gpu_is_needed() -> None:
-    now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")), more=1)
-    then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)
+    now, then = on_node([FULL], [], rate=40), on_node([HALF], [], rate=22)
     found = whole(now, then)
     assert isinstance(found, Transition)
     assert found.spare.count == 1
@@ -269,24 +276,17 @@ FIGURES = ((1, 1), (2, 1), (2, 4), (2, 3))
 
 
 @cache
-def _chain() -> tuple[tuple[Wanted, Transition], ...]:
-    cards = tuple(FleetGpu("a", index, A100) for index in range(24))
-    first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
-    now, found = first.deployment, []
+def _chain() -> tuple[Transition, ...]:
+    now, found = first_of_the_chain(a=24), list[Transition]()
     for name in CHAIN[1:]:
-        done = whole(now, published(name))
-        assert isinstance(done, Transition), done
-        found.append((published(name), done))
-        now = done.target
+        found.append(safely(now, published(name), seed=len(found)))
+        now = found[-1].target
     return tuple(found)
 
 
 @pytest.mark.parametrize("step", few(2, [1, 2, 0, 3]))
 def test_published_chain(step: int) -> None:
-    wanted, found = _chain()[step]
-    _safe(found, step)
-    _is_whole(found, PARTED)
+    wanted, found = published(CHAIN[step + 1]), _chain()[step]
     cut = {action.gpu for action in found.actions if action.what is What.REWRITE}
     stay = sum((card.node, card.index) not in cut for card in found.start.used_gpus())
     assert found.spare.count == 0
@@ -300,26 +300,9 @@ def test_published_chain(step: int) -> None:
 # --- what is asked for ----------------------------------------------------------------------------
 
 
-def _one(*instances: Instance, rate: int = 40, more: int = 0) -> Deployment:
-    first = FleetGpu("n", 0, A30, instances=instances)
-    cards = (first, *(FleetGpu("n", 1 + i, A30) for i in range(more)))
-    services = tuple(
-        replace(each, rate_rps=Fraction(rate if each.name == "a" else 0))
-        for each in Pair(0).start.services
-    )
-    return Deployment((FleetNode("n", cards),), services, Pair(0).start.rule)
-
-
-def _to(now: Deployment, *instances: Instance, rate: int = 10) -> Deployment:
-    then = now.with_gpus({("n", 0): next(now.gpus()).with_instances(instances)})
-    return replace(then, services=_one(rate=rate).services)
-
-
 def test_work_changes_in_place_and_starts_do_not_matter_where_the_counts_stay() -> None:
-    one, other = work("a", "1g.6gb"), work("b", "1g.6gb")
-    now = _one(Instance("1g.6gb", 0, one), Instance("1g.6gb", 1), rate=10)
-    then = _to(now, Instance("1g.6gb", 2, one), Instance("1g.6gb", 3, other))
-    found = whole(now, then)
+    now = on_node([QUARTER, Instance("1g.6gb", 1)], rate=10)
+    found = whole(now, on_node([does("a", "1g.6gb", 2), does("b", "1g.6gb", 3)], rate=10))
     assert isinstance(found, Transition)
     assert [str(action) for action in found.actions] == [
         "restart on n/0: 1g.6gb@1 idle as 1g.6gb@1 b (1p b4, 13 items/s)"
@@ -329,10 +312,7 @@ def test_work_changes_in_place_and_starts_do_not_matter_where_the_counts_stay() 
 
 
 def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> None:
-    places = [Instance("1g.6gb", at, work("a", "1g.6gb")) for at in range(3)]
-    now = _one(*places, rate=30)
-    works = [replace(each, work=work("b", "1g.6gb")) for each in places]
-    then = _to(now, *works, rate=0)
+    now, then = (on_node([does(name, "1g.6gb", at) for at in range(3)]) for name in "ab")
     for found in (whole(now, then, floor=0), transition(now, then, floor=0)):
         assert isinstance(found, Transition)
         assert [(action.what, action.after) for action in found.actions] == [(What.RESTART, ())] * 3
@@ -340,39 +320,30 @@ def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> Non
 
 
 def test_what_hangs_is_in_the_way_of_nothing_that_stays() -> None:
-    hollow = Instance("1g.6gb", 0, state=State.HOLLOW)
-    now = _one(hollow, Instance("1g.6gb", 3, work("a", "1g.6gb")), rate=10)
-    found = whole(now, now)
+    hollow, kept = Instance("1g.6gb", 0, state=State.HOLLOW), does("a", "1g.6gb", 3)
+    now = on_node([hollow, kept], rate=10)
+    found, anew = whole(now, now), whole(now, on_node([kept], rate=10), floor=0)
     assert isinstance(found, Transition)
-    assert found.actions == ()
-    clean = _to(now, Instance("1g.6gb", 3, work("a", "1g.6gb")))
-    anew = whole(now, clean, floor=0)
     assert isinstance(anew, Transition)
+    assert found.actions == ()
     assert [action.what for action in anew.actions] == [What.REWRITE]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_is_not_ours_stays_where_its_gpu_would_be_cut(tool: Actuator) -> None:
-    now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0)
-    then = _to(now, Instance("1g.6gb", 0, owner="pod x/y"), Instance("1g.6gb", 1), rate=0)
+def test_what_is_not_ours_stays_where_its_gpu_would_be_cut_or_drained(tool: Actuator) -> None:
+    theirs = Instance("1g.6gb", 0, owner="pod x/y")
     with pytest.raises(InvalidProblem, match="pod x/y, which is not ours, and would be cut anew"):
+        whole(on_node([theirs]), on_node([theirs, Instance("1g.6gb", 1)]), tool)
+    now, then = on_node([theirs], []), on_node([theirs], [Instance("4g.24gb", 0)])
+    if tool is PARTED:
+        assert isinstance(whole(now, then, tool), Transition)
+        return
+    with pytest.raises(InvalidProblem, match="n/0 has .* not ours, and is drained as a whole"):
         whole(now, then, tool)
 
 
-def test_what_a_drain_would_stop_and_is_not_ours_is_refused_by_name() -> None:
-    now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0, more=1)
-    other = FleetGpu("n", 1, A30, instances=(Instance("4g.24gb", 0),))
-    then = now.with_gpus({("n", 1): other})
-    assert isinstance(whole(now, then, PARTED), Transition)
-    with pytest.raises(InvalidProblem, match="n/0 has .* not ours, and is drained as a whole"):
-        whole(now, then, Actuator.SLURM)
-
-
 def test_a_drained_node_keeps_nothing() -> None:
-    held = Instance("4g.24gb", 0, work("a", "4g.24gb"))
-    now = _one(held, more=1)
-    other = FleetGpu("n", 1, A30, instances=(Instance("2g.12gb", 0, work("b", "2g.12gb")),))
-    then = now.with_gpus({("n", 1): other})
+    now, then = on_node([FULL], [], rate=40), on_node([FULL], [does("b", "2g.12gb")], rate=40)
     kept = []
     for tool in TOOLS:
         found = whole(now, then, tool, floor=0)
@@ -384,27 +355,23 @@ def test_a_drained_node_keeps_nothing() -> None:
     assert isinstance(refused, Impossible)
 
 
-@pytest.mark.parametrize("name", ["mig-parter", ""])
-def test_other_tools_are_refused(name: str) -> None:
-    with pytest.raises(InvalidOption, match="expected one of nvidia-smi, mig-parted, gpu"):
-        whole(_one(), _one(), name)
-
-
-def test_a_negative_number_of_spare_gpus() -> None:
+def test_odd_wishes_are_refused() -> None:
+    for name in ("mig-parter", ""):
+        with pytest.raises(InvalidOption, match="expected one of nvidia-smi, mig-parted, gpu"):
+            whole(on_node([]), on_node([]), name)
     with pytest.raises(InvalidOption, match="spare is -1"):
-        whole(_one(), _one(), spare=-1)
+        whole(on_node([]), on_node([]), spare=-1)
 
 
 def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:
     def card(batch: int) -> FleetGpu:
-        held = Instance(WHOLE, None, point("chat", A30.key, WHOLE, batch=batch))
+        held = Instance(WHOLE, None, point("a", A30.key, WHOLE, batch=batch))
         return FleetGpu("n", 0, A30, Mode.WHOLE, (held,))
 
     assert check_gpu(card(4)) == ()
     assert check_gpu(replace(card(4), instances=(*card(4).instances, Instance(WHOLE))))
-    services = tuple(replace(each, rate_rps=Fraction(0)) for each in SERVICES)
-    now = Deployment((FleetNode("n", (card(4),)),), services, Pair(0).start.rule)
+    now, then = (replace(on_node(), nodes=(FleetNode("n", (card(batch),)),)) for batch in (4, 8))
     for plan in (transition, whole):
-        found = plan(now, now.with_gpus({("n", 0): card(8)}), floor=0)
+        found = plan(now, then, floor=0)
         assert isinstance(found, Transition)
         _safe(found)

@@ -44,9 +44,8 @@ def sums_below(plan: Plan, service: Service) -> Iterator[Fraction]:
     }
     reached, new = {Fraction(0)}, {Fraction(0)}
     while new:
-        new = {
-            total + more for total in new for more in gives if total + more < service.rate_rps
-        } - reached
+        sums = {total + more for total in new for more in gives if total + more < service.rate_rps}
+        new = sums - reached
         reached |= new
     yield from sorted(reached, reverse=True)
 
@@ -61,14 +60,8 @@ def require_rate(
     def cost(rate: Fraction) -> Fraction | None:
         return fewest(exchanged(services, other(service, rate_rps=rate)), points, rule)
 
-    enough = next(
-        (
-            rate
-            for rate in sums_below(plan, service)
-            if (found := cost(rate)) is not None and found <= target
-        ),
-        None,
-    )
+    costs = ((rate, cost(rate)) for rate in sums_below(plan, service))
+    enough = next((rate for rate, found in costs if found is not None and found <= target), None)
     assert each.enough == enough
     if enough is not None:
         over = cost(enough + LITTLE)
@@ -140,6 +133,9 @@ def test_the_least_relaxation_is_the_first_breakpoint_that_is_enough(rule: str, 
     )
     assert found.proved
     assert len(found.relaxations) == 2 * len(services)
+    changes = [each.change for each in found.relaxations if each.change is not None]
+    assert changes == sorted(changes)
+    assert found.least is (found.relaxations[0] if changes else None)
     for each in found.relaxations:
         assert each.outcome in (Outcome.LEAST, Outcome.NONE)
         require_proofs(found, plan, each)

@@ -135,15 +135,6 @@ def test_a_service_without_a_rate_has_no_choices() -> None:
     assert explain(plan, "chat").blocks
 
 
-def test_one_service_on_one_kind_of_instance_has_one_choice() -> None:
-    plan = planned([CHAT], POINTS[:1])
-    assert plan is not None
-    (only,) = explain(plan, "chat").blocks
-    assert only.without == Alternative(None, None, None)
-    assert only.one.more == only.only.more == 0
-    assert only.worth == Fraction(1, 2)
-
-
 def test_rates_of_a_million_million_are_explained_exactly() -> None:
     plan = planned([other(CHAT, rate_rps=10**12 + 1)], POINTS)
     assert plan is not None
@@ -201,8 +192,7 @@ def test_a_plan_of_shared_instances_is_explained_too() -> None:
 def test_with_one_service_an_instance_sharing_is_explained_as_without() -> None:
     services = [Service("a", "bert", 300, 60), Service("b", "bert", 100, 60)]
     serving = as_problem(services, SHARED, sharing="time", max_services=1)
-    plan = Plan(serving, solve(serving.problem))
-    found = explain(plan, "a")
+    found = explain(Plan(serving, solve(serving.problem)), "a")
     assert found.blocks
     assert found.cost is not None
     assert all(each.one.bound is not None for each in found.blocks)

@@ -70,17 +70,12 @@ def forced(problem: Problem, job: str, wanted: Given) -> Problem:
     """The problem in which a job has to be given blocks so."""
     jobs = []
     for each in problem.jobs:
-        table = dict(supply(each))
-        demand = each.demand
+        table, demand = dict(supply(each)), each.demand
         if each.name == job:
-            demand -= sum(
-                (table.get(block, Fraction(0)) * n for block, n in wanted.at_least.items()),
-                Fraction(0),
-            )
+            for block, n in wanted.at_least.items():
+                demand -= table.get(block, Fraction(0)) * n
+                jobs.append(Job(f"{job} on {block}", n, {block: 1}))
             table = {block: gives for block, gives in table.items() if block not in wanted.without}
-            jobs += [
-                Job(f"{job} on {block}", n, {block: 1}) for block, n in wanted.at_least.items()
-            ]
         jobs.append(Job(each.name, max(demand, Fraction(0)), table))
     return Problem(
         configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types

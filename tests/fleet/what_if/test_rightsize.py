@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import threading
 from dataclasses import replace
 from fractions import Fraction
@@ -38,39 +37,13 @@ from cms.fleet.what_if.relaxations import What
 from cms.running.interrupt import CtrlC
 from cms.shortages.search import Asking
 from tests.fleet.what_if.test_breakpoints import exchanged, require_proofs
-from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
+from tests.fleet.what_if.tiny import A100, other, planned
 from tests.samples import refusal
-
-
-def test_what_is_least_of_all_is_proved_or_not_said() -> None:
-    found = rightsize(chat(), POINTS)
-    rate, limit = found.relaxations
-    assert (rate.ruled_out, limit.ruled_out) == (Fraction(1, 13), Fraction(1, 5))
-    assert found.is_least_of_all
-    opened = replace(limit, outcome=Outcome.OPEN, plan=None)
-    for ruled_out, least in ((Fraction(1, 13), True), (Fraction(1, 14), False)):
-        other = replace(found, relaxations=(rate, replace(opened, ruled_out=ruled_out)))
-        assert other.is_least_of_all is least
-    loose = replace(rate, outcome=Outcome.FOUND)
-    assert not replace(found, relaxations=(loose, limit)).is_least_of_all
-    assert not replace(found, relaxations=(opened,)).is_least_of_all
 
 
 def numbers(found: Rightsizing) -> list[Relaxation]:
     """All but the plans, which hold seconds."""
     return [replace(each, plan=None, certificate=None) for each in found.relaxations]
-
-
-def test_changes_are_ranked_and_the_least_is_the_first() -> None:
-    rng = random.Random("ranked")
-    services, points = tiny_fleet(rng)
-    plan = planned(services, points)
-    assert plan is not None
-    found = rightsize(plan, points)
-    changes = [each.change for each in found.relaxations if each.change is not None]
-    assert changes == sorted(changes)
-    assert found.least is (found.relaxations[0] if changes else None)
-    assert numbers(rightsize(plan, points, time_limit=None)) == numbers(found)
 
 
 CHAT = Service("chat", "bert", 130, 100)
@@ -86,32 +59,41 @@ def chat(**changes: Any) -> Plan:
     return plan
 
 
-def test_without_the_points_only_rates_are_looked_at() -> None:
-    found = rightsize(chat())
-    assert [(each.what, each.enough) for each in found.relaxations] == [(What.RATE, 120)]
-    (said,) = found.unasked
-    assert said.startswith("limits: a looser one may admit operating points")
-    assert not rightsize(chat(latency_limit_ms=None)).unasked
+def rate_of(found: Rightsizing, service: str = "chat") -> Relaxation:
+    wanted = service, What.RATE
+    return next(each for each in found.relaxations if (each.service, each.what) == wanted)
+
+
+def test_what_is_least_of_all_is_proved_or_not_said() -> None:
+    found = rightsize(chat(), POINTS)
+    rate, limit = found.relaxations
+    assert (rate.ruled_out, limit.ruled_out) == (Fraction(1, 13), Fraction(1, 5))
+    assert (found.is_least_of_all, found.least) == (True, rate)
+    opened = replace(limit, outcome=Outcome.OPEN, plan=None)
+    for ruled_out, least in ((Fraction(1, 13), True), (Fraction(1, 14), False)):
+        other = replace(found, relaxations=(rate, replace(opened, ruled_out=ruled_out)))
+        assert other.is_least_of_all is least
+    loose = replace(rate, outcome=Outcome.FOUND)
+    assert not replace(found, relaxations=(loose, limit)).is_least_of_all
+    assert not replace(found, relaxations=(opened,)).is_least_of_all
 
 
 def test_a_margin_is_kept() -> None:
     serving = as_problem([CHAT], POINTS, A100, rule="plain", rate_margin="1/5")
-    plan = Plan(serving, solve(serving.problem))
-    found = rightsize(plan, POINTS, services=["chat"])
-    rate = next(each for each in found.relaxations if each.what is What.RATE)
-    assert rate.enough == 100
+    rate = rate_of(rightsize(Plan(serving, solve(serving.problem)), POINTS, services=["chat"]))
     assert rate.plan is not None
-    assert rate.plan.services[0].planned_rps == 120
+    assert (rate.enough, rate.plan.services[0].planned_rps) == (100, 120)
     assert rate.plan.serving.rate_margin == Fraction(1, 5)
 
 
-def test_another_cost_may_be_wanted() -> None:
+def test_another_cost_may_be_wanted_and_without_the_points_only_rates_are_looked_at() -> None:
     plan = chat(rate_rps=310)
     assert plan.solution.cost == 3
-    found = rightsize(plan, to=1)
-    assert [(each.enough, each.outcome) for each in found.relaxations] == [(120, Outcome.LEAST)]
-    assert rightsize(plan, to="5/2").relaxations[0].enough == 240
-    assert rightsize(plan, to=0).relaxations[0].enough == 0
+    for to, enough in ((1, 120), ("5/2", 240), (0, 0)):
+        (rate,) = rightsize(plan, to=to).relaxations
+        assert (rate.what, rate.enough, rate.outcome) == (What.RATE, enough, Outcome.LEAST)
+    assert rightsize(plan).unasked[0].startswith("limits: a looser one may admit operating points")
+    assert not rightsize(chat(latency_limit_ms=None)).unasked
     said = refusal(InvalidOption, rightsize, plan, to=3)
     assert said == "the wanted cost is 3, and the plan costs 3; expected less"
     assert "expected a number >= 0" in refusal(InvalidOption, rightsize, plan, to=-1)
@@ -137,7 +119,7 @@ def test_costs_that_differ_count_as_they_are() -> None:
 def test_huge_rates_take_no_longer() -> None:
     plan = chat(rate_rps=10**12 + 7)
     found = rightsize(plan, POINTS, time_limit=None)
-    rate = next(each for each in found.relaxations if each.what is What.RATE)
+    rate = rate_of(found)
     blocks = -(-(10**12 + 7) // 60)
     assert plan.solution.cost == -(-blocks // 2)
     assert rate.enough == 120 * (-(-blocks // 2) - 1)
@@ -155,34 +137,15 @@ def test_nothing_is_saved_where_nothing_is_wanted() -> None:
     }
 
 
-def test_a_service_may_have_to_go_whole() -> None:
-    plan = chat(rate_rps=1)
-    (rate,) = rightsize(plan).relaxations
-    assert (rate.enough, rate.change, rate.outcome) == (0, 1, Outcome.LEAST)
-    assert rate.plan is not None
-    assert rate.plan.solution.machine_count == 0
-
-
-def test_two_services_of_which_neither_saves_a_gpu_alone() -> None:
-    services = [Service(name, "bert", 1, 100) for name in ("a", "b", "c")]
-    plan = planned(services, POINTS)  # three instances, two a GPU
-    assert plan is not None
-    (a, b, c) = rightsize(plan).relaxations
-    assert {each.outcome for each in (a, b, c)} == {Outcome.LEAST}
-    four = planned([*services, Service("d", "bert", 1, 100)], POINTS)
-    assert four is not None
-    found = rightsize(four)
-    assert {each.outcome for each in found.relaxations} == {Outcome.NONE}
-    assert found.least is None
+UNPROVED: dict[str, Any] = {
+    "certificate": BlockPrices(), "lower_bound": Fraction(0), "status": Status.FEASIBLE,
+    "proof": Proof.NONE,
+}  # fmt: skip
 
 
 def test_a_plan_that_is_not_proved_is_solved_anew_first() -> None:
     plan = chat()
-    unproved = replace(
-        plan.solution, certificate=BlockPrices(), lower_bound=Fraction(0), status=Status.FEASIBLE,
-        proof=Proof.NONE,
-    )  # fmt: skip
-    found = rightsize(Plan(plan.serving, unproved), POINTS)
+    found = rightsize(Plan(plan.serving, replace(plan.solution, **UNPROVED)), POINTS)
     assert (found.proved, found.better) == (True, None)
     assert numbers(found) == numbers(rightsize(plan, POINTS))
 
@@ -192,13 +155,8 @@ def wasteful() -> Plan:
     plan = chat()
     (group,) = plan.solution.schedule.groups[:1]
     more = Schedule([*plan.solution.schedule.groups, group._replace(assignment={}, count=1)])
-    return Plan(
-        plan.serving,
-        replace(
-            plan.solution, schedule=more, cost=Fraction(3), certificate=BlockPrices(),
-            lower_bound=Fraction(0), status=Status.FEASIBLE, proof=Proof.NONE,
-        ),
-    )  # fmt: skip
+    found = replace(plan.solution, schedule=more, cost=Fraction(3), **UNPROVED)
+    return Plan(plan.serving, found)
 
 
 def test_a_plan_that_can_be_had_cheaper_is_told_so() -> None:
@@ -218,8 +176,7 @@ def test_without_time_nothing_is_claimed() -> None:
         assert each.short is None
     cancel = threading.Event()
     cancel.set()
-    found = rightsize(chat(rate_rps=310), POINTS, cancel=cancel, to=1)
-    (rate,) = (each for each in found.relaxations if each.what is What.RATE)
+    rate = rate_of(rightsize(chat(rate_rps=310), POINTS, cancel=cancel, to=1))
     assert (rate.outcome, rate.enough, rate.ruled_out) == (Outcome.OPEN, None, 0)
 
 
@@ -235,8 +192,7 @@ def test_a_question_that_is_given_up_is_not_called_proved(monkeypatch: pytest.Mo
             return answer
         return replace(
             answer, schedule=plan.solution.schedule, cost=plan.solution.cost,
-            lower_bound=Fraction(0), certificate=BlockPrices(), status=Status.FEASIBLE,
-            proof=Proof.NONE, stop_reason=StopReason.TIME_LIMIT,
+            stop_reason=StopReason.TIME_LIMIT, **UNPROVED,
         )  # fmt: skip
 
     monkeypatch.setattr("cms.shortages.search.solve", slow)
@@ -284,26 +240,20 @@ def test_late_shares_and_profiles_are_relaxed_too() -> None:
     plan = Plan(serving, solve(serving.problem))
     found = rightsize(plan, points, load_curves=curves, time_limit=None)
     by = {(each.service, each.what): each for each in found.relaxations}
-    profiles = by["other", What.ALLOWED_PROFILES]
+    profiles, late = (by["other", what] for what in (What.ALLOWED_PROFILES, What.LATE_SHARE))
+
+    def cost(**changes: Any) -> Fraction | None:
+        services = exchanged(serving.services, other(serving.service("other"), **changes))
+        return solve(as_problem(services, points, A100, rule=rule, load_curves=curves).problem).cost
+
     assert profiles.outcome is Outcome.LEAST
     for name in profiles.profiles:
-        service = other(serving.service("other"), allowed_profiles=("1g.10gb", name))
-        anew = as_problem(
-            exchanged(serving.services, service), points, A100, rule=rule, load_curves=curves
-        )
-        cost = solve(anew.problem).cost
-        assert cost is not None
-        assert cost <= found.target
-    late = by["other", What.LATE_SHARE]
+        least = cost(allowed_profiles=("1g.10gb", name))
+        assert least is not None
+        assert least <= found.target
     assert late.now == Fraction(1, 1000)
     tried = [Fraction(share) for share in ("1/100", "1/50", "1/20")]
-    costs = []
-    for each in tried:
-        service = other(serving.service("other"), late_share=each)
-        anew = as_problem(
-            exchanged(serving.services, service), points, A100, rule=rule, load_curves=curves
-        )
-        costs.append(solve(anew.problem).cost)
+    costs = [cost(late_share=each) for each in tried]
     enough = next(
         (s for s, c in zip(tried, costs, strict=True) if c is not None and c <= found.target), None
     )
@@ -392,33 +342,33 @@ def test_a_published_scenario_is_rightsized_from_both_sides(name: str) -> None:
         require_proofs(found, plan, each)
 
 
+SEVEN = [OperatingPoint("m", A100, "7g.80gb", 1, 1, 10, 5)]
+
+
+def climb_of(plan: Plan, target: Fraction | None) -> Climb:
+    """The search of the rate of its first service."""
+    posing = Posing(plan.unshared("rightsizing"))
+    ladder = RateLadder(posing, plan.serving.services[0])
+    asking = Asking("auto", 0, 1, math.inf, CtrlC(), None)
+    return Climb(ladder, Base(posing, plan.solution, target), asking)
+
+
 def test_what_a_schedule_may_cost_more_serves_rates_nearer_to_todays() -> None:
     """A plan of the lowest rate leaves 99 GPUs of those that are wanted, which serve 990/s."""
-    services = [Service("x", "m", 1000, 100), Service("y", "m", 10, 100)]
-    points = [OperatingPoint("m", A100, "7g.80gb", 1, 1, 10, 5)]
-    plan = planned(services, points)
+    plan = planned([Service("x", "m", 1000, 100), Service("y", "m", 10, 100)], SEVEN)
     assert plan is not None
     assert plan.solution.cost == 101
-    posing = Posing(plan.unshared("rightsizing"))
-    asking = Asking("auto", 0, 1, math.inf, CtrlC(), None)
-    climb = Climb(RateLadder(posing, services[0]), Base(posing, plan.solution, None), asking)
+    climb = climb_of(plan, None)
     assert climb._found(Fraction(0))
     assert climb.high == 990
     assert climb.solution is not None
     assert climb.solution.cost == 100
-    assert not check(posing.with_row("x", climb.ladder.row(climb.high)), climb.solution.schedule)
+    served = climb.ladder.posing.with_row("x", climb.ladder.row(climb.high))
+    assert not check(served, climb.solution.schedule)
 
 
 def test_machines_are_added_within_their_limits() -> None:
     services = [Service("x", "m", 100, 100), Service("y", "m", 10, 100)]
-    points = [OperatingPoint("m", A100, "7g.80gb", 1, 1, 10, 5)]
-    serving = as_problem(services, points, A100, rule="plain", limits={A100: 11})
+    serving = as_problem(services, SEVEN, A100, rule="plain", limits={A100: 11})
     plan = Plan(serving, solve(serving.problem))
-    posing = Posing(plan.unshared("rightsizing"))
-    climb = Climb(
-        RateLadder(posing, services[0]),
-        Base(posing, plan.solution, Fraction(50)),
-        Asking("auto", 0, 1, math.inf, CtrlC(), None),
-    )
-    filled = climb._filled(plan.solution.schedule)
-    assert filled == plan.solution.schedule
+    assert climb_of(plan, Fraction(50))._filled(plan.solution.schedule) == plan.solution.schedule

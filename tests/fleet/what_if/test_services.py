@@ -15,13 +15,10 @@ CHAT = Service("chat", "bert", 100, 60, ["3g.40gb"], {"team": "a"}, "s.csv:2", "
 SEE = Service("see", "vgg", 50)
 
 
-def test_nothing_changes_unless_it_is_asked_for() -> None:
-    assert changed_services([CHAT, SEE]) == (CHAT, SEE)
-
-
 @pytest.mark.parametrize(
     ("asked", "rates"),
     [
+        ({}, {"chat": 100, "see": 50}),
         ({"scale": 2}, {"chat": 200, "see": 100}),
         ({"scale": "1/3"}, {"chat": Fraction(100, 3), "see": Fraction(50, 3)}),
         ({"scale": 0}, {"chat": 0, "see": 0}),

@@ -35,10 +35,10 @@ def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
     return output[2] == block and (output[3] or not alone)
 
 
-def of_jobs(plain: Problem, jobs: list[Job]) -> Problem:
-    return Problem(
-        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
-    )
+def with_jobs(plain: Problem, jobs: Iterable[Job]) -> Fraction | None:
+    """The optimum with other jobs."""
+    configurations, types = plain.configurations, plain.machine_types
+    return optimum(Problem(configurations=configurations, jobs=jobs, machine_types=types))
 
 
 def forced(
@@ -47,19 +47,14 @@ def forced(
     """The optimum where some block of the job is as said."""
     costs = []
     for output, what in outputs.items():
-        if what[0] != name or not must(what):
-            continue
-        jobs = [
-            job
-            if job.name != name
-            else Job(name, max(Fraction(0), job.demand - what[1]), job.demand_function)
-            for job in plain.jobs
-        ]
-        jobs.append(Job("the one", 1, {output: 1}))
-        cost = optimum(of_jobs(plain, jobs))
-        if cost is not None:
-            costs.append(cost)
-    return min(costs, default=None)
+        if what[0] == name and must(what):
+            jobs = [
+                Job(job.name, max(Fraction(0), job.demand - what[1] * (job.name == name)),
+                    job.demand_function)
+                for job in plain.jobs
+            ]  # fmt: skip
+            costs.append(with_jobs(plain, [*jobs, Job("the one", 1, {output: 1})]))
+    return min((cost for cost in costs if cost is not None), default=None)
 
 
 def only_on(
@@ -72,7 +67,7 @@ def only_on(
         if job.name == name:
             table = {output: r for output, r in table.items() if outputs[output][2] in blocks}
         jobs.append(Job(job.name, job.demand, table))
-    return optimum(of_jobs(plain, jobs))
+    return with_jobs(plain, jobs)
 
 
 def require_bounds(seed: int) -> int:
@@ -98,25 +93,23 @@ def require_bounds(seed: int) -> int:
             assert found.alone is not None
             assert bound <= base <= solution.cost
             for block, alone in found.alone.items():
-                asked = {
-                    "one": (
-                        found.bound_if(Given({block: 1})),
-                        forced(plain, outputs, job.name, partial(is_on, block)),
+                every, own = set(problem.blocks), partial(is_on, block)
+                for given, least in (
+                    ((Given({block: 1}),), forced(plain, outputs, job.name, own)),
+                    (
+                        (Given({block: 1}), alone),
+                        forced(plain, outputs, job.name, partial(own, alone=True)),
                     ),
-                    "alone": (
-                        found.bound_if(Given({block: 1}), alone),
-                        forced(plain, outputs, job.name, partial(is_on, block, alone=True)),
+                    (
+                        (Given(without=frozenset({block})),),
+                        only_on(plain, outputs, job.name, every - {block}),
                     ),
-                    "none": (
-                        found.bound_if(Given(without=frozenset({block}))),
-                        only_on(plain, outputs, job.name, set(problem.blocks) - {block}),
-                    ),
-                    "only": (
-                        found.bound_if(Given(without=frozenset(problem.blocks) - {block})),
+                    (
+                        (Given(without=frozenset(every) - {block}),),
                         only_on(plain, outputs, job.name, {block}),
                     ),
-                }
-                for said, least in asked.values():
+                ):
+                    said = found.bound_if(*given)
                     if said is None:
                         assert least is None
                     else:

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,6 @@ class Cluster:
     api: ApiServer
     world: World
     env: dict[str, str]
-    commands: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def machines(self) -> dict[str, Machine]:
@@ -69,7 +68,6 @@ class Cluster:
         assert KUBECTL is not None, "mark the test with needs_kubectl"
         if _minor() < OLDEST:
             pytest.skip(f"kubectl 1.{_minor()} is older than 1.{OLDEST}")
-        self.commands.append(arguments)
         done = subprocess.run(
             [KUBECTL, *arguments], env=self.env, input=given, capture_output=True, text=True,
             timeout=60, check=False,
@@ -113,19 +111,15 @@ class Cluster:
                     metadata.setdefault("namespace", "default")
                 found = self.world.store.find(kind, metadata["name"], metadata.get("namespace", ""))
                 if found is None:
-                    self.world.store.create(item, "test")
+                    self.world.store.create(item)
                 else:
                     found["metadata"] |= metadata
-                    self.world.store.update(found | item | {"metadata": found["metadata"]}, "test")
-
-    def label(self, node: str, **labels: str) -> None:
-        """Label a node; double underscores stand for slashes: nvidia.com cannot be a keyword."""
-        self.set_labels(node, {key.replace("__", "/"): value for key, value in labels.items()})
+                    self.world.store.update(found | item | {"metadata": found["metadata"]})
 
     def set_labels(self, node: str, labels: Mapping[str, str]) -> None:
         with self.world.store.lock:
             item = self.world.store.get("Node", node)
-            self.world.store.change(item, lambda n: n["metadata"]["labels"].update(labels), "test")
+            self.world.store.change(item, lambda n: n["metadata"]["labels"].update(labels))
 
     def step(self, ticks: int = 1) -> bool:
         return self.api.step(ticks)
@@ -167,7 +161,6 @@ def cluster(
     version: str = "1.34",
     pace: int = 1,
     dra_driver: bool = False,
-    labels: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Cluster]:
     """Serve a cluster of these nodes until the block ends.
 
@@ -183,12 +176,10 @@ def cluster(
         Ticks that pass with every request; 0 lets only `step` and `settle` move time.
     dra_driver
         ResourceSlices instead of the extended resources of the classic device plug-in.
-    labels
-        More labels of nodes.
     """
     world = World(Store(version), machines(nodes))
     world.dra = dra_driver
-    _populate(world, labels or {})
+    _populate(world)
     api = ApiServer(world, pace)
     api.settle()
     with api:
@@ -210,7 +201,7 @@ def _environment(folder: Path, url: str) -> dict[str, str]:
     return kept | {"KUBECONFIG": str(path), "KUBECACHEDIR": str(folder / "cache")}
 
 
-def _populate(world: World, labels: Mapping[str, Mapping[str, str]]) -> None:
+def _populate(world: World) -> None:
     for name in ("default", "kube-system", OPERATOR):
         metadata: Json = {"name": name}
         world.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -221,8 +212,7 @@ def _populate(world: World, labels: Mapping[str, Mapping[str, str]]) -> None:
             "data": {"config.yaml": _DISABLED},
         }
     )  # fmt: skip
-    for name, machine in world.machines.items():
-        machine.labels |= labels.get(name, {})
+    for machine in world.machines.values():
         cut = any(gpu.mig for gpu in machine.gpus)
         machine.seen = "as-found" if cut else "all-disabled"
         machine.labels["nvidia.com/mig.config"] = machine.seen

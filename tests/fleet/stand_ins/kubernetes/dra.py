@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.fleet.stand_ins.kubernetes import geometry
 from tests.fleet.stand_ins.kubernetes.nodes import Device, Json, Machine
 from tests.fleet.stand_ins.kubernetes.world import World
 
@@ -45,7 +44,7 @@ def name_of(machine: Machine, device: Device) -> str:
     """`gpu-<minor>` or `gpu-<minor>-mig-<profile without dot>-<profile id>-<start>`."""
     if device.profile is None:
         return f"gpu-{device.gpu}"
-    profile = geometry.profiles(machine.gpus[device.gpu].model)[device.profile]
+    profile = machine.gpus[device.gpu].card.by_name[device.profile]
     short = device.profile.replace(".", "").replace("+", "-")
     return f"gpu-{device.gpu}-mig-{short}-{profile.number}-{device.start}"
 
@@ -77,9 +76,7 @@ def _described(machine: Machine, device: Device) -> Json:
     if device.profile is not None:
         attributes["profile"] = {"string": device.profile}
         attributes["parentUUID"] = {"string": machine.uuid(Device(device.gpu))}
-        memory = (
-            memory * geometry.profiles(gpu.model)[device.profile].size // gpu.card.memory_slices
-        )
+        memory = memory * gpu.card.by_name[device.profile].size // gpu.card.memory_slices
     capacity = {"memory": {"value": f"{memory}Mi"}}
     return {"name": name_of(machine, device), "attributes": attributes, "capacity": capacity}
 
@@ -89,7 +86,7 @@ def publish(world: World, machine: Machine) -> None:
     wanted = resource_slice(machine)
     held = world.store.find("ResourceSlice", wanted["metadata"]["name"])
     if held is None:
-        world.store.create(wanted, "driver")
+        world.store.create(wanted)
     elif held["spec"]["devices"] != wanted["spec"]["devices"]:
         pool = held["spec"]["pool"]
 
@@ -97,7 +94,7 @@ def publish(world: World, machine: Machine) -> None:
             item["spec"]["devices"] = wanted["spec"]["devices"]
             item["spec"]["pool"] = {**pool, "generation": pool["generation"] + 1}
 
-        world.store.change(held, renew, "driver")
+        world.store.change(held, renew)
 
 
 def listed(slices: Iterable[Json]) -> list[Listed]:
@@ -162,7 +159,7 @@ def _view(driver: str, names: frozenset[str], told: dict[str, Any]) -> Any:
 
 
 def takes(request: Json, device: Listed, classes: dict[str, Json]) -> bool:
-    """Whether a request (`exactly`, or one of `firstAvailable`) takes a device."""
+    """Whether a request takes a device."""
     kind = classes.get(request["deviceClassName"])
     if kind is None:
         raise CelError(f"there is no DeviceClass {request['deviceClassName']}")
@@ -176,49 +173,13 @@ Choice = tuple[str, Listed]
 def allocate(
     claim: Json, devices: Sequence[Listed], classes: dict[str, Json]
 ) -> list[Choice] | None:
-    """The first devices, in listed order, that meet a claim's requests and constraints."""
-    spec = claim["devices"]
-    slots: list[list[tuple[str, Json]]] = []
-    for request in spec.get("requests") or []:
-        if "exactly" in request:
-            exactly = request["exactly"]
-            for _ in range(exactly.get("count", 1)):
-                slots.append([(request["name"], exactly)])
-        else:
-            every = request["firstAvailable"]
-            slots.append([(f"{request['name']}/{one['name']}", one) for one in every])
-
-    def agree(chosen: Sequence[Choice]) -> bool:
-        for constraint in spec.get("constraints") or []:
-            named = constraint.get("requests") or []
-            values = {
-                str(attribute(device, constraint["matchAttribute"]))
-                for name, device in chosen
-                if not named or name in named or name.partition("/")[0] in named
-            }
-            if len(values) > 1 or "None" in values:
-                return False
-        return True
-
-    def grow(chosen: list[Choice]) -> list[Choice] | None:
-        if len(chosen) == len(slots):
-            return chosen
-        for name, request in slots[len(chosen)]:
-            for device in devices:
-                if any(device is other for _, other in chosen):
-                    continue
-                longer = [*chosen, (name, device)]
-                if takes(request, device, classes) and agree(longer):
-                    found = grow(longer)
-                    if found is not None:
-                        return found
-        return None
-
-    return grow([])
-
-
-def attribute(device: Listed, name: str) -> Any:
-    """An attribute by its full name; None where the device has none such."""
-    held = device.device.get("attributes") or {}
-    value = held.get(name) or held.get(name.removeprefix(f"{device.driver}/"))
-    return next(iter(value.values())) if value else None
+    """The first devices, in listed order, that meet the requests of a claim one after the other."""
+    chosen: list[Choice] = []
+    for request in claim["devices"].get("requests") or []:
+        for _ in range(request["exactly"].get("count", 1)):
+            free = (each for each in devices if all(each is not other for _, other in chosen))
+            found = next((e for e in free if takes(request["exactly"], e, classes)), None)
+            if found is None:
+                return None
+            chosen.append((request["name"], found))
+    return chosen

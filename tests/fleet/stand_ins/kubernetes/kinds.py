@@ -35,12 +35,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("Node", "nodes", namespaced=False, short=("no",)),
     Kind("Pod", "pods", short=("po",), subresources=("status", "eviction")),
     Kind("ConfigMap", "configmaps", short=("cm",), subresources=()),
-    Kind("Event", "events", short=("ev",), subresources=()),
-    Kind("Deployment", "deployments", "apps", short=("deploy",), subresources=("status", "scale")),
-    Kind("ReplicaSet", "replicasets", "apps", short=("rs",), subresources=("status", "scale")),
+    Kind("Deployment", "deployments", "apps", short=("deploy",)),
     Kind("DaemonSet", "daemonsets", "apps", short=("ds",)),
-    Kind("Job", "jobs", "batch"),
-    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy", short=("pdb",)),
     Kind("DeviceClass", "deviceclasses", "resource.k8s.io", namespaced=False, subresources=()),
     Kind("ResourceClaim", "resourceclaims", "resource.k8s.io"),
     Kind("ResourceClaimTemplate", "resourceclaimtemplates", "resource.k8s.io", subresources=()),
@@ -48,11 +44,7 @@ KINDS: tuple[Kind, ...] = (
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
 _GROUPS = tuple(dict.fromkeys((kind.group, kind.version) for kind in KINDS if kind.group))
-_SUBRESOURCE_KINDS = {
-    "eviction": ("policy", "v1", "Eviction"),
-    "scale": ("autoscaling", "v1", "Scale"),
-}
-_VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_VERBS = ["create", "delete", "get", "list", "patch"]
 
 
 def kind_at(root: str, plural: str) -> Kind | None:
@@ -97,14 +89,9 @@ def _resources(root: str) -> Json | None:
         }  # fmt: skip
         resources.append(itself)
         for name in kind.subresources:
-            group, version, answer = _SUBRESOURCE_KINDS.get(name, ("", "", kind.name))
-            resource: Json = {
-                "name": f"{kind.plural}/{name}", "singularName": "", "kind": answer,
-                "namespaced": kind.namespaced,
-                "verbs": ["create"] if name == "eviction" else ["get", "patch", "update"],
-            }  # fmt: skip
-            if group:
-                resource |= {"group": group, "version": version}
+            resource = itself | {"name": f"{kind.plural}/{name}", "singularName": ""}
+            if name == "eviction":
+                resource |= {"kind": "Eviction", "group": "policy", "version": "v1"}
             resources.append(resource)
     return {
         "kind": "APIResourceList", "apiVersion": "v1",

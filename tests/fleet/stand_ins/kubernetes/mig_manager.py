@@ -7,10 +7,11 @@ is checked beforehand: whether pods still use a GPU shows when mig-parted clears
 
 from __future__ import annotations
 
-from tests.fleet.stand_ins.kubernetes import dra, geometry, mig_configs
+from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.nodes import CLIENTS, Json, Machine
 from tests.fleet.stand_ins.kubernetes.world import OPERATOR, World
-from tests.fleet.stand_ins.mig_parted_file import Entry
+from tests.fleet.stand_ins.mig_parted_file import Entry, Failure, entry_of, specification
+from tests.fleet.stand_ins.placement import place
 
 _ASKED = "nvidia.com/mig.config"
 _STATE = "nvidia.com/mig.config.state"
@@ -22,7 +23,7 @@ def tick(world: World) -> None:
     for machine in world.machines.values():
         if machine.config is None:
             _look(world, machine)
-        elif world.store.now >= machine.due and machine.name not in world.faults.mig_stuck:
+        elif world.store.now >= machine.due:
             _finish(world, machine)
     for machine in world.machines.values():
         _advertise(world, machine)
@@ -44,17 +45,15 @@ def _look(world: World, machine: Machine) -> None:
 
 def busy(world: World) -> bool:
     """Whether a change is on its way and will end by itself."""
-    stuck = world.faults.mig_stuck
-    return any(
-        (m.config is not None and m.name not in stuck) or m.noticed is not None
-        for m in world.machines.values()
-    )
+    return any(m.config is not None or m.noticed is not None for m in world.machines.values())
 
 
 def _entries(world: World, name: str) -> list[Entry] | None:
     held = world.store.find("ConfigMap", world.mig_config_map, OPERATOR) or {}
-    configs, refusals = mig_configs.parse((held.get("data") or {}).get("config.yaml", ""))
-    return None if refusals else configs.get(name)
+    try:
+        return specification((held.get("data") or {}).get("config.yaml", "")).get(name)
+    except Failure:
+        return None
 
 
 def _start(world: World, machine: Machine, name: str) -> None:
@@ -70,35 +69,25 @@ def _start(world: World, machine: Machine, name: str) -> None:
 
 
 def _asserted(machine: Machine, entries: list[Entry]) -> bool:
-    """Whether mig-parted finds every GPU as asked: each listed, and no count of zero."""
-    for index, gpu in enumerate(machine.gpus):
-        shall = mig_configs.wanted(entries, index, gpu.model)
-        if shall is None or shall.mig != gpu.mig:
-            return False
-        if dict(shall.counts) != geometry.counts_of(gpu.layout):
-            return False
-    return True
+    """Whether mig-parted finds every GPU as asked, and each listed."""
+    asked = [entry_of(entries, at, gpu.card.device_id) for at, gpu in enumerate(machine.gpus)]
+    pairs = zip(machine.gpus, asked, strict=True)
+    return all(entry is not None and gpu.is_cut(entry) for gpu, entry in pairs)
 
 
 def _finish(world: World, machine: Machine) -> None:
     entries = _entries(world, machine.config or "")
-    done = entries is not None and machine.name not in world.faults.mig_fails
+    done = entries is not None and machine.name not in world.mig_fails
     for index, gpu in enumerate(machine.gpus):
-        shall = mig_configs.wanted(entries, index, gpu.model) if entries and done else None
-        if shall is None:
-            continue
-        if shall.mig == gpu.mig and dict(shall.counts) == geometry.counts_of(gpu.layout):
+        entry = entry_of(entries, index, gpu.card.device_id) if entries and done else None
+        if entry is None or gpu.is_cut(entry):
             continue
         if any(device.gpu == index for device in machine.users):
             done = False  # "In use by another client"
             continue
         # A whole GPU is cleared before the new instances are tried, one by one.
-        gpu.mig, gpu.layout = shall.mig, ()
-        layout = geometry.place(gpu.model, shall.counts)
-        if layout is None:
-            done = False
-            continue
-        gpu.layout = layout
+        layout = place(gpu.model, entry.wanted or {})
+        gpu.mig, gpu.layout, done = entry.enabled, layout or (), done and layout is not None
     machine.config = None
     running = {f"nvidia.com/gpu.deploy.{client}": "true" for client in CLIENTS}
     _label(world, machine, {**running, _STATE: "success" if done else "failed"})
@@ -106,11 +95,11 @@ def _finish(world: World, machine: Machine) -> None:
 
 def _label(world: World, machine: Machine, labels: dict[str, str]) -> None:
     node = world.store.get("Node", machine.name)
-    world.store.change(node, lambda n: n["metadata"]["labels"].update(labels), "mig-manager")
+    world.store.change(node, lambda n: n["metadata"]["labels"].update(labels))
 
 
 def plugin_runs(world: World, machine: Machine) -> bool:
-    return machine.name not in world.faults.plugin_down and any(
+    return any(
         pod["spec"].get("nodeName") == machine.name
         and (pod["status"].get("phase") == "Running")
         and "deletionTimestamp" not in pod["metadata"]
@@ -141,4 +130,4 @@ def _advertise(world: World, machine: Machine) -> None:
                 del labels[key]
             labels.update(said)
 
-    world.store.change(world.store.get("Node", machine.name), show, "device-plugin")
+    world.store.change(world.store.get("Node", machine.name), show)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.fleet.stand_ins.kubernetes.geometry import Layout
-from tests.fleet.stand_ins.placement import MODELS, Model
+from tests.fleet.stand_ins.mig_parted_file import Entry
+from tests.fleet.stand_ins.placement import MODELS, Layout, Model
 
 Json = dict[str, Any]
 
@@ -39,6 +39,12 @@ class Gpu:
     @property
     def card(self) -> Model:
         return MODELS[self.model]
+
+    def is_cut(self, entry: Entry) -> bool:
+        """Whether it is as an entry of mig-parted has it; a count of zero never is."""
+        names = [name for name, _ in self.layout]
+        counts = {name: names.count(name) for name in names}
+        return (self.mig, counts) == (entry.enabled, entry.wanted or {})
 
 
 @dataclass

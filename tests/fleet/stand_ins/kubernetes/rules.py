@@ -17,7 +17,6 @@ _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _NUMBER = r"[+-]?(\d+(\.\d*)?|\.\d+)"
 _QUANTITY = rf"{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?"
-_DRIVER_ATTRIBUTE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def dns_label(text: str) -> bool:
@@ -146,11 +145,3 @@ def _named(items: list[Any], at: str) -> Iterator[str]:
             yield f"{at}: {name!r} is not a name (RFC 1123)"
     if len(set(names)) < len(names):
         yield f"{at}: a name occurs twice"
-
-
-def attribute_name(text: str) -> bool:
-    """A device's attribute: a C identifier, perhaps after a domain and a slash."""
-    prefix, slash, name = text.rpartition("/")
-    if slash and not dns_subdomain(prefix):
-        return False
-    return len(name) <= 32 and re.fullmatch(_DRIVER_ATTRIBUTE, name) is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.nodes import Device, Json, Machine
-from tests.fleet.stand_ins.kubernetes.selecting import matches, meets
+from tests.fleet.stand_ins.kubernetes.selecting import meets
 from tests.fleet.stand_ins.kubernetes.world import World
 
 ENDED = ("Succeeded", "Failed")
@@ -42,13 +42,7 @@ def _schedule(world: World, pod: Json) -> None:
         reason = "" if claims is not None else "claims are not there yet"
         reason = reason or _unfit(world, pod, node)
         if not reason:
-            try:
-                bridged = [_bridge(world, pod, node)] if _bridged(world, pod, node) else []
-                needed = [*(claims or []), *bridged]
-                chosen = _allocated(world, needed, node["metadata"]["name"])
-            except dra.CelError as error:
-                why = [str(error)]
-                break
+            chosen = _allocated(world, claims or [], node["metadata"]["name"])
             reason = "" if chosen is not None else "cannot allocate all claims"
         if not reason:
             _bind(world, pod, node["metadata"]["name"], chosen or [])
@@ -60,7 +54,7 @@ def _schedule(world: World, pod: Json) -> None:
         "message": f"0/{len(nodes)} nodes are available: {counted}.",
     }  # fmt: skip
     pod["status"]["conditions"] = [condition]
-    world.store.update(pod, "scheduler")
+    world.store.update(pod)
 
 
 def requests(pod: Json) -> dict[str, int]:
@@ -75,64 +69,20 @@ def requests(pod: Json) -> dict[str, int]:
 
 def _unfit(world: World, pod: Json, node: Json) -> str:
     spec, labels = pod["spec"], node["metadata"].get("labels") or {}
-    tolerated = {each.get("key") for each in spec.get("tolerations") or []}
-    if node["spec"].get("unschedulable") and "node.kubernetes.io/unschedulable" not in tolerated:
+    if node["spec"].get("unschedulable"):
         return "node(s) were unschedulable"
-    for taint in node["spec"].get("taints") or []:
-        if taint["effect"] in ("NoSchedule", "NoExecute") and taint["key"] not in tolerated:
-            return "node(s) had untolerated taint(s)"
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return "node(s) didn't match Pod's node affinity/selector"
     if not _affine(spec, labels):
         return "node(s) didn't match Pod's node affinity/selector"
-    if not all(_spread(world, pod, node, one) for one in spec.get("topologySpreadConstraints", [])):
-        return "node(s) didn't match pod topology spread constraints"
     free = {key: int(n) for key, n in node["status"]["allocatable"].items() if "/" in key}
     for other in on_node(world, node["metadata"]["name"]):
         for key, amount in requests(other).items():
             free[key] = free.get(key, 0) - amount
-    bridged = _bridged(world, pod, node)
     for key, amount in requests(pod).items():
-        if free.get(key, 0) < amount and key not in bridged:
+        if free.get(key, 0) < amount:
             return f"Insufficient {key}"
     return ""
-
-
-def _bridged(world: World, pod: Json, node: Json) -> dict[str, str]:
-    """Resources that no plug-in of the node offers, but a DeviceClass by this name does."""
-    if tuple(map(int, world.store.version.split("."))) < (1, 35):
-        return {}
-    offered = node["status"]["allocatable"]
-    named = {
-        each["spec"].get("extendedResourceName"): each["metadata"]["name"]
-        for each in world.store.peek("DeviceClass")
-    }
-    return {k: named[k] for k in requests(pod) if k in named and k not in offered}
-
-
-def _bridge(world: World, pod: Json, node: Json) -> Json:
-    """The claim, not stored yet, for what a pod asks for under the old names."""
-    classes = _bridged(world, pod, node)
-    wanted = [
-        {"name": f"request-{number}", "exactly": {"deviceClassName": classes[key], "count": amount}}
-        for number, (key, amount) in enumerate(requests(pod).items())
-        if key in classes
-    ]
-    return {
-        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-        "metadata": {
-            "generateName": f"{pod['metadata']['name']}-extended-resources-",
-            "namespace": pod["metadata"]["namespace"],
-            "annotations": {"resource.kubernetes.io/extended-resource": "true"},
-            "ownerReferences": [
-                {
-                    "apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"],
-                    "uid": pod["metadata"]["uid"], "controller": True,
-                }
-            ],
-        },
-        "spec": {"devices": {"requests": wanted}},
-    }  # fmt: skip
 
 
 def _affine(spec: Json, labels: Json) -> bool:
@@ -149,24 +99,6 @@ def on_node(world: World, name: str) -> Iterator[Json]:
     for pod in world.store.peek("Pod"):
         if pod["spec"].get("nodeName") == name and pod["status"].get("phase") not in ENDED:
             yield pod
-
-
-def _spread(world: World, pod: Json, node: Json, constraint: Json) -> bool:
-    """Whether one more pod on this node keeps the skew; nodes without the key do not count."""
-    if constraint["whenUnsatisfiable"] != "DoNotSchedule":
-        return True
-    key = constraint["topologyKey"]
-    counts: dict[str, int] = {}
-    for other in world.store.peek("Node"):
-        domain = (other["metadata"].get("labels") or {}).get(key)
-        if domain is not None:
-            counts[domain] = counts.get(domain, 0) + sum(
-                matches(each["metadata"].get("labels") or {}, constraint.get("labelSelector"))
-                and each["metadata"]["namespace"] == pod["metadata"]["namespace"]
-                for each in on_node(world, other["metadata"]["name"])
-            )
-    here = (node["metadata"].get("labels") or {}).get(key)
-    return here is not None and counts[here] + 1 - min(counts.values()) <= constraint["maxSkew"]
 
 
 def _claims(world: World, pod: Json) -> list[Json] | None:
@@ -232,51 +164,23 @@ def _bind(world: World, pod: Json, node: str, chosen: Chosen) -> None:
                 {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
             ],
         }
-        if "uid" in claim["metadata"]:
-            world.store.update(claim, "scheduler")
-        else:
-            made = world.store.create(claim, "scheduler")
-            _note(pod, made)
+        world.store.update(claim)
     pod["spec"]["nodeName"] = node
     pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
-    world.store.update(pod, "scheduler")
-
-
-def _note(pod: Json, claim: Json) -> None:
-    """Let the pod's status say which claim serves its extended resources."""
-    requested = {each["name"] for each in claim["spec"]["devices"]["requests"]}
-    every = {key: f"request-{number}" for number, key in enumerate(requests(pod))}
-    names = {key: name for key, name in every.items() if name in requested}
-    pod["status"]["extendedResourceClaimStatus"] = {
-        "resourceClaimName": claim["metadata"]["name"],
-        "requestMappings": [
-            {"containerName": container["name"], "resourceName": key, "requestName": names[key]}
-            for container in pod["spec"]["containers"]
-            for key in (container.get("resources") or {}).get("limits") or {}
-            if key in names
-        ],
-    }
+    world.store.update(pod, binds=True)
 
 
 def admit(world: World, machine: Machine, pod: Json) -> bool:
     """Let the kubelet give a pod its devices; False where it has not enough of them."""
     uid, given = pod["metadata"]["uid"], list[Device]()
     free = [device for device in machine.devices() if device not in machine.users]
-    served = pod["status"].get("extendedResourceClaimStatus") or {"requestMappings": []}
-    by_claim = {each["resourceName"] for each in served["requestMappings"]}
     for key, amount in requests(pod).items():
-        if key in by_claim:
-            continue
         fitting = [device for device in free if device.resource == key]
         if len(fitting) < amount:
             return False
         given += (fitting[::-1] if world.devices_reversed else fitting)[:amount]
     by_name = {dra.name_of(machine, device): device for device in machine.devices()}
-    held = _claims(world, pod) or []
-    if "resourceClaimName" in served:
-        name, namespace = served["resourceClaimName"], pod["metadata"]["namespace"]
-        held.append(world.store.get("ResourceClaim", name, namespace))
-    for claim in held:
+    for claim in _claims(world, pod) or []:
         for result in claim["status"]["allocation"]["devices"]["results"]:
             if result["device"] not in by_name:
                 return False

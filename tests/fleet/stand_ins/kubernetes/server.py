@@ -1,14 +1,13 @@
 """An API server on 127.0.0.1, threaded, over a world whose clock is stepped by its clients.
 
-Every request lets `pace` ticks pass, and a watch that has nothing to say lets time pass until it
-has: nobody waits for a clock but kubectl itself. With `pace = 0` time stands until a test steps.
+Every request lets `pace` ticks pass: nobody waits for a clock but kubectl itself. With `pace = 0`
+time stands until a test steps.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,12 +15,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.fleet.stand_ins.kubernetes import mig_manager, scheduler, workloads
 from tests.fleet.stand_ins.kubernetes.kinds import Json, discovery
-from tests.fleet.stand_ins.kubernetes.store import Event, Refused
-from tests.fleet.stand_ins.kubernetes.verbs import Request, Target, answer, chosen, target
+from tests.fleet.stand_ins.kubernetes.store import Refused
+from tests.fleet.stand_ins.kubernetes.verbs import Request, answer, target
 from tests.fleet.stand_ins.kubernetes.world import World
-
-LONGEST_WATCH = 60.0  # seconds; a client that wants more asks again
-LARGEST_BODY = 4 << 20
 
 
 class ApiServer:
@@ -46,9 +42,7 @@ class ApiServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self.world.store.lock:
-            self.closing = True
-            self.world.store.lock.notify_all()
+        self.closing = True
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
@@ -66,7 +60,7 @@ class ApiServer:
         """Controllers that found nothing to do look again when something has changed."""
         store = self.world.store
         store.now += 1
-        seen = (store.revision, repr(self.world.faults), self.world.mig_config_map)
+        seen = (store.revision, repr(self.world.mig_fails), self.world.mig_config_map)
         if seen == self._at_rest:
             return
         workloads.tick(self.world)
@@ -90,14 +84,6 @@ class ApiServer:
             or ("startTime" in pod["status"] and pod["status"]["phase"] == "Pending")
             for pod in pods
         )
-
-    def refusal(self, method: str, path: str) -> None:
-        """Raise the error that a test asked for."""
-        faults = self.world.faults.refuse
-        for (verb, part), (code, times) in faults.items():
-            if verb == method and part in path and times > 0:
-                faults[verb, part] = (code, times - 1)
-                raise Refused(code, f"refused as a test asked: {method} {path}")
 
 
 class _Threads(ThreadingHTTPServer):
@@ -125,37 +111,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         api = self.server.api
-        length = int(self.headers.get("Content-Length") or 0)
-        if length > LARGEST_BODY:
-            self.close_connection = True
-            return self._send(413, Refused(400, "too large").status)
-        body, where = self.rfile.read(length), urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        where = urlsplit(self.path)
         query = dict(parse_qsl(where.query, keep_blank_values=True))
         kind = (self.headers.get("Content-Type") or "").partition(";")[0]
-        agent = self.headers.get("User-Agent") or ""
-        request = Request(self.command or "", unquote(where.path), query, kind, agent, body)
+        request = Request(self.command or "", unquote(where.path), query, kind, body)
         if api.closing:
             self.close_connection = True
         try:
             found = discovery(request.path, api.world.store.version)
             if found is not None:
                 return self._send(200, found)
-            if request.path == "/openapi/v2":  # older kubectl look here; this one goes on without
-                raise Refused(404, "OpenAPI v2 is not served")
             with api.world.store.lock:
                 api.log.append((request.method, self.path))
-                api.refusal(request.method, request.path)
                 at = target(request.path)
                 if at is None:
                     raise Refused(404, f"the server could not find {request.path}")
-                watch = request.method == "GET" and query.get("watch") in ("true", "1")
-                if not watch:
-                    code, said = answer(api.world, request, at)
-                    api.step(api.pace)
-            if watch:
-                self._watch(api, request, at)
-            else:
-                self._send(code, said)
+                code, said = answer(api.world, request, at)
+                api.step(api.pace)
+            self._send(code, said)
         except Refused as error:
             self._send(error.code, error.status)
 
@@ -166,63 +140,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
-
-    def _watch(self, api: ApiServer, request: Request, at: Target) -> None:
-        """Tell what has happened since the given version, and wait for more."""
-        store, test = api.world.store, chosen(request, at)
-        longest = min(float(request.query.get("timeoutSeconds", LONGEST_WATCH)), LONGEST_WATCH)
-        until = time.monotonic() + longest
-        given = int(request.query.get("resourceVersion") or 0)
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        shown: set[str] = set()
-        with store.lock:
-            if given == 0:
-                items = [item for item in store.list(at.kind.name) if test(item)]
-                told = [Event(0, "ADDED", at.kind.name, item) for item in items]
-                shown = {item["metadata"]["uid"] for item in items}
-                given = store.revision
-            else:
-                told = []
-                # The client has listed: what met its selector by then is known to it.
-                known = [event for event in store.events if event.version <= given]
-                _seen(known, at.kind.name, test, shown)
-        while True:
-            with store.lock:
-                fresh = [event for event in store.events if event.version > given]
-                given = store.revision
-            told += _seen(fresh, at.kind.name, test, shown)
-            for event in told:
-                self._chunk({"type": event.type, "object": event.item})
-            if api.closing or time.monotonic() > until:
-                break
-            with store.lock:
-                if not told and store.revision == given and not (api.pace and api.step()):
-                    # Nothing moves: only another client can change that.
-                    store.lock.wait(0.05)
-            told = []
-        self.wfile.write(b"0\r\n\r\n")
-
-    def _chunk(self, said: Json) -> None:
-        text = json.dumps(said).encode() + b"\n"
-        self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
-        self.wfile.flush()
-
-
-def _seen(events: list[Event], kind: str, test: Any, shown: set[str]) -> list[Event]:
-    """The events as one watch sees them: what no longer meets its selector is deleted for it."""
-    told = []
-    for event in events:
-        if event.kind != kind:
-            continue
-        uid, fits = event.item["metadata"]["uid"], test(event.item)
-        if event.type == "DELETED" or not fits:
-            if uid in shown:
-                shown.discard(uid)
-                told.append(event._replace(type="DELETED"))
-        else:
-            told.append(event._replace(type="MODIFIED" if uid in shown else "ADDED"))
-            shown.add(uid)
-    return told

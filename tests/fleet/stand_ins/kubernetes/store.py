@@ -1,4 +1,4 @@
-"""Objects with versions, checked before they are kept, and what happened to them in order."""
+"""Objects with versions, checked before they are kept."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.fleet.stand_ins.kubernetes.kinds import BY_NAME, Json
-from tests.fleet.stand_ins.kubernetes.patching import Path, owned_leaves
 from tests.fleet.stand_ins.kubernetes.rules import rule_faults
 from tests.fleet.stand_ins.kubernetes.schemas import schema_faults
 
@@ -19,8 +18,8 @@ _REASONS = {
     405: "MethodNotAllowed", 415: "UnsupportedMediaType", 500: "InternalError",
 }  # fmt: skip
 _FIXED = {
-    "Deployment": ("spec", "selector"), "ReplicaSet": ("spec", "selector"),
-    "ResourceClaimTemplate": ("spec",), "ResourceClaim": ("spec",), "Pod": ("spec",),
+    "Deployment": ("spec", "selector"), "ResourceClaimTemplate": ("spec",),
+    "ResourceClaim": ("spec",), "Pod": ("spec",),
 }  # fmt: skip
 
 
@@ -43,25 +42,14 @@ class Refused(Exception):
         }  # fmt: skip
 
 
-class Event(NamedTuple):
-    """One change, as a watch reports it."""
-
-    version: int
-    type: str
-    kind: str
-    item: Json
-
-
 class Store:
     """All objects of the cluster. Whoever reads or writes holds `lock`."""
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self.lock = threading.Condition(threading.RLock())
+        self.lock = threading.RLock()
         self.now = 0  # ticks of the stepped clock
         self.revision = 1
-        self.events: list[Event] = []
-        self.owners: dict[str, dict[Path, set[str]]] = {}
         self._items: dict[str, dict[tuple[str, str], Json]] = {kind: {} for kind in BY_NAME}
         self._made = 0
 
@@ -91,7 +79,7 @@ class Store:
             raise Refused(404, f'{plural} "{name}" not found', name=name, kind=plural)
         return item
 
-    def create(self, item: Json, manager: str = "controller", dry: bool = False) -> Json:
+    def create(self, item: Json) -> Json:
         """Keep a new object, with the fields that the server fills in."""
         kind, metadata = item.get("kind", ""), item.setdefault("metadata", {})
         if kind not in BY_NAME:
@@ -109,9 +97,9 @@ class Store:
         metadata["creationTimestamp"] = self.time()
         metadata["generation"] = 1
         _defaults(item)
-        return self._keep(item, "ADDED", manager, dry, None)
+        return self._keep(item)
 
-    def update(self, item: Json, manager: str = "controller", dry: bool = False) -> Json:
+    def update(self, item: Json, *, binds: bool = False) -> Json:
         """Keep a changed object; an old resourceVersion in it is a conflict."""
         kind, metadata = item["kind"], item["metadata"]
         before = self.get(kind, metadata["name"], metadata.get("namespace", ""))
@@ -125,28 +113,26 @@ class Store:
             metadata[name] = before["metadata"][name]
         if item == before:
             return before
-        self._unchanged(kind, before, item, manager)
+        if not binds:  # only the scheduler gives a pod its node
+            _unchanged(kind, before, item)
         if item.get("spec") != before.get("spec"):
             metadata["generation"] += 1
-        return self._keep(item, "MODIFIED", manager, dry, before)
+        return self._keep(item)
 
-    def change(self, item: Json, how: Callable[[Json], None], manager: str = "controller") -> Json:
+    def change(self, item: Json, how: Callable[[Json], None]) -> Json:
         """Let a controller change the newest state of an object."""
         metadata = item["metadata"]
         newest = self.get(item["kind"], metadata["name"], metadata.get("namespace", ""))
         how(newest)
-        return self.update(newest, manager)
+        return self.update(newest)
 
     def delete(self, item: Json) -> Json:
         metadata = item["metadata"]
         gone = self._items[item["kind"]].pop((metadata.get("namespace", ""), metadata["name"]))
-        self.owners.pop(metadata["uid"], None)
         self.revision += 1
-        gone["metadata"]["resourceVersion"] = str(self.revision)
-        self._tell("DELETED", gone)
         return gone
 
-    def _keep(self, item: Json, what: str, manager: str, dry: bool, before: Json | None) -> Json:
+    def _keep(self, item: Json) -> Json:
         kind, metadata = item["kind"], item["metadata"]
         metadata["resourceVersion"] = str(self.revision + 1)
         if faults := [*schema_faults(item, self.version), *rule_faults(item), *_relations(item)]:
@@ -155,43 +141,24 @@ class Store:
                 422, f'{kind} "{name}" is invalid: {"; ".join(faults)}', name=name, kind=kind,
                 causes=[{"message": fault} for fault in faults],
             )  # fmt: skip
-        if dry:
-            return item
         self.revision += 1
-        old = owned_leaves(before or {}) if before else {}
-        owners = self.owners.setdefault(metadata["uid"], {})
-        new = owned_leaves(item)
-        for path in old.keys() - new.keys():
-            owners.pop(path, None)
-        for path, value in new.items():
-            if path not in old or old[path] != value:
-                owners.setdefault(path, set()).add(manager)
-                if what == "MODIFIED":
-                    owners[path] = {manager}
         self._items[kind][metadata.get("namespace", ""), metadata["name"]] = copied(item)
-        self._tell(what, item)
         return copied(item)
 
-    def _tell(self, what: str, item: Json) -> None:
-        with self.lock:
-            self.events.append(Event(self.revision, what, item["kind"], copied(item)))
-            self.lock.notify_all()
 
-    def _unchanged(self, kind: str, before: Json, after: Json, manager: str) -> None:
-        old, new = before, after
-        for key in _FIXED.get(kind, ("apiVersion",)):
-            old, new = old.get(key, {}), new.get(key, {})
-        if old != new and manager != "scheduler":
-            place = ".".join(_FIXED.get(kind, ("apiVersion",)))
-            raise Refused(
-                422,
-                f'{kind} "{before["metadata"]["name"]}" is invalid: {place}: field is immutable',
-            )
+def _unchanged(kind: str, before: Json, after: Json) -> None:
+    fixed = _FIXED.get(kind, ("apiVersion",))
+    old, new = before, after
+    for key in fixed:
+        old, new = old.get(key, {}), new.get(key, {})
+    if old != new:
+        name = before["metadata"]["name"]
+        raise Refused(422, f'{kind} "{name}" is invalid: {".".join(fixed)}: field is immutable')
 
 
 def _defaults(item: Json) -> None:
     kind = item["kind"]
-    if kind in ("Deployment", "ReplicaSet"):
+    if kind == "Deployment":
         item["spec"].setdefault("replicas", 1)
     if kind == "Pod":
         item.setdefault("status", {}).setdefault("phase", "Pending")
@@ -202,12 +169,12 @@ def _defaults(item: Json) -> None:
 def _relations(item: Json) -> list[str]:
     """What must agree inside an object: a workload selects the pods it makes."""
     spec = item.get("spec") or {}
-    if item["kind"] in ("Deployment", "ReplicaSet"):
+    if item["kind"] == "Deployment":
         wanted = spec["selector"].get("matchLabels") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels") or {}
         if not wanted or any(labels.get(key) != value for key, value in wanted.items()):
             return ["spec.template.metadata.labels: `selector` does not match template `labels`"]
-    if item["kind"] in ("Pod", "Deployment", "ReplicaSet"):
+    if item["kind"] in ("Pod", "Deployment"):
         pod = spec if item["kind"] == "Pod" else spec["template"]["spec"]
         named = {claim["name"] for claim in pod.get("resourceClaims") or []}
         return [

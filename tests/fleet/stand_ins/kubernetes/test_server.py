@@ -1,32 +1,38 @@
-"""The API by plain HTTP: discovery, refusals, patches, watches. No kubectl needed."""
+"""The API by plain HTTP and by the real kubectl: discovery, refusals, patches, drains."""
 
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fleet.stand_ins.kubernetes import patching
-from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster
-
-Json = dict[str, Any]
+from tests.fleet.stand_ins.kubernetes import verbs
+from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
+from tests.fleet.stand_ins.kubernetes.test_controllers import (
+    A100,
+    OFFERED,
+    config_map,
+    deployment,
+    state,
+)
 
 NODE = "/api/v1/nodes/a"
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path, {"a": ["a30-24gb"]}, pace=0) as made:
+    with cluster(tmp_path, {"a": [A100, A100], "b": [A100]}, pace=0) as made:
+        made.apply(config_map())
         yield made
 
 
-def config_map(**changes: Any) -> Json:
+def a_map(**changes: Any) -> dict[str, Any]:
     metadata = {"name": "m"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}} | changes
 
@@ -42,109 +48,90 @@ def test_discovery(one: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "code"),
+    ("method", "path", "body", "kind", "code"),
     [
-        ("GET", "/api/v1/nodes/none", None, 404),
-        ("GET", "/api/v1/none", None, 404),
-        ("GET", "/api/v1/nodes?fieldSelector=a", None, 400),
-        ("POST", MAPS, config_map(apiVersion="v2"), 400),
-        ("POST", MAPS, config_map(extra=1), 400),
-        ("POST", MAPS, config_map(metadata={"name": "Bad_Name"}), 422),
-        ("POST", MAPS, config_map(metadata={"name": "m", "labels": {"a": "x" * 64}}), 422),
-        ("POST", MAPS.replace("default", "none"), config_map(), 404),
-        ("POST", MAPS, [], 400),
-        ("PUT", f"{MAPS}/none", config_map(), 404),
-        ("PATCH", NODE, {}, 415),
-        ("DELETE", MAPS, None, 405),
-        ("DELETE", f"{MAPS}/none", None, 404),
-        ("PUT", "/api/v1/nodes/a/scale", {}, 404),
+        ("GET", "/api/v1/nodes/none", None, MERGE, 404),
+        ("GET", "/api/v1/none", None, MERGE, 404),
+        ("GET", "/api/v1/nodes?fieldSelector=a", None, MERGE, 400),
+        ("GET", "/api/v1/nodes?watch=1", None, MERGE, 405),
+        ("POST", MAPS, a_map(apiVersion="v2"), MERGE, 400),
+        ("POST", MAPS, a_map(extra=1), MERGE, 400),
+        ("POST", MAPS, a_map(metadata={"name": "Bad_Name"}), MERGE, 422),
+        ("POST", MAPS, a_map(metadata={"name": "m", "labels": {"a": "x" * 64}}), MERGE, 422),
+        ("POST", MAPS.replace("default", "none"), a_map(), MERGE, 404),
+        ("POST", MAPS, [], MERGE, 400),
+        ("PUT", NODE, a_map(), MERGE, 405),
+        ("PATCH", NODE, {}, "application/json", 415),
+        ("PATCH", NODE, {"spec": {"taints": []}}, STRATEGIC, 400),
+        ("DELETE", MAPS, None, MERGE, 405),
+        ("DELETE", f"{MAPS}/none", None, MERGE, 404),
     ],
-)  # fmt: skip
-def test_refusals(one: Cluster, method: str, path: str, body: Any, code: int) -> None:
+)
+def test_refusals(one: Cluster, method: str, path: str, body: Any, kind: str, code: int) -> None:
     before = one.world.store.revision
-    answered, status = one.http(method, path, body)
+    answered, status = one.http(method, path, body, kind)
     assert (answered, status["kind"], status["status"]) == (code, "Status", "Failure")
     assert one.world.store.revision == before
 
 
 def test_versions_of_objects(one: Cluster) -> None:
-    code, made = one.http("POST", MAPS, config_map())
+    code, made = one.http("POST", MAPS, a_map())
     assert code == 201
-    assert one.http("POST", MAPS, config_map())[1]["reason"] == "AlreadyExists"
-    code, newer = one.http("PUT", f"{MAPS}/m", made | {"data": {"k": "1"}})
-    assert code == 200
-    assert one.http("PUT", f"{MAPS}/m", made | {"data": {"k": "2"}})[1]["reason"] == "Conflict"
-    assert one.http("PUT", f"{MAPS}/m", newer) == (200, newer)  # nothing changed
-    assert one.http("PATCH", f"{MAPS}/m?dryRun=All", {"data": {"k": "3"}}, MERGE)[0] == 200
-    assert one.http("GET", f"{MAPS}/m")[1] == newer
+    assert one.http("POST", MAPS, a_map())[1]["reason"] == "AlreadyExists"
+    old = {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}}
+    code, newer = one.http("PATCH", f"{MAPS}/m", old | {"data": {"k": "1"}}, MERGE)
+    assert (code, newer["data"]) == (200, {"k": "1"})
+    again = one.http("PATCH", f"{MAPS}/m", old | {"data": {"k": "2"}}, MERGE)
+    assert again[1]["reason"] == "Conflict"
+    assert one.http("PATCH", f"{MAPS}/m", {"data": {"k": "1"}}, MERGE) == (200, newer)
     assert one.http("DELETE", f"{MAPS}/m")[0] == 200
     assert one.http("GET", MAPS)[1]["items"] == []
-
-
-def test_refusals_on_demand(one: Cluster) -> None:
-    one.world.faults.refuse["PATCH", "/nodes/a"] = (409, 1)
-    patch = {"metadata": {"labels": {"x": "1"}}}
-    assert one.http("PATCH", NODE, patch, MERGE)[0] == 409
-    assert one.http("PATCH", NODE, patch, MERGE)[0] == 200
-
-
-def test_only_kinds_of_the_version(tmp_path: Path) -> None:
-    with cluster(tmp_path, {"a": ["a30-24gb"]}, version="1.37", dra_driver=True) as c:
-        assert c.http("GET", "/version")[1]["minor"] == "37"
-        assert len(c.http("GET", "/apis/resource.k8s.io/v1/resourceslices")[1]["items"]) == 1
-
-
-def test_a_watch_tells_what_its_selector_sees(one: Cluster) -> None:
-    since = one.http("GET", "/api/v1/nodes")[1]["metadata"]["resourceVersion"]
-    for labels in ({"x": "1"}, {"y": "1"}, {"x": "2"}, {"x": "3"}):
-        one.set_labels("a", labels)
-
-    def told(query: str) -> list[str]:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        path = f"{one.api.url}/api/v1/nodes?watch=true&timeoutSeconds=0&{query}"
-        with opener.open(path, timeout=20) as lines:
-            return [json.loads(line)["type"] for line in lines]
-
-    # What no longer meets the selector is gone for this watch.
-    assert told(f"labelSelector=x%3D1&resourceVersion={since}") == ["ADDED", "MODIFIED", "DELETED"]
-    assert told(f"resourceVersion={since}") == ["MODIFIED"] * 4
-    assert told("labelSelector=x%3D1") == []
-    assert told("labelSelector=x+in+(2,3),!z") == ["ADDED"]
-
-
-def test_merge_patches() -> None:
-    assert patching.merge_patch({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}}) == {
+    assert verbs.merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}}) == {
         "b": {"c": 2, "d": 3}
     }
-    operations: list[Json] = [
-        {"op": "test", "path": "/a~1b", "value": 1},
-        {"op": "replace", "path": "/a~1b", "value": 2},
-        {"op": "add", "path": "/c/-", "value": 3},
-        {"op": "remove", "path": "/d"},
-    ]
-    assert patching.json_patch({"a/b": 1, "c": [], "d": 0}, operations) == {"a/b": 2, "c": [3]}
-    with pytest.raises(patching.PatchError, match="test failed"):
-        patching.json_patch({"a": 1}, [{"op": "test", "path": "/a", "value": 2}])
-    containers = {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}
-    patch = {"containers": [{"name": "a", "image": "2"}, {"name": "b", "$patch": "delete"}]}
-    assert patching.strategic_merge(containers, patch) == {
-        "containers": [{"name": "a", "image": "2"}]
-    }
 
 
-def test_server_side_apply() -> None:
-    """What a manager no longer applies goes; what another has written stands until forced."""
-    owners: dict[patching.Path, set[str]] = {}
-    first = {"spec": {"replicas": 1, "x": 1}}
-    live, conflicts = patching.server_side_apply({}, first, "us", owners, force=False)
-    assert (live, conflicts) == (first, [])
-    live, _ = patching.server_side_apply(live, {"spec": {"replicas": 1}}, "us", owners, force=False)
-    assert live == {"spec": {"replicas": 1}}
-    theirs = {"spec": {"replicas": 2}}
-    same, conflicts = patching.server_side_apply(live, theirs, "they", owners, force=False)
-    assert (same, len(conflicts)) == (live, 1)
-    live, conflicts = patching.server_side_apply(live, theirs, "they", owners, force=True)
-    assert (live, conflicts) == (theirs, [])
-    # No longer applied by us, but theirs by now: it stays.
-    live, _ = patching.server_side_apply(live, {"spec": {"y": 1}}, "us", owners, force=False)
-    assert live == {"spec": {"replicas": 2, "y": 1}}
+def test_selectors(one: Cluster) -> None:
+    one.set_labels("a", {"x": "1"})
+    for query, found in (
+        ("labelSelector=x%3D1", ["a"]), ("labelSelector=x!%3D1", ["b"]),
+        ("fieldSelector=metadata.name%3Db", ["b"]), ("", ["a", "b"]),
+    ):  # fmt: skip
+        items = one.http("GET", f"/api/v1/nodes?{query}")[1]["items"]
+        assert [each["metadata"]["name"] for each in items] == found
+
+
+@needs_kubectl
+def test_cordon_drain_label_uncordon(one: Cluster) -> None:
+    """The recipe of the GPU Operator's maintainers, as a script would have it."""
+    one.api.pace = 1
+    one.apply(deployment("chat", 3, {"nvidia.com/gpu": 1}))
+    one.settle()
+    one.kubectl("cordon", "a")
+    assert "DaemonSet" in one.kubectl("drain", "a", "--timeout=10s", fails=True)
+    one.kubectl("drain", "a", "--ignore-daemonsets", "--timeout=10s")
+    assert one.occupants("a") == {}
+    # The old answer is removed with the new question: it would be taken for the new one.
+    answer, asked = "nvidia.com/mig.config.state", "nvidia.com/mig.config=mixed"
+    one.kubectl("label", "node", "a", "--overwrite", asked, f"{answer}-")
+    one.settle()
+    one.kubectl("uncordon", "a")
+    one.settle()
+    node = json.loads(one.kubectl("get", "node", "a", "-o", "json"))
+    amounts = node["status"]["allocatable"]
+    assert {k: int(n) for k, n in amounts.items() if "nvidia" in k} == OFFERED
+    assert (state(one), "unschedulable" in node["spec"]) == ("success", False)
+    assert len(one.running(app="chat")) == 2
+
+
+@needs_kubectl
+def test_apply_on_the_client_side(one: Cluster) -> None:
+    def apply(fails: bool = False, **data: Any) -> str:
+        given = json.dumps(a_map(data=data))
+        return one.kubectl("apply", "-f", "-", given=given, fails=fails)
+
+    assert "created" in apply(a="1")
+    assert "unchanged" in apply(a="1")
+    assert "configured" in apply(b="2")
+    assert one.get("ConfigMap", "m")["data"] == {"b": "2"}  # what is no longer applied is removed
+    assert "strict decoding error" in apply(fails=True, c=3)

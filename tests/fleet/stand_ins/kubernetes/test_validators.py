@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.fleet.stand_ins.kubernetes import geometry, rules, validators
+from tests.fleet.stand_ins.kubernetes import rules, validators
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 from tests.fleet.stand_ins.kubernetes.schemas import VERSIONS, documents, schema_faults
 
@@ -64,87 +63,103 @@ CUT = {"a": [Gpu(A100, True, (("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb", 4)))]}
 
 
 def test_the_examples_of_the_documents_pass() -> None:
-    assert validators.manifests(f"{TEMPLATE}---\n{POD}---\n{MAP}") == []
-    assert validators.mig_parted_config(CONFIG, {"cms-7f3a": MODELS}) == []
-    assert validators.gpu_operator(MAP, LABEL, {"a": MODELS}) == []
     slices = validators.synthetic_slices(CUT)
-    assert validators.manifests(slices) == []
+    assert validators.manifests(f"{TEMPLATE}---\n{POD}---\n{MAP}---\n{slices}") == []
     assert validators.claims(TEMPLATE, slices, {"slice": 2}) == []
 
 
-BREAKS = {
-    "zero count": ("mig-parted", '"3g.40gb": 1', '"3g.40gb": 1, "1g.10gb": 0', "count 0"),
-    "missing index": ("mig-parted", "[1, 2]", "[1]", "GPU 2 is listed 0 times"),
-    "bare index": ("mig-parted", "devices: [0]", "devices: 0", "invalid input for 'devices'"),
-    "unplaceable": ("mig-parted", '"2g.20gb": 3', '"2g.20gb": 4', "no layout of a100-80gb holds"),
-    "wrong key": ("operator", "config.yaml", "config.yml", "the key must be config.yaml"),
-    "long name": ("operator", "cms-7f3a", "c" * 64, "at most 63"),
-    "long label": ("manifest", "cms.service: chat", f"cms.service: {'x' * 64}", "at most 63"),
-    "plus": ("manifest", "mig-2g.20gb: 1", "mig-1g.10gb+me: 1", "not the name of a resource"),
-    "v1beta1": ("claim shape", "exactly:\n  ", "x:\n  ", "Additional properties"),
-    "attribute": ("claims", "].profile", "].profil", "no such member"),
-    "start": ("nvidia-smi", "3g.40gb:4", "3g.40gb:2", "does not start at 2"),
-}
+def mig_parted(text: str) -> list[str]:
+    return validators.mig_parted_config(text, {"cms-7f3a": MODELS})
 
 
-@pytest.mark.parametrize("name", BREAKS)
-def test_a_planted_break_is_refused(name: str) -> None:
-    format_, good, bad, message = BREAKS[name]
+def claims(text: str) -> list[str]:
+    return validators.claims(text, validators.synthetic_slices(CUT), {"slice": 1})
 
-    def broken(text: str) -> str:
-        assert good in text
-        return text.replace(good, bad)
 
-    if format_ == "mig-parted":
-        said = validators.mig_parted_config(broken(CONFIG), {"cms-7f3a": MODELS})
-    elif format_ == "operator":
-        said = validators.gpu_operator(broken(MAP), LABEL.replace(good, bad), {"a": MODELS})
-    elif format_ == "manifest":
-        said = validators.manifests(broken(POD))
-    elif format_ == "claim shape":
-        flat = TEMPLATE.replace("        exactly:\n", "").replace("          ", "        ")
-        said = validators.manifests(flat)
-        assert len(said) >= len(VERSIONS)  # by every version
-    elif format_ == "claims":
-        said = validators.claims(broken(TEMPLATE), validators.synthetic_slices(CUT), {"slice": 1})
-    else:
-        said = validators.nvidia_smi(broken("nvidia-smi mig -i 0 -cgi 3g.40gb:4 -C"), MODELS)
-    assert any(message in fault for fault in said), said
+def slurm(text: str) -> list[str]:
+    return validators.slurm(GRES, text, CUT)
+
+
+def smi(text: str) -> list[str]:
+    return validators.nvidia_smi(text, MODELS)
+
+
+def operator(text: str) -> list[str]:
+    """A ConfigMap, and the line that chooses from it."""
+    config, lines = text.split("LINES")
+    return validators.gpu_operator(config, lines, {"a": MODELS})
+
+
+GRES = "AutoDetect=nvml\n"
+SLURM = """\
+GresTypes=gpu
+# AccountingStorageTRES=gres/gpu
+NodeName=a Gres=gpu:a100_2g.20gb:2,gpu:a100_3g.40gb:1
+"""
+SMI = "nvidia-smi mig -i 0 -cgi 4g.40gb:0,9:4 -C && nvidia-smi mig -lgi  # ids, too"
+OPERATED = f"{MAP}LINES{LABEL}"
+FLAT = TEMPLATE.replace("        exactly:\n", "").replace("          ", "        ")
 
 
 @pytest.mark.parametrize(
-    ("good", "bad", "message"),
+    ("check", "text", "good", "bad", "message"),
     [
-        ("version: v1", "version: v2", "unknown version: v2"),
-        ("version: v1", "version: v1\nextra: 1", "unexpected field: extra"),
-        ('"3g.40gb": 1', '"3g.40g": 1', "invalid format for '3g.40g'"),
-        ("[1, 2]", "[1, 2, 3]", "GPU 3 is listed 2 times"),
-        ("[1, 2]", "[1, 2, 4]", "there is no GPU 4"),
-        ("mig-enabled: false}\n  cms", "mig-enabled: false, mig-devices: {1g.10gb: 1}}\n  cms",
-         "when 'mig-enabled' is false"),
-        ("version: v1", "version: 'v1", "unmarshal error"),
+        (mig_parted, CONFIG, '"3g.40gb": 1', '"3g.40gb": 1, "1g.10gb": 0', "count 0"),
+        (mig_parted, CONFIG, "[1, 2]", "[1]", "GPU 2 is listed 0 times"),
+        (mig_parted, CONFIG, "[1, 2]", "[1, 2, 3]", "GPU 3 is listed 2 times"),
+        (mig_parted, CONFIG, "[1, 2]", "[1, 2, 4]", "there is no GPU 4"),
+        (mig_parted, CONFIG, "devices: [0]", "devices: 0", "invalid input for 'devices'"),
+        (mig_parted, CONFIG, '"2g.20gb": 3', '"2g.20gb": 4', "no layout of a100-80gb holds"),
+        (operator, OPERATED, "config.yaml", "config.yml", "the key must be config.yaml"),
+        (operator, OPERATED, "cms-7f3a", "c" * 64, "at most 63"),
+        (operator, OPERATED, " --overwrite", "", "no --overwrite"),
+        (operator, OPERATED, "config=cms-7f3a", "config=cms-ffff", "not in the ConfigMap"),
+        (operator, OPERATED, "[1, 2]", "[1]", "is listed 0 times"),
+        (validators.manifests, POD, "service: chat", f"service: {'x' * 64}", "at most 63"),
+        (validators.manifests, POD, "mig-2g.20gb: 1", "mig-1g.10gb+me: 1", "name of a resource"),
+        (validators.manifests, POD, "20gb: 1", "20gb: '0.5'", "not a whole number"),
+        (validators.manifests, TEMPLATE, TEMPLATE, FLAT, "Additional properties"),
+        (claims, TEMPLATE, "].profile", "].profil", "no such member"),
+        (claims, TEMPLATE, "2g.20gb", "4g.40gb", "no device meets"),
+        (claims, TEMPLATE, "profile == '2g.20gb'", "profile", "neither true nor false"),
+        (claims, TEMPLATE, "device.a", "(((device.a", "((("),
+        (slurm, SLURM, "20gb:2", "20gb:3", "beside 2 devices"),
+        (slurm, SLURM, ",gpu:a100_3g.40gb:1", "", "not in Gres: nvidia_a100_3g.40gb"),
+        (slurm, SLURM, "GresTypes=gpu", "GresTypes=mps", "GresTypes without gpu"),
+        (slurm, SLURM, "# Acc", "Acc", "beside slurmdbd alone"),
+        (smi, SMI, "9:4", "9", "has no start"),
+        (smi, SMI, "9:4", "9:2", "does not start at 2"),
+        (smi, SMI, "9:4", "2g.20gb:2", "has no room"),
+        (smi, SMI, "9:4", "3g.20gb:4", "no profile"),
+        (smi, SMI, "-i 0", "-i 4", "names none of 4 GPUs"),
+        (smi, SMI, "-i 0 ", "", "names none of 4 GPUs"),
+        (smi, 'mig -gi "$id" -dgi', 'mig -gi "$id"', "nvidia-smi mig -gi 2", "not looked up"),
     ],
-)  # fmt: skip
-def test_other_faults_of_mig_parted_files(good: str, bad: str, message: str) -> None:
-    said = validators.mig_parted_config(CONFIG.replace(good, bad), {"cms-7f3a": MODELS})
+)
+def test_a_planted_break_is_refused(
+    check: Callable[[str], list[str]], text: str, good: str, bad: str, message: str
+) -> None:
+    assert check(text) == []
+    assert good in text
+    said = check(text.replace(good, bad))
     assert any(message in fault for fault in said), said
 
 
-def test_faults_of_label_lines() -> None:
-    def said(script: str) -> str:
-        return " ".join(validators.gpu_operator(MAP, script, {"a": MODELS}))
-
-    assert "no --overwrite" in said("kubectl label node a nvidia.com/mig.config=cms-7f3a")
-    assert "not in the ConfigMap" in said(LABEL.replace("7f3a", "ffff"))
-    assert "is listed 0 times" in " ".join(
-        validators.gpu_operator(MAP, LABEL, {"a": [*MODELS, A100]})
-    )
+def test_all_versions_refuse_and_not_all_claims_can_be_met() -> None:
+    assert len(validators.manifests(FLAT)) >= len(VERSIONS)
+    slices = validators.synthetic_slices(CUT)
+    assert validators.claims(TEMPLATE, slices, {"slice": 3}) == [
+        "2 of 3 devices can be had at once"
+    ]
+    any_one = TEMPLATE.replace("profile == '2g.20gb'", "type == 'mig'").replace("slice,", "any,")
+    both = validators.claims(f"{TEMPLATE}---\n{any_one}", slices, {"slice": 1, "any": 1})
+    assert both == ["claims of different templates want the same devices"]
+    assert "unknown key Autodetekt" in validators.slurm("Autodetekt=nvml", SLURM, CUT)[0]
 
 
 def test_verdicts_on_structure_are_those_of_the_package() -> None:
     theirs = importlib.import_module("kubernetes_validate")
-    flat = TEMPLATE.replace("        exactly:\n", "").replace("          ", "        ")
-    for text in (TEMPLATE, flat, POD, POD.replace("image", "imag"), MAP):
+    for text in (TEMPLATE, FLAT, POD, POD.replace("image", "imag"), MAP):
         item = documents(text)[0][0]
         for version in VERSIONS:
             try:
@@ -174,94 +189,3 @@ def test_rules_of_names_and_quantities() -> None:
     for rule, good, bad in cases:
         assert all(rule(each) for each in good), rule
         assert not any(rule(each) for each in bad), rule
-    for wrong in ("'0.5'", "-1", "1Ki"):
-        pod = documents(POD.replace("20gb: 1", f"20gb: {wrong}"))[0][0]
-        assert any("not a whole number" in fault for fault in rules.rule_faults(pod))
-
-
-def any_of(*profiles: str, name: str = "any") -> str:
-    wanted = [
-        {
-            "name": f"p{number}", "deviceClassName": "mig.nvidia.com",
-            "selectors": [{"cel": {
-                "expression": f"device.attributes['gpu.nvidia.com'].profile == '{profile}'"}}],
-        }
-        for number, profile in enumerate(profiles)
-    ]  # fmt: skip
-    return json.dumps({
-        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
-        "metadata": {"name": name},
-        "spec": {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": wanted}]}}},
-    })  # fmt: skip
-
-
-def test_claims_that_cannot_all_be_met() -> None:
-    slices = validators.synthetic_slices(CUT)
-    assert validators.claims(TEMPLATE, slices, {"slice": 3}) == [
-        "2 of 3 devices can be had at once"
-    ]
-    other = TEMPLATE.replace("2g.20gb", "4g.40gb")
-    assert any("no device meets" in one for one in validators.claims(other, slices, {"slice": 1}))
-    number = TEMPLATE.replace("profile == '2g.20gb'", "profile")
-    said = validators.claims(number, slices, {"slice": 1})
-    assert "neither true nor false" in said[0]
-    said = validators.claims(TEMPLATE.replace("device.a", "(((device.a"), slices, {"slice": 1})
-    assert "(((" in said[0]
-
-
-def test_the_worst_order_of_claims_with_a_choice() -> None:
-    # One who would take either takes the only 3g if he comes first.
-    text = "\n---\n".join([any_of("3g.40gb", "2g.20gb"), any_of("3g.40gb", name="only")])
-    slices = validators.synthetic_slices(CUT)
-    counts = {"any": 1, "only": 1}
-    assert validators.worst_first_fit(text, slices, counts) == 1
-    assert validators.claims(text, slices, counts) == [
-        "in the worst order only 1 of 2 claims are met"
-    ]
-    kinder = {"any": 2, "only": 0}
-    assert validators.worst_first_fit(text, slices, kinder) == 2
-
-
-GRES = "AutoDetect=nvml\n"
-SLURM = """\
-GresTypes=gpu
-# AccountingStorageTRES=gres/gpu
-NodeName=a Gres=gpu:a100_2g.20gb:2,gpu:a100_3g.40gb:1
-"""
-
-
-def test_slurm() -> None:
-    assert validators.slurm(GRES, SLURM, CUT) == []
-    for text, bad, message in [
-        (SLURM, SLURM.replace("20gb:2", "20gb:3"), "beside 2 devices"),
-        (SLURM, SLURM.replace(",gpu:a100_3g.40gb:1", ""), "not in Gres: nvidia_a100_3g.40gb"),
-        (SLURM, SLURM.replace("GresTypes=gpu", "GresTypes=mps"), "GresTypes without gpu"),
-        (SLURM, SLURM.replace("# Acc", "Acc"), "beside slurmdbd alone"),
-    ]:
-        assert text != bad
-        assert any(message in fault for fault in validators.slurm(GRES, bad, CUT)), message
-    assert "unknown key Autodetekt" in validators.slurm("Autodetekt=nvml", SLURM, CUT)[0]
-
-
-def test_command_lines_of_nvidia_smi() -> None:
-    def said(line: str) -> str:
-        return " ".join(validators.nvidia_smi(line, MODELS))
-
-    assert said("nvidia-smi mig -i 0 -cgi 4g.40gb:0,3g.40gb:4 -C && nvidia-smi mig -lgi") == ""
-    assert said("nvidia-smi mig -i 0 -cgi 9:4,19:0 -C  # ids, too") == ""
-    assert "has no start" in said("nvidia-smi mig -i 0 -cgi 3g.40gb -C")
-    assert "has no room" in said("nvidia-smi mig -i 0 -cgi 4g.40gb:0,2g.20gb:2 -C")
-    assert "no profile" in said("nvidia-smi mig -i 0 -cgi 3g.20gb:0 -C")
-    assert "names none of 4 GPUs" in said("nvidia-smi mig -i 4 -cgi 3g.40gb:0 -C")
-    assert "names none of 4 GPUs" in said("nvidia-smi mig -cgi 3g.40gb:0 -C")
-    assert "not looked up" in said("nvidia-smi mig -i 0 -gi 2 -dgi")
-    assert said('nvidia-smi mig -i 0 -gi "$id" -dgi') == ""
-
-
-def test_counts_are_placed_or_refused() -> None:
-    placed = geometry.place(A100, {"4g.40gb": 1, "3g.40gb": 1})
-    assert placed == (("3g.40gb", 4), ("4g.40gb", 0))
-    assert geometry.place("a100-40gb", {"1g.10gb": 4, "1g.5gb": 3}) is None
-    assert geometry.place(A100, {"1g.18gb": 1}) is None
-    assert geometry.place(A100, {"1g.10gb": 10**9}) is None
-    assert geometry.place(A100, {}) == ()

@@ -10,17 +10,18 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.fleet.stand_ins.kubernetes import geometry, mig_configs
-from tests.fleet.stand_ins.kubernetes.allocation import claims, synthetic_slices, worst_first_fit
+from tests.fleet.stand_ins.kubernetes.allocation import claims, synthetic_slices
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu, Machine
 from tests.fleet.stand_ins.kubernetes.rules import label_value, rule_faults
 from tests.fleet.stand_ins.kubernetes.schemas import VERSIONS, documents, schema_faults
+from tests.fleet.stand_ins.mig_parted_file import Entry, Failure, entry_of, specification
+from tests.fleet.stand_ins.placement import MODELS, place, trouble
 
 Nodes = Mapping[str, Sequence[Gpu]]
 
 __all__ = [
     "claims", "gpu_operator", "manifests", "mig_parted_config", "nvidia_smi", "slurm",
-    "synthetic_slices", "worst_first_fit",
+    "synthetic_slices",
 ]  # fmt: skip
 
 
@@ -36,8 +37,39 @@ def manifests(text: str, versions: Sequence[str] = VERSIONS) -> list[str]:
 
 def mig_parted_config(text: str, gpus: Mapping[str, Sequence[str]] | Sequence[str]) -> list[str]:
     """A configuration file of mig-parted, for nodes with these models by index."""
-    configs, said = mig_configs.parse(text)
-    return said or mig_configs.traps(configs, gpus)
+    try:
+        return _traps(specification(text), gpus)
+    except Failure as failure:
+        return [str(failure)]
+
+
+def _traps(
+    configs: Mapping[str, Sequence[Entry]], gpus: Mapping[str, Sequence[str]] | Sequence[str]
+) -> list[str]:
+    """Whatever goes wrong later: zero counts, indices left out or twice, counts nothing holds.
+
+    `gpus` are the models of a node's GPUs by index, the same for every configuration or by name.
+    """
+    said = []
+    for name, entries in configs.items():
+        if not label_value(name) or not name:
+            said.append(f"{name!r} cannot be a label's value (at most 63 of A-Za-z0-9_.-)")
+        models = gpus.get(name, ()) if isinstance(gpus, Mapping) else gpus
+        for index, model in enumerate(models):
+            device_id = MODELS[model].device_id
+            listed = sum(entry.matches(index, device_id) for entry in entries)
+            if listed != 1:
+                said.append(f"{name}: GPU {index} is listed {listed} times")
+            entry = entry_of(entries, index, device_id)
+            if entry and place(model, entry.wanted or {}) is None:
+                said.append(f"{name}: no layout of {model} holds {entry.wanted}")
+        for entry in entries:
+            for index in () if entry.devices == "all" else entry.devices:
+                if models and index >= len(models):
+                    said.append(f"{name}: there is no GPU {index}")
+            counts = (entry.wanted or {}).items()
+            said += [f"{name}: {profile} has count 0" for profile, count in counts if not count]
+    return said
 
 
 def gpu_operator(text: str, script: str, nodes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -55,9 +87,10 @@ def gpu_operator(text: str, script: str, nodes: Mapping[str, Sequence[str]]) -> 
         return [*said, f"the key must be config.yaml, not {', '.join(data) or 'missing'}"]
     if not (maps[0].get("metadata") or {}).get("namespace"):
         said.append("the ConfigMap has no namespace")
-    configs, refusals = mig_configs.parse(data["config.yaml"])
-    if refusals:
-        return [*said, *refusals]
+    try:
+        configs = specification(data["config.yaml"])
+    except Failure as failure:
+        return [*said, str(failure)]
     if "all-disabled" not in configs:
         said.append("all-disabled is missing: this map replaces the generated one")
     chosen: dict[str, Sequence[str]] = {}
@@ -75,7 +108,7 @@ def gpu_operator(text: str, script: str, nodes: Mapping[str, Sequence[str]]) -> 
                     said.append(f"no --overwrite: {line}")
                 if named and named[1] in nodes:
                     chosen[value] = nodes[named[1]]
-    return said + mig_configs.traps(configs, chosen)
+    return said + _traps(configs, chosen)
 
 
 def _commands(script: str, command: str) -> Iterator[str]:
@@ -167,10 +200,11 @@ def _created(options: Mapping[str, Sequence[str]], gpus: Sequence[str]) -> list[
         return [*said, f"-i {index!r} names none of {len(gpus)} GPUs"]
     if said:
         return said
-    model = gpus[int(index)]
-    by_id = {str(each.number): name for name, each in geometry.profiles(model).items()}
+    model = MODELS[gpus[int(index)]]
+    known = model.by_name | {str(each.number): each for each in model.profiles}
     if bad := [start for _, _, start in items if not start.isdigit()]:
         return [f"{bad[0]!r} is not a start"]
-    layout = tuple((by_id.get(name, name), int(start)) for name, _, start in items)
-    found = geometry.fault(model, layout)
+    if bad := [name for name, _, _ in items if name not in known]:
+        return [f"{model.product} has no profile {bad[0]}"]
+    found = trouble(model, [(known[name], int(start)) for name, _, start in items])
     return [found] if found else []

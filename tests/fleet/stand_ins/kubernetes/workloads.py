@@ -1,5 +1,8 @@
-"""What makes, starts, stops and counts pods: Deployments, ReplicaSets, the plug-in's DaemonSet,
-claims from templates, the kubelets, and the collector of what has lost its owner."""
+"""What makes, starts and stops pods: Deployments, the plug-in's DaemonSet, claims from templates,
+the kubelets, and the collector of what has lost its owner.
+
+A Deployment owns its pods itself, and a new template replaces all of them at once.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 
 from tests.fleet.stand_ins.kubernetes import scheduler
 from tests.fleet.stand_ins.kubernetes.nodes import Json
-from tests.fleet.stand_ins.kubernetes.selecting import matches
 from tests.fleet.stand_ins.kubernetes.store import copied
 from tests.fleet.stand_ins.kubernetes.world import World
 
@@ -17,9 +19,7 @@ from tests.fleet.stand_ins.kubernetes.world import World
 def tick(world: World) -> None:
     """One pass of every controller."""
     for deployment in world.store.list("Deployment"):
-        _roll(world, deployment)
-    for replica_set in world.store.list("ReplicaSet"):
-        _replicate(world, replica_set)
+        _replicate(world, deployment)
     for daemon_set in world.store.list("DaemonSet"):
         _daemons(world, daemon_set)
     for pod in [*world.store.peek("Pod")]:
@@ -28,8 +28,6 @@ def tick(world: World) -> None:
             _claim(world, pod)
             _live(world, pod)
     _collect(world)
-    for deployment in world.store.list("Deployment"):
-        _count(world, deployment)
 
 
 def _owner(item: Json) -> list[Json]:
@@ -73,78 +71,22 @@ def ready(pod: Json) -> bool:
     return pod["status"].get("phase") == "Running" and not _leaving(pod)
 
 
-def _roll(world: World, deployment: Json) -> None:
-    """Bring up the newest template beside the old ones, within maxSurge and maxUnavailable."""
+def _replicate(world: World, deployment: Json) -> None:
+    """As many pods of the template as it is; what another one made goes."""
     spec, name = deployment["spec"], deployment["metadata"]["name"]
     written = json.dumps(spec["template"], sort_keys=True).encode()
     digest = hashlib.sha256(written).hexdigest()[:10]
-    sets = _owned(world, "ReplicaSet", deployment)
-    newest = next((s for s in sets if s["metadata"]["name"] == f"{name}-{digest}"), None)
-    strategy = spec.get("strategy") or {}
-    limits = strategy.get("rollingUpdate") or {}
-    most = spec["replicas"] + share(limits.get("maxSurge", "25%"), spec["replicas"], up=True)
-    least = spec["replicas"] - share(limits.get("maxUnavailable", "25%"), spec["replicas"])
-    if strategy.get("type") == "Recreate":
-        most, least = spec["replicas"], 0
-    if newest is None:
-        selector = json.loads(json.dumps(spec["selector"]))
-        selector.setdefault("matchLabels", {})["pod-template-hash"] = digest
-        template = json.loads(json.dumps(spec["template"]))
-        template["metadata"]["labels"]["pod-template-hash"] = digest
-        newest = world.store.create(
-            {
-                "apiVersion": "apps/v1", "kind": "ReplicaSet",
-                "metadata": {
-                    "name": f"{name}-{digest}", "namespace": deployment["metadata"]["namespace"],
-                    "labels": template["metadata"]["labels"],
-                    "ownerReferences": _owner(deployment),
-                },
-                "spec": {"replicas": 0, "selector": selector, "template": template},
-            }
-        )  # fmt: skip
-    old = [each for each in sets if each["metadata"]["uid"] != newest["metadata"]["uid"]]
-    there = {each["metadata"]["uid"]: _owned(world, "Pod", each) for each in [*old, newest]}
-    serving = sum(ready(pod) for pods in there.values() for pod in pods)
-    for each in old:
-        pods = there[each["metadata"]["uid"]]
-        idle = sum(not ready(pod) for pod in pods if not _leaving(pod))
-        drop = min(each["spec"]["replicas"], idle + max(0, serving - least))
-        serving -= max(0, drop - idle)
-        _scale(world, each, each["spec"]["replicas"] - drop)
-    recreate = strategy.get("type") == "Recreate"
-    others = [pod for each in old for pod in there[each["metadata"]["uid"]]]
-    beside = max(0, most - sum(not _leaving(pod) for pod in others))
-    room = (0 if others else most) if recreate else beside
-    _scale(world, newest, min(spec["replicas"], max(room, newest["spec"]["replicas"])))
-
-
-def share(given: Any, of: int, up: bool = False) -> int:
-    if not isinstance(given, str):
-        return int(given)
-    part = int(given.removesuffix("%")) * of
-    return -(-part // 100) if up else part // 100
-
-
-def _scale(world: World, replica_set: Json, replicas: int) -> None:
-    if replica_set["spec"]["replicas"] != replicas:
-        replica_set["spec"]["replicas"] = replicas
-        world.store.update(replica_set)
-
-
-def _replicate(world: World, replica_set: Json) -> None:
-    name, wanted = replica_set["metadata"]["name"], replica_set["spec"]["replicas"]
-    pods = [pod for pod in _owned(world, "Pod", replica_set) if not _leaving(pod)]
+    pods = [pod for pod in _owned(world, "Pod", deployment) if not _leaving(pod)]
     pods = [pod for pod in pods if pod["status"]["phase"] not in scheduler.ENDED]
-    for _ in range(wanted - len(pods)):
-        template = replica_set["spec"]["template"]
-        world.store.create(_from_template(template, replica_set, generateName=f"{name}-"))
+    fresh = [pod for pod in pods if pod["metadata"]["labels"]["pod-template-hash"] == digest]
+    for _ in range(spec["replicas"] - len(fresh)):
+        pod = _from_template(spec["template"], deployment, generateName=f"{name}-")
+        pod["metadata"]["labels"]["pod-template-hash"] = digest
+        world.store.create(pod)
     # Pods without a node go first, then the youngest, as in a real cluster.
-    pods.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
-    for pod in pods[wanted:]:
+    fresh.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
+    for pod in [*(pod for pod in pods if pod not in fresh), *fresh[spec["replicas"] :]]:
         stop(world, pod)
-    running = sum(ready(pod) for pod in pods[:wanted])
-    status = {"replicas": len(pods[:wanted]), "readyReplicas": running}
-    world.store.change(replica_set, lambda item: item.update(status=status))
 
 
 def _daemons(world: World, daemon_set: Json) -> None:
@@ -163,16 +105,13 @@ def _daemons(world: World, daemon_set: Json) -> None:
             stop(world, pods[where])
 
 
-def stop(world: World, pod: Json, ticks: int | None = None) -> Json:
-    """Ask a pod to stop; it is gone after `ticks`, at once where that is 0."""
-    ticks = world.timing.stop if ticks is None else ticks
-    due = world.store.now + ticks
-    if ticks <= 0 or not pod["spec"].get("nodeName"):
+def stop(world: World, pod: Json) -> Json:
+    """Ask a pod to stop; it is gone a little later, at once where it has no node yet."""
+    if not pod["spec"].get("nodeName"):
         return remove(world, pod)
-    held = pod["metadata"].get("deletionTimestamp")
-    if held is None or held > world.store.time(due):
-        pod["metadata"]["deletionTimestamp"] = world.store.time(due)
-        pod["metadata"]["deletionGracePeriodSeconds"] = ticks
+    if not _leaving(pod):
+        due = world.store.time(world.store.now + world.timing.stop)
+        pod["metadata"] |= {"deletionTimestamp": due, "deletionGracePeriodSeconds": 1}
         return world.store.update(pod)
     return pod
 
@@ -236,9 +175,9 @@ def _live(world: World, pod: Json) -> None:
 
 def _collect(world: World) -> None:
     """Remove what has lost its owner; a claim goes with its pod."""
-    kinds = ("Deployment", "ReplicaSet", "DaemonSet", "Pod", "ResourceClaim", "Job")
+    kinds = ("Deployment", "DaemonSet", "Pod", "ResourceClaim")
     alive = {item["metadata"]["uid"] for kind in kinds for item in world.store.peek(kind)}
-    for kind in ("ReplicaSet", "Pod", "ResourceClaim"):
+    for kind in ("Pod", "ResourceClaim"):
         for item in [*world.store.peek(kind)]:
             owners = item["metadata"].get("ownerReferences") or []
             if owners and all(each["uid"] not in alive for each in owners):
@@ -246,27 +185,3 @@ def _collect(world: World) -> None:
                     stop(world, copied(item))
                 else:
                     world.store.delete(item)
-
-
-def _count(world: World, deployment: Json) -> None:
-    """The Deployment's status, which `kubectl rollout status` reads."""
-    sets = _owned(world, "ReplicaSet", deployment)
-    pods = [pod for each in sets for pod in _owned(world, "Pod", each) if not _leaving(pod)]
-    selector = deployment["spec"]["selector"]
-    pods = [pod for pod in pods if matches(pod["metadata"].get("labels") or {}, selector)]
-    template = deployment["spec"]["template"]["spec"]
-    fresh = {
-        each["metadata"]["uid"] for each in sets if each["spec"]["template"]["spec"] == template
-    }
-    updated = sum(pod["metadata"]["ownerReferences"][0]["uid"] in fresh for pod in pods)
-    running = sum(ready(pod) for pod in pods)
-    wanted = deployment["spec"]["replicas"]
-    least = wanted - share("25%", wanted)
-    full = "True" if running >= least else "False"
-    status = {
-        "observedGeneration": deployment["metadata"]["generation"], "replicas": len(pods),
-        "updatedReplicas": updated, "readyReplicas": running, "availableReplicas": running,
-        "unavailableReplicas": max(0, wanted - running),
-        "conditions": [{"type": "Available", "status": full}],
-    }  # fmt: skip
-    world.store.change(deployment, lambda item: item.update(status=status))

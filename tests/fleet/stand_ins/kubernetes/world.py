@@ -21,16 +21,6 @@ class Timing:
 
 
 @dataclass
-class Faults:
-    """What shall go wrong, by node; `refuse` counts down, by method and part of the path."""
-
-    mig_fails: set[str] = field(default_factory=set)
-    mig_stuck: set[str] = field(default_factory=set)
-    plugin_down: set[str] = field(default_factory=set)
-    refuse: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass
 class World:
     """The cluster as it is, of which the API server shows a part."""
 
@@ -41,4 +31,4 @@ class World:
     nodes_reversed: bool = False  # the order in which the scheduler looks at nodes
     devices_reversed: bool = False  # the order in which a kubelet hands out equal devices
     timing: Timing = field(default_factory=Timing)
-    faults: Faults = field(default_factory=Faults)
+    mig_fails: set[str] = field(default_factory=set)  # nodes that mig-manager fails on
