@@ -249,14 +249,6 @@ def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction], str
     return share, shares, ", ".join(words)
 
 
-def _spare(text: str) -> str | int:
-    if text == "auto":
-        return text
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise options.usage_error(f"{text!r}: expected auto or a whole number", "--spare")
-    return int(text)
-
-
 def _wanted(path: Path) -> Deployment | Wanted:
     kind, document = open_document(path)
     if kind != "cms-plan":
