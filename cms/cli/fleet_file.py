@@ -123,8 +123,10 @@ def _defaults(fleet: Any, folder: Path, chosen: list[str] | None) -> Mapping[str
 
     gpus = fleet.gpus
     if chosen:
-        own = [find_gpu(each, "--gpu") for each in chosen]
-        gpus = {key: each for key, each in gpus.items() if any(is_called(one, key) for one in own)}
+        devices = [find_gpu(each, "--gpu") for each in chosen]
+        gpus = {
+            key: each for key, each in gpus.items() if any(is_called(gpu, key) for gpu in devices)
+        }
     found: dict[str, Any] = {
         "gpu": [_device(key, each.device, folder) for key, each in gpus.items()],
         "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],

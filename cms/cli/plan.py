@@ -274,7 +274,8 @@ def plan(
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
-        load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale), drop or [],
+        load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale),
+        drop or [],
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(

@@ -21,18 +21,10 @@ BEFORE = b"what stood there before\n"
 WRITERS = {
     "plan.json": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "-o"],
     "plan.svg": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "--picture"],
-    "program.mps": ["program", "--published", "three-thirds", "-q", "-o"],
-    "curves.csv": ["capacity", "p.csv", "--requests", "1000", "-q", "-o"],
+    "program.mps": ["problem", "program", "--published", "three-thirds", "-q", "-o"],
+    "curves.csv": ["calibrate", "p.csv", "--requests", "1000", "-q", "-o"],
     "simulation.json": ["simulate", "plan.json", "--requests", "50", "-q", "-o"],
 }
-
-
-@pytest.fixture
-def here(plan: Path, nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("s.csv", "p.csv", "plan.json"):
-        (tmp_path / name).write_bytes((plan.parent / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def full(*_: object) -> None:
@@ -64,7 +56,7 @@ def test_a_full_disk_leaves_what_was_there(
     [
         ("s.csv", ["plan", "-s", "s.csv", "-p", "p.csv", "-o"]),
         ("plan.json", ["explain", "plan.json", "chat", "-o"]),
-        ("nodes.csv", ["place", "plan.json", "--nodes", "nodes.csv", "-o"]),
+        ("nodes.csv", ["plan", "plan.json", "--nodes", "nodes.csv", "-o"]),
         ("events.csv", ["simulate", "plan.json", "--events", "events.csv", "-o"]),
         ("plan.json", ["plan", "-s", "s.csv", "-p", "p.csv", "--start", "plan.json", "-o"]),
     ],
@@ -89,7 +81,7 @@ def test_no_file_is_written_over_one_that_is_read(
 
 def test_standard_input_is_read_from_a_file_too(here: Path) -> None:
     before = (here / "p.csv").read_bytes()
-    words = [*COMMAND, "capacity", "-", "--requests", "1000", "-o", "p.csv"]
+    words = [*COMMAND, "calibrate", "-", "--requests", "1000", "-o", "p.csv"]
     with (here / "p.csv").open("rb") as given:
         done = subprocess.run(words, stdin=given, capture_output=True, text=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
@@ -104,13 +96,15 @@ def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
     real.write_bytes(BEFORE)
     real.chmod(0o640)
     link.symlink_to("real.json")
-    assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 0
+    assert run(["problem", "solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 0
     assert link.is_symlink()
     assert real.read_bytes() != BEFORE
     assert real.stat().st_mode & 0o777 == 0o640
     dangling = here / "dangling.json"
     dangling.symlink_to("made.json")
-    assert run(["solve", "--published", "three-thirds", "-q", "-o", "dangling.json"]) == 0
+    assert (
+        run(["problem", "solve", "--published", "three-thirds", "-q", "-o", "dangling.json"]) == 0
+    )
     assert dangling.is_symlink()
     assert (here / "made.json").is_file()
     for name, leads_to, reason in (
@@ -118,15 +112,17 @@ def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
         ("loop", "loop", "Too many levels"),
     ):
         (here / name).symlink_to(leads_to)
-        assert run(["solve", "--published", "three-thirds", "-q", "-o", name]) == 1
+        assert run(["problem", "solve", "--published", "three-thirds", "-q", "-o", name]) == 1
         assert reason in error_of(capsys)
     if os.geteuid():
         real.chmod(0o440)
-        assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 1
+        assert (
+            run(["problem", "solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 1
+        )
 
 
 def test_pipes_devices_and_open_files_are_written_to(here: Path) -> None:
-    solve = f"{' '.join(COMMAND)} solve --published three-thirds"
+    solve = f"{' '.join(COMMAND)} problem solve --published three-thirds"
     shell = f"""
         set -e; export PYTHONPATH={ROOT}
         mkfifo pipe; cat pipe >from_pipe & {solve} -q -o pipe; wait
@@ -169,11 +165,11 @@ def test_a_kill_at_any_moment_loses_nothing(module: str, at: str, here: Path) ->
     assert (here / "out" if module == "source" else here / "out" / "a").read_text() == "new"
 
 
-def test_a_folder_of_which_a_file_is_read_is_kept(here: Path, target: Path) -> None:
-    words = ["transition", str(target), str(target), "-q", "-o", "steps"]
+def test_a_folder_of_which_a_file_is_read_is_kept(here: Path) -> None:
+    words = ["apply", "target.json", "--current", "target.json", "-q", "-o", "steps"]
     assert run(words) == 0
     inside = here / "steps" / "target.json"
     before = inside.read_bytes()
-    words[1] = str(inside)
+    words[3] = str(inside)
     assert run(words) == 0
     assert (here / "steps.1" / "target.json").read_bytes() == before

@@ -1,4 +1,4 @@
-"""``cms plan --interference``: shares that slow one another, plan files, both checkers."""
+"""Plans whose services share instances in time: headroom, interference, files, both checkers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ import pytest
 
 from cms import solve
 from cms.cli.app import run
-from cms.fleet.serving import Interference, NeighbourServing, Plan, read_plan, write_plan
+from cms.fleet.serving import (
+    Interference,
+    NeighbourServing,
+    Plan,
+    SharedServing,
+    read_plan,
+    write_plan,
+)
 from cms.fleet.serving.neighbours import beside
 from proofs_checks.checker import Fault
 from proofs_checks.checker.__main__ import main as second
 from proofs_checks.checker.interference import examine_beside
 from proofs_checks.checker.problem import read_problem
-from tests.cli.shared import POINTS, SERVICES, error_of
+from tests.cli.shared import POINTS, SERVICES, Cms
+from tests.fleet import mixes
 from tests.fleet.plans import words_of
 from tests.references.interference import toy
 from tests.samples import few
@@ -32,6 +40,55 @@ FACTORS = {
     ("vgg", 8, "bert", 8): "1.2",
     ("vgg", 8, "vgg", 8): "0.99",
 }
+PLAN = "plan -s s.csv -p p.csv --time-sharing"
+FIRST_FIT = f"{PLAN} -m mix_first_fit --option orders=5"
+
+
+def settings(text: str) -> None:
+    Path("fleet.toml").write_text(f"[time_sharing]\n{text}\n", "utf-8")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> None:
+    """Two services that share a GPU."""
+    (tmp_path / "s.csv").write_text(
+        SERVICES
+        + "".join(f"{s.name},{s.model},{s.rate_rps},{s.latency_limit_ms}\n" for s in mixes.SERVICES)
+    )
+    (tmp_path / "p.csv").write_text(
+        POINTS
+        + "".join(
+            f"{p.model},{p.device},{p.profile},1,{p.batch},{float(p.throughput_rps)},"
+            f"{p.latency_ms}\n"
+            for p in mixes.POINTS
+        )
+    )
+
+
+@pytest.mark.usefixtures("two")
+def test_shared_plan_is_printed_drawn_written_and_rechecked(tmp_path: Path, cms: Cms) -> None:
+    settings('max_services = 2\nheadroom = "gpulet"')
+    out = cms(FIRST_FIT, "--rule collect_then_run -o plan.json --picture plan.svg").out
+    assert "blocks shared in time, collect_then_run" in out
+    assert "planned/s" in out
+    serving = read_plan("plan.json").serving
+    assert isinstance(serving, SharedServing)
+    assert (serving.sharing.rule.value, serving.sharing.max_services) == ("collect_then_run", 2)
+    assert [job.demand for job in serving.problem.jobs] == [342, 289]
+    assert (tmp_path / "plan.svg").read_text("utf-8").startswith("<svg")
+    assert cms("check plan.json").out.startswith("valid: ")
+
+
+@pytest.mark.usefixtures("two")
+def test_overheads_come_from_a_table(tmp_path: Path, cms: Cms) -> None:
+    (tmp_path / "o.csv").write_text("batch,overhead_ms\n4,1\n8,2\n")
+    settings('headroom = "gpulet"\nbatching_overheads = "o.csv"\nsplits = "any"')
+    sharing = cms(FIRST_FIT, "--json").json["sharing"]
+    assert sharing["headroom"] == {"name": "gpulet", "overheads_ms": {"4": 1, "8": 2}}
+    assert sharing["splits"] == "any"
+
+
+# --- beside neighbours ----------------------------------------------------------------------------
 
 
 def rows_of(factors: dict[tuple[str, int, str, int], str]) -> str:
@@ -42,52 +99,47 @@ def rows_of(factors: dict[tuple[str, int, str, int], str]) -> str:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> list[str]:
-    """The arguments of a plan under interference, but for the table of pairs."""
+def pairs(tmp_path: Path) -> Path:
     (tmp_path / "s.csv").write_text(SERVICES + "chat,bert,1000,60\nsee,vgg,300,80\n")
     (tmp_path / "p.csv").write_text(
         POINTS + "bert,a100-80gb,mps:50,1,8,800,10\nvgg,a100-80gb,mps:50,1,8,400,20\n"
     )
     (tmp_path / "pairs.csv").write_text(rows_of(FACTORS))
-    files = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv")]
-    return ["plan", *files, "--sharing", "time", "--interference", str(tmp_path / "pairs.csv")]
+    settings('interference = "pairs.csv"')
+    return tmp_path / "pairs.csv"
 
 
-def test_a_plan_beside_neighbours_is_proved_drawn_written_and_rechecked_twice(
-    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("pairs")
+def test_plan_beside_neighbours_is_proved_drawn_written_and_rechecked_twice(
+    tmp_path: Path, cms: Cms, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
-    assert run([*asked, "--classes", "2", "-o", str(path), "--picture", str(picture)]) == 0
-    out = capsys.readouterr().out
-    assert "batches slow one another, by 4 pairs, in 2 classes" in " ".join(out.split())
-    assert "2 GPUs, proved >= 2: optimal, proof checked" in out
-    assert "by 4 pairs, in 2 classes" in words_of(picture.read_text("utf-8"))
-    plan = read_plan(path)
+    settings('interference = "pairs.csv"\nclasses = 2')
+    said = cms(PLAN, "-o plan.json --picture plan.svg")
+    assert "batches slow one another, by 4 pairs, in 2 classes" in said.flat
+    assert "2 GPUs, proved >= 2: optimal, proof checked" in said.out
+    assert "by 4 pairs, in 2 classes" in words_of((tmp_path / "plan.svg").read_text("utf-8"))
+    plan = read_plan("plan.json")
     assert isinstance(plan.serving, NeighbourServing)
     assert plan.serving.classes == 2
-    assert run(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "valid: 2 GPUs, proved >= 2: optimal, proof checked\n"
-    assert second([str(path)]) == 0
+    assert cms("check plan.json").out == "valid: 2 GPUs, proved >= 2: optimal, proof checked\n"
+    assert second(["plan.json"]) == 0
     assert "beside its neighbours as well; of the problem that bounds" in capsys.readouterr().out
 
 
-def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(
-    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(pairs: Path, cms: Cms) -> None:
     used = {"bert": (60, 30), "vgg": (20, 50), "a": (10, 10), "b": (35, 5), "c": (5, 45)}
-    (tmp_path / "used.csv").write_text(
+    Path("used.csv").write_text(
         USED + "".join(f"{m},a100-80gb,mps:50,8,{a},{b}\n" for m, (a, b) in used.items())
     )
     told = {
         (own, 8, other, 8): str(1 + (2 * used[own][0] + 3 * used[other][1]) / 1000)
         for own in used for other in used if (own, other) != ("bert", "vgg")
     }  # fmt: skip
-    (tmp_path / "pairs.csv").write_text(rows_of(told))
-    assert run([*asked, "--utilisations", str(tmp_path / "used.csv"), "--json"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    assert any(
-        "1 of 25 slowdowns on a100-80gb is a prediction" in each for each in plan["warnings"]
-    )
+    pairs.write_text(rows_of(told))
+    settings('interference = "pairs.csv"\nutilisations = "used.csv"')
+    plan = cms(PLAN, "--json").json
+    words = "1 of 25 slowdowns on a100-80gb is a prediction"
+    assert any(words in each for each in plan["warnings"])
     slowdowns = {
         (pair["model"], pair["beside_model"]): pair["slowdown"]
         for pair in plan["sharing"]["interference"]["pairs"]
@@ -95,35 +147,13 @@ def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(
     assert float(slowdowns["bert", "vgg"]) == 1.27  # 1 + (120 + 150) / 1000
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--sharing", "time", "--classes", "2"], "--classes: it goes with --interference"),
-        (["--sharing", "time", "--utilisations", "u"], "--utilisations: it goes with --interf"),
-        (["--interference", "i.csv"], "--interference: it goes with --sharing time"),
-        (
-            ["--sharing", "time", "--interference", "i.csv", "--splits", "any"],
-            "--splits: 'any': what slows a batch is measured beside one other share",
-        ),
-        (["--sharing", "time", "--interference", "i.csv", "--classes", "0"], "--classes"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(
-    asked: list[str], options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run([*asked[:5], *options]) == 2
-    assert message in capsys.readouterr().err
+def test_pair_that_may_come_about_has_to_be_there(pairs: Path, cms: Cms) -> None:
+    pairs.write_text(rows_of(dict([*FACTORS.items()][:3])))
+    error = cms(PLAN, "-q", code=1).error
+    assert "first: vgg on a100-80gb, mps:50, batch 8, beside vgg, batch 8" in error
 
 
-def test_a_pair_that_may_come_about_has_to_be_there(
-    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "pairs.csv").write_text(rows_of(dict([*FACTORS.items()][:3])))
-    assert run([*asked, "-q"]) == 1
-    assert "first: vgg on a100-80gb, mps:50, batch 8, beside vgg, batch 8" in error_of(capsys)
-
-
-# -- files: what was altered is found -------------------------------------------------------------
+# --- files: what was altered is found -------------------------------------------------------------
 
 
 def _doubled(interference: dict[str, Any]) -> None:
@@ -163,39 +193,34 @@ ALTERED: list[Callable[[dict[str, Any]], None]] = [
 
 
 @pytest.mark.parametrize("seed", few(2, range(60)))
-def test_both_checkers_find_what_was_altered(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_checkers_find_what_was_altered(seed: int) -> None:
     rng = random.Random(seed)
     posed = toy(rng, services=2).pose(rng.choice([1, 2, 3]))
     found = Plan(posed, solve(posed.problem), solve(posed.outer))
-    path = tmp_path / "plan.json"
+    path = Path("plan.json")
     write_plan(found, path)
     assert read_plan(path) == found
-    assert (run(["check", str(path)]), second([str(path)])) == (0, 0)
-    if not found.serving.ranks or found.solution.cost is None:  # type: ignore[union-attr]
+    assert (run(["check", "plan.json"]), second(["plan.json"])) == (0, 0)
+    if not posed.ranks or found.solution.cost is None:
         return
     for alter in ALTERED:
         document = json.loads(path.read_text())
         alter(document["sharing"]["interference"])
-        (tmp_path / "altered.json").write_text(json.dumps(document))
-        codes = (
-            run(["check", str(tmp_path / "altered.json")]),
-            second([str(tmp_path / "altered.json")]),
-        )
+        Path("altered.json").write_text(json.dumps(document))
+        codes = run(["check", "altered.json"]), second(["altered.json"])
         if alter is _doubled and not _counts(posed):
             assert codes == (0, 0)
             continue
         # slowdowns of 4 may leave a schedule valid, and classes that are others may prove as much
         assert codes in ((1, 1), (1, 0)) if alter in ALTERED[:2] else codes == (1, 1), alter
-    capsys.readouterr()
 
 
-def test_a_plan_whose_interference_was_taken_out_is_refused_by_both_checkers(
-    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("pairs")
+def test_plan_whose_interference_was_taken_out_is_refused_by_both_checkers(
+    cms: Cms, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "plan.json"
-    assert run([*asked, "-q", "-o", str(path)]) == 0
+    cms(PLAN, "-q -o plan.json")
+    path = Path("plan.json")
     document = json.loads(path.read_text())
     sharing = document["sharing"]
     for altered in (
@@ -204,17 +229,9 @@ def test_a_plan_whose_interference_was_taken_out_is_refused_by_both_checkers(
         None,
     ):
         path.write_text(json.dumps({**document, "sharing": altered}))
-        capsys.readouterr()
-        assert (run(["check", str(path)]), second([str(path)])) == (1, 1)
+        cms("check plan.json", code=1)
+        assert second(["plan.json"]) == 1
         assert "the plan tells of no interference" in capsys.readouterr().err
-
-
-def test_the_second_checker_knows_of_one_other_share_alone(
-    asked: list[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "plan.json"
-    assert run([*asked, "-q", "-o", str(path)]) == 0
-    document = json.loads(path.read_text())
     document["problem"]["configurations"].append({"blocks": {"mps:50": 3}})
     with pytest.raises(Fault, match="beside more than one other"):
         examine_beside(document, read_problem(document["problem"]))
