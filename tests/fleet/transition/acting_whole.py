@@ -148,7 +148,7 @@ def adopted(text: str) -> dict[str, str]:
 
 def released(text: str) -> set[str]:
     """What `run.sh --serving` says may go."""
-    return set(re.findall(r"--release (\S+)", text))
+    return set(re.findall(r"--reclaim (\S+)", text))
 
 
 def lowest_of(site: Site, found: Transition) -> bool:

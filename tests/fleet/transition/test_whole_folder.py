@@ -163,7 +163,7 @@ def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> N
     before = line.read_text("utf-8")
     ran = site.run(site.write(found))
     assert ran.code == 1
-    assert "has: CPUs=64 NodeName=n and would have: NodeName=n (cms transition" in ran.error
+    assert "has: CPUs=64 NodeName=n and would have: NodeName=n ([export] slurm" in ran.error
     assert (site.slurm.log, line.read_text("utf-8")) == ([], before)
     told = ExportOptions(slurm_nodes=FrozenMap({"n": "CPUs=64"}))
     ran = site.run(site.write(found, "told", export=told))
@@ -275,7 +275,7 @@ def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, to
     assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]
     point = point_label(work("a", "1g.6gb"))
     site.by_start(["stop", "n", "0", "1g.6gb", "2", "a", point])
-    assert site.run(out, "--serving").text.split() == ["--release", "n/0:2"]
+    assert site.run(out, "--serving").text.split() == ["--reclaim", "n/0:2"]
 
 
 def test_what_serves_is_not_told_in_part_where_a_listing_fails(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_every_script_is_a_script_and_every_step_has_its_document(tool: str) -> 
             assert set(part.after) <= before
             assert state_after(found, part.name) is not None
         before |= {part.name for part in step.parts}
-    assert f"--actuator {tool}" in files["README.md"]
+    assert f"--tool {tool}" in files["README.md"]
     assert "It is proved as well" in files["README.md"]
     opened = {"gpu-operator": "kubectl uncordon NODE", "slurm": "nodename=NODE state=resume"}
     for drains, command in opened.items():
