@@ -8,22 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from bench.importers import write_measured_pairs
 from cms import Configuration, Job, Problem, write_problem
 from cms.cli.app import run
 from cms.fleet.deployment import Instance
-from tests.cli.fleets import fleet, work, written
-from tests.cli.shared import (
-    MATCH,
-    OFFLINE,
-    ONLINE,
-    PAIRS,
-    POINTS,
-    SERVICES,
-    TABLES,
-    Cms,
-    Said,
-    words_of_command,
-)
+from cms.fleet.sharing import write_profiles
+from tests.cli import shared
+from tests.cli.fleets import LGI, LOG, fleet, put, work, written
+from tests.cli.shared import MATCH, POINTS, SERVICES, TABLES, Cms, Said
+from tests.fleet.sharing.pairs import by_rule
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +31,7 @@ def _plain_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def cms(capsys: pytest.CaptureFixture[str]) -> Cms:
     def typed(*words: str | Path | list[str], code: int | tuple[int, ...] = 0) -> Said:
         capsys.readouterr()
-        command = words_of_command(*words)
+        command = shared.words_of_command(*words)
         found = run(command)
         said = Said(*capsys.readouterr())
         assert found in (code if isinstance(code, tuple) else (code,)), (command, said)
@@ -56,9 +49,17 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "p.csv": f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg,a100-80gb,4g.40gb,1,8,75.5,30\n",
         "nodes.csv": "node,gpu,count,zone\nnode-a,a100-80gb,2,east\nnode-b,a100-80gb,1,west\n",
         "rates.csv": "time,service,rate_rps\n0,chat,5\n60,chat,5\n",
-        "online.csv": ONLINE,
-        "offline.csv": OFFLINE,
-        "pairs.csv": PAIRS,
+        "online.csv": shared.ONLINE,
+        "offline.csv": shared.OFFLINE,
+        "pairs.csv": shared.PAIRS,
+        "one.csv": f"{SERVICES}chat,bert,1,100\n",
+        "ts.csv": f"{SERVICES}chat,bert,1000,60\n",
+        "tp.csv": f"{POINTS}bert,a100-80gb,mps:50,1,8,800,10\n",
+        "i.csv": "model,device,profile,batch,beside_model,beside_batch,slowdown\n"
+        "bert,a100-80gb,mps:50,8,bert,8,1.25\n",
+        "u.csv": "model,device,profile,batch,l2_util,dram_util\nbert,a100-80gb,mps:50,8,60,30\n",
+        "o.csv": "batch,overhead_ms\n8,1\n",
+        "c.csv": f"{shared.CURVES}bert,a100-80gb,3g.40gb,2,4,0.01,measured,50 200,30 40\n",
     }.items():
         (folder / name).write_text(text, "utf-8")
     write_problem(
@@ -76,6 +77,11 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written(fleet([[], chat[1]]), folder / "then.json")
     written(fleet([[], []]), folder / "empty.json")
     written(fleet([chat[0], []], at="2024-01-01T00:00:00Z"), folder / "old.json")
+    put(folder / "lgi.txt", LGI)
+    put(folder / "gpus.xml", LOG)
+    measured, profiles = by_rule()
+    write_measured_pairs(measured, folder / "P.csv")
+    write_profiles(profiles, folder / "W.csv")
     with contextlib.chdir(folder):
         for typed in (
             f"plan {TABLES} -o plan.json",

@@ -16,6 +16,7 @@ SERVICES = "service,model,rate_rps,latency_limit_ms\n"
 POINTS = "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
 #: Two services that fit on one GPU, chat on 3g.40gb and see on 4g.40gb, by the rule parvagpu.
 TABLES = "-s s.csv -p p.csv --rule parvagpu"
+CURVES = "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
 S1 = "plan --published S1"
 #: Offline workloads beside online services, by pairs that were measured.
 MATCH = "colocate match --online online.csv --offline offline.csv"

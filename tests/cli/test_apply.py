@@ -15,7 +15,7 @@ from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.serving import RULES
-from tests.cli.fleets import A100, LGI, LOG, fleet, put, work, written
+from tests.cli.fleets import A100, LGI, fleet, put, work, written
 from tests.cli.shared import Cms, flat
 from tests.fleet.cluster import ELSEWHERE, MIXED, claim, claiming, device, node, pod, slices
 from tests.fleet.smi import card as card_of
@@ -89,9 +89,7 @@ def test_tools_that_partition_whole_gpus_have_their_steps(tool: str, here: Path,
     assert cms(again).json["actions"] == []
 
 
-def test_what_is_impossible_exits_with_3_and_only_an_answer_is_written(
-    here: Path, cms: Cms
-) -> None:
+def test_impossible_transition_exits_with_3_and_writes_nothing(here: Path, cms: Cms) -> None:
     said = cms("apply empty.json --current now.json -o out", code=3).flat
     assert "there is no such transition, proof checked: - chat is to keep 100 items/s" in said
     assert cms("apply empty.json --current now.json --json", code=3).json["proof"] == "checked"
@@ -133,7 +131,6 @@ def test_old_observation_is_refused_with_the_command_to_run_again(here: Path, cm
 def listed(folder: Path, rows: str = LGI) -> list[str]:
     """What nvidia-smi printed on node-a, long ago."""
     put(folder / "lgi.txt", rows)
-    put(folder / "gpus.xml", LOG)
     return ["--check", "node-a=lgi.txt", "node-a=gpus.xml"]
 
 
@@ -268,9 +265,7 @@ def test_pods_that_are_tied_to_no_node_are_compared_in_total(
     assert len(said.json["faults"]) == faults, said
 
 
-def test_whole_gpus_of_pods_that_are_tied_to_no_node_are_compared_in_total(
-    tmp_path: Path, cms: Cms
-) -> None:
+def test_whole_gpus_of_pods_tied_to_no_node_are_compared_in_total(tmp_path: Path, cms: Cms) -> None:
     written(two_nodes(("chat",), (), "whole"), tmp_path / "target.json")
     for pods, code in ((("a:chat",), 0), (("b:chat",), 0), (("a:chat", "b:chat"), 1), ((), 1)):
         cluster_of(*running(*pods, profile="whole"))

@@ -35,9 +35,7 @@ def test_true_solution_passes_the_check(here: Path, cms: Cms) -> None:
     assert cms(CHECK).out == "valid: 2 machines, proved >= 2: optimal, proof checked\n"
 
 
-def test_plan_goes_through_a_pipe_to_the_check(
-    here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_goes_through_a_pipe(here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     for extra in ("", "--json", "-q"):
         out, err = cms("plan", TABLES, "-o -", extra)
         assert json.loads(out)["format"] == "cms-plan"
@@ -80,9 +78,7 @@ def drop_a_block(document: dict[str, Any]) -> None:
         ),
     ],
 )  # fmt: skip
-def test_solution_that_was_tampered_with_fails_the_check(
-    change: Any, kind: str, here: Path, cms: Cms
-) -> None:
+def test_altered_solution_fails_the_check(change: Any, kind: str, here: Path, cms: Cms) -> None:
     tampered(
         "solution.json", (lambda it: it.update(change)) if isinstance(change, dict) else change
     )

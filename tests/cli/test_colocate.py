@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.importers import write_measured_pairs
-from cms.fleet.sharing import write_profiles
 from cms.fleet.simulation.sharing_loop.files import read_shared_day
 from proofs_checks import checker
 from tests.cli.shared import MATCH, ONLINE, Cms, flat
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import words_of
-from tests.fleet.sharing.pairs import by_rule
 
 PAIRS = f"{MATCH} --pairs pairs.csv"
 
@@ -106,18 +103,13 @@ JOBS = "workload,memory_mib,count,model\ntrain,0,50,m7\nindex,0,30,m2\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    pairs, profiles = by_rule()
-    write_measured_pairs(pairs, tmp_path / "P.csv")
-    write_profiles(profiles, tmp_path / "W.csv")
-    (tmp_path / "online.csv").write_text(GPUS, "utf-8")
-    (tmp_path / "offline.csv").write_text(JOBS, "utf-8")
-    return tmp_path
+def folder(here: Path) -> Path:
+    (here / "online.csv").write_text(GPUS, "utf-8")
+    (here / "offline.csv").write_text(JOBS, "utf-8")
+    return here
 
 
-def test_predictor_is_trained_and_what_it_weighs_is_matched_and_rechecked(
-    folder: Path, cms: Cms
-) -> None:
+def test_predictor_is_trained_matched_with_and_rechecked(folder: Path, cms: Cms) -> None:
     told = cms(TRAIN)
     assert told.err == ""
     assert told.out.startswith("ridge on 13 features of 8 online and 8 offline models, seed 0\n")
@@ -140,9 +132,7 @@ def test_predictor_is_trained_and_what_it_weighs_is_matched_and_rechecked(
     assert "it is read as 'P.csv', and would be" in cms(f"{TRAIN} -o P.csv", code=2).error
 
 
-def test_forbidden_pairs_have_a_reason_and_the_limit_may_be_held_against_what_is_expected(
-    folder: Path, cms: Cms
-) -> None:
+def test_limit_may_be_held_against_what_is_expected(folder: Path, cms: Cms) -> None:
     cms(TRAIN, "--model mean -q")
     (folder / "online.csv").write_text(GPUS.replace(",40,", ",40,1.6").replace(",9,", ",9,1.6"))
     upper = cms(LEARNT).out
@@ -156,9 +146,7 @@ def test_forbidden_pairs_have_a_reason_and_the_limit_may_be_held_against_what_is
     assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])
 
 
-def test_workload_that_was_profiled_beside_the_probes_alone_is_matched(
-    folder: Path, cms: Cms
-) -> None:
+def test_workload_profiled_beside_the_probes_alone_is_matched(folder: Path, cms: Cms) -> None:
     """It takes a profile with the same columns, which the first command writes."""
     cms(TRAIN, "--probe m0 --probe m3 --write-profiles seen.csv")
     head, first = (folder / "seen.csv").read_text("utf-8").splitlines()[:2]

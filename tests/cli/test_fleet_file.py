@@ -12,18 +12,15 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from bench.importers import write_measured_pairs
 from cms.cli.fleet_file import _OPTIONS, read_fleet_file
 from cms.cli.settings import Fleet, Gpu
 from cms.cli.settings_template import settings_template
 from cms.errors import FileError
 from cms.fleet.deployment.transition import Durations
 from cms.fleet.simulation.sharing_loop import Terms
-from tests.cli.fleets import LGI, LOG, put
-from tests.cli.shared import MATCH, POINTS, SERVICES, Cms
+from tests.cli.shared import MATCH, ROOT, SERVICES, Cms
 from tests.cli.test_help import COMMANDS
 from tests.fleet.cluster import node, pod
-from tests.fleet.sharing.pairs import by_rule
 
 NAME = "fleet.toml"
 
@@ -196,44 +193,20 @@ REACHED = [
 TIMES = re.compile(r'"(\w*seconds|problem_sha256)": [^,\n]*|\d+\.\d+ s\b')
 
 
-@pytest.fixture(scope="module")
-def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("learnt")
-    pairs, _ = by_rule()
-    write_measured_pairs(pairs, folder / "P.csv")
-    (folder / "O.csv").write_text(
-        "gpu,device,sm_activity,memory_used_mib,model,count,slowdown_limit\n"
-        "n1,slow,35,0,m1,40,\nn2,fast,35,0,m6,20,1.6\nn3,slow,35,0,m5,5,1.6\n"
-    )
-    (folder / "F.csv").write_text("workload,memory_mib,count,model\ntrain,0,50,m7\n", "utf-8")
-    return folder
-
-
-def written(here: Path, learnt: Path) -> None:
-    device = json.loads(
-        (Path(__file__).parents[2] / "cms/fleet/hardware/devices/a30-24gb.json").read_text("utf-8")
-    )
+def written(here: Path) -> None:
+    device = json.loads((ROOT / "cms/fleet/hardware/devices/a30-24gb.json").read_text("utf-8"))
     own = {**device, "key": "mine-24gb", "aliases": [], "pci_device_ids": []}
     labels = {"app": "chat", "cms.point": "3g.40gb-2x4"}
     cluster = [
         node("node-a", **{"mig-3g.40gb": "1"}),
         pod(resource="mig-3g.40gb", on="node-a", metadata={"labels": labels}),
     ]
-    curves = "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
     for name, text in {
-        "one.csv": f"{SERVICES}chat,bert,1,100\n",
         "w.csv": f"{SERVICES}chat,bert,20,1000\nsee,vgg,20,1000\n",
         "q.csv": (here / "p.csv").read_text("utf-8").replace("75.5", "20"),
-        "c.csv": f"{curves}bert,a100-80gb,3g.40gb,2,4,0.01,measured,50 200,30 40\n",
-        "d.csv": f"{curves}bert,a100-80gb,3g.40gb,2,4,0.01,simulated,50 200,30 40\n",
+        "d.csv": (here / "c.csv").read_text("utf-8").replace("measured", "simulated"),
         "one-node.csv": "node,gpu,count\nnode-x,a100-80gb,1\nnode-y,a100-80gb,1\n",
         "own.json": json.dumps(own),
-        "ts.csv": f"{SERVICES}chat,bert,1000,60\n",
-        "tp.csv": f"{POINTS}bert,a100-80gb,mps:50,1,8,800,10\n",
-        "o.csv": "batch,overhead_ms\n8,1\n",
-        "i.csv": "model,device,profile,batch,beside_model,beside_batch,slowdown\n"
-        "bert,a100-80gb,mps:50,8,bert,8,1.25\n",
-        "u.csv": "model,device,profile,batch,l2_util,dram_util\nbert,a100-80gb,mps:50,8,60,30\n",
         "cluster.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster}),
         "merged.yaml": "version: v1\nmig-configs:\n  all-halves:\n  - devices: all\n"
         "    mig-enabled: true\n    mig-devices: {3g.40gb: 2}\n",
@@ -241,12 +214,11 @@ def written(here: Path, learnt: Path) -> None:
         "seconds.csv": "seconds,service,who\n"
         + "".join(f"{at / 8},{('chat', 'see')[at % 2]},chat\n" for at in range(90)),
         "free.csv": (here / "online.csv").read_text("utf-8").replace(",1.4,", ",,"),
+        "O.csv": "gpu,device,sm_activity,memory_used_mib,model,count,slowdown_limit\n"
+        "n1,slow,35,0,m1,40,\nn2,fast,35,0,m6,20,1.6\nn3,slow,35,0,m5,5,1.6\n",
+        "F.csv": "workload,memory_mib,count,model\ntrain,0,50,m7\n",
     }.items():
         (here / name).write_text(text, "utf-8")
-    put(here / "lgi.txt", LGI)
-    put(here / "gpus.xml", LOG)
-    for path in learnt.iterdir():
-        (here / path.name).write_bytes(path.read_bytes())
 
 
 def answer(cms: Cms, command: str) -> str:
@@ -264,10 +236,8 @@ def test_every_setting_and_every_option_of_a_setting_is_tried() -> None:
 
 
 @pytest.mark.parametrize("reach", REACHED, ids=[each.setting for each in REACHED])
-def test_setting_reaches_its_command_and_an_option_overrides_it(
-    reach: Reach, here: Path, learnt: Path, cms: Cms
-) -> None:
-    written(here, learnt)
+def test_setting_reaches_its_command(reach: Reach, here: Path, cms: Cms) -> None:
+    written(here)
     if "--predictor" in reach.command:
         cms("colocate train P.csv --model mean -o model.json")
     without = answer(cms, reach.command)
@@ -335,9 +305,7 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ('plan.rule = "a"\nrule = "b"', (3, 11), "this is no TOML: Cannot overwrite a value"),
     ],
 )  # fmt: skip
-def test_wrong_value_is_refused_with_its_place(
-    text: str, place: tuple[int, int], words: str
-) -> None:
+def test_wrong_value_has_its_place(text: str, place: tuple[int, int], words: str) -> None:
     wrong = refused(file_of(text).rstrip("\n") + "\n")
     assert (wrong.line, wrong.column) == place
     assert words in str(wrong)
@@ -367,9 +335,7 @@ def test_file_that_is_none_is_refused_by_every_command(here: Path, cms: Cms) -> 
 # --- where it is ----------------------------------------------------------------------------------
 
 
-def test_paths_are_beside_the_file_and_a_published_scenario_reads_none(
-    here: Path, cms: Cms
-) -> None:
+def test_paths_are_beside_the_file_which_published_plans_do_not_read(here: Path, cms: Cms) -> None:
     (here / "elsewhere").mkdir()
     text = '[tables]\nservices = "../s.csv"\noperating_points = "p.csv"\n[plan]\nrule = "plain"\n'
     (here / "elsewhere" / "ours.toml").write_text(text, "utf-8")

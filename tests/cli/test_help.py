@@ -42,9 +42,7 @@ def test_command_line_has_at_most_14_commands_and_90_options() -> None:
 
 
 @pytest.mark.parametrize("group", ["", "colocate", "problem"])
-def test_help_lists_every_command_with_its_whole_summary(
-    group: str, cms: Cms, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_lists_whole_summaries(group: str, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cms(group, "--help").out
     assert max(map(len, out.splitlines())) <= 80
@@ -55,7 +53,7 @@ def test_help_lists_every_command_with_its_whole_summary(
 
 
 @pytest.mark.parametrize("typed", COMMANDS)
-def test_help_of_a_command_has_a_summary_and_examples_that_parse(
+def test_help_has_examples_that_parse(
     typed: str, cms: Cms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

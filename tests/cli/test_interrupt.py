@@ -114,9 +114,7 @@ def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: 
     assert "Traceback" not in err
 
 
-def test_ctrl_c_is_heard_before_there_is_a_schedule_while_a_method_hears_nothing(
-    started: Any,
-) -> None:
+def test_ctrl_c_is_heard_while_a_method_hears_nothing(started: Any) -> None:
     process = started("ponderous")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=NEVER)

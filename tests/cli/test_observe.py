@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance, read_deployment
-from tests.cli.fleets import AT, CUT, LGI, LOG, fleet, put, written
+from tests.cli.fleets import AT, CUT, LOG, fleet, put, written
 from tests.cli.shared import Cms
 from tests.fleet.cluster import device, node, pod, slices
 
@@ -21,14 +21,11 @@ NOTHING: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": []}
 @pytest.fixture
 def listings(here: Path) -> str:
     """What nvidia-smi printed on node-a."""
-    for name, text in (("lgi.txt", LGI), ("gpus.xml", LOG), ("cut.yaml", CUT)):
-        put(here / name, text)
+    put(here / "cut.yaml", CUT)
     return "observe node-a=lgi.txt node-a=gpus.xml"
 
 
-def test_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
-    listings: str, here: Path, cms: Cms
-) -> None:
+def test_node_is_observed_with_what_is_free(listings: str, here: Path, cms: Cms) -> None:
     said = cms(listings, "-o seen.json --picture seen.svg").out
     assert f"node-a, 2 x a100-80gb, driver 550.54.15, observed {AT}" in said
     assert "0: 5 of 8 slices used, 2g.20gb fits" in said
@@ -45,9 +42,7 @@ def test_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
     assert "node-a 1 x 7g.80gb (1 - 0), 1 x 4g.40gb (1 - 0), 3 x 3g.40gb (3 - 0)" in said
 
 
-def test_plan_says_what_adopted_instances_do_and_a_deployment_what_stands_there(
-    listings: str, cms: Cms
-) -> None:
+def test_plan_and_deployment_say_what_instances_do(listings: str, cms: Cms) -> None:
     mine = "--plan plan.json --adopt node-a/0:4=chat --reclaim node-a/0:0 -q -o seen.json"
     cms(listings, mine)
     idle, chat = next(iter(read_deployment("seen.json").gpus())).instances
@@ -59,9 +54,7 @@ def test_plan_says_what_adopted_instances_do_and_a_deployment_what_stands_there(
     assert owners == {"1g.10gb": "unknown", "3g.40gb": None}
 
 
-def test_mig_parted_tells_counts_where_something_else_tells_the_gpus(
-    listings: str, cms: Cms
-) -> None:
+def test_mig_parted_tells_counts_beside_another_source(listings: str, cms: Cms) -> None:
     assert "'node-b'" in cms("observe node-b=cut.yaml -g a100-80gb", code=1).error
     _, found = cms(listings, "node-b=cut.yaml node-b=gpus.xml --json").json["nodes"]
     assert [each["seen"] for each in found["gpus"]] == ["only_one", "only_one"]
@@ -86,9 +79,7 @@ def test_cluster_says_what_its_pods_do(listings: str, here: Path, cms: Cms) -> N
     assert "'node-a'" in cms(listings, "nodes node-a=pods", code=1).error
 
 
-def test_file_is_as_old_as_it_is_but_no_younger_than_its_xml(
-    listings: str, here: Path, cms: Cms
-) -> None:
+def test_file_is_no_younger_than_its_xml(listings: str, here: Path, cms: Cms) -> None:
     old = LOG.replace("\n<driver", "<timestamp>Thu Nov 19 10:00:00 2026</timestamp>\n<driver")
     for text, at in ((LOG, AT), (old, "2026-11-19T22:00:00Z")):
         put(here / "gpus.xml", text)

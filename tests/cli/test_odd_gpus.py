@@ -159,9 +159,7 @@ def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(cms: Cms)
 # --- names of dynamic resource allocation ---------------------------------------------------------
 
 
-def test_devices_of_claims_are_joined_by_uuid_and_alone_have_no_number(
-    tmp_path: Path, cms: Cms
-) -> None:
+def test_devices_of_claims_have_numbers_by_uuid_alone(tmp_path: Path, cms: Cms) -> None:
     """`gpu-1` is what nvidia-smi calls GPU 0, and the other way round."""
     name = "gpu-1-mig-3g40gb-9-4"
     held = device(name, profile="3g.40gb", parentUUID="GPU-a0", uuid="MIG-b")
@@ -205,9 +203,7 @@ OWN = """\
     "name", ["mine-48gb", "RTX X5000 Server", "NVIDIA RTX X5000 Server", "nvidia-rtx_x5000-server",
              "0x123410DE"],
 )  # fmt: skip
-def test_device_of_ones_own_is_known_by_all_its_names_everywhere(
-    name: str, tmp_path: Path, cms: Cms
-) -> None:
+def test_own_device_is_known_by_all_its_names(name: str, tmp_path: Path, cms: Cms) -> None:
     for path, text in {
         "own.yaml": OWN,
         "s.csv": "service,model,rate_rps,latency_limit_ms\nchat,bert,100,100\n",

@@ -66,9 +66,7 @@ def test_name_of_a_million_letters_does_not_fill_the_terminal(tmp_path: Path, cm
     assert 2_000 < len(cms("problem solve long.json").out) < 20_000
 
 
-def test_infeasible_problem_says_why_what_would_do_and_both_checkers_take_it(
-    tmp_path: Path, cms: Cms
-) -> None:
+def test_infeasible_problem_says_why_and_what_would_do(tmp_path: Path, cms: Cms) -> None:
     """Three jobs need a machine each, of which there is one."""
     problem = Problem(
         configurations=Configuration({"b": 1}, "few"), jobs=[Job("x", 3, {"b": 1})],

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cms.fleet.deployment import Instance, Seen
-from tests.cli.fleets import CUT, LGI, LOG, fleet, put, written
-from tests.cli.shared import MATCH, POINTS, S1, SERVICES, TABLES, Cms, one_line
+from tests.cli.fleets import CUT, fleet, written
+from tests.cli.shared import MATCH, S1, SERVICES, TABLES, Cms, one_line
 
 PLAN = f"plan {TABLES}"
 APPLY = "apply then.json --current now.json"
@@ -20,15 +20,6 @@ DAY = "simulate share.json --problem sharing.json --truth pairs.csv"
 SMALL = "simulate plan.json --requests 50"
 TO = "-o page.html"
 MORE = {
-    "one.csv": f"{SERVICES}chat,bert,1,100\n",
-    "ts.csv": f"{SERVICES}chat,bert,1000,60\n",
-    "tp.csv": f"{POINTS}bert,a100-80gb,mps:50,1,8,800,10\n",
-    "i.csv": "model,device,profile,batch,beside_model,beside_batch,slowdown\n"
-    "bert,a100-80gb,mps:50,8,bert,8,1.25\n",
-    "u.csv": "model,device,profile,batch,l2_util,dram_util\nbert,a100-80gb,mps:50,8,60,30\n",
-    "o.csv": "batch,overhead_ms\n8,1\n",
-    "c.csv": "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
-    "bert,a100-80gb,3g.40gb,2,4,0.01,measured,100 200,30 40\n",
     "model.json": '{"format": "cms-predictor"}',
     "empty": "",
     "text": "hello\n",
@@ -392,8 +383,6 @@ def test_refused_command_names_place_value_and_fix(
         pytest.importorskip("marimo")
     for name, text in MORE.items():
         (here / name).write_text(text, "utf-8")
-    put(here / "lgi.txt", LGI)
-    put(here / "gpus.xml", LOG)
     (here / "bare").mkdir()
     written(fleet([[Instance("3g.40gb", 0), Instance("4g.40gb", 0)]]), here / "bad.json")
     written(fleet([[Instance("1g.10gb")], []], seen=Seen.UNKNOWN), here / "blind.json")

@@ -74,9 +74,7 @@ def test_old_rates_are_taken_where_any_age_is_allowed(tmp_path: Path, cms: Cms) 
         cms(TICK, "-q")
 
 
-def test_way_that_is_not_there_exits_with_3_and_nothing_is_written(
-    tmp_path: Path, cms: Cms
-) -> None:
+def test_no_transition_exits_with_3_and_writes_nothing(tmp_path: Path, cms: Cms) -> None:
     """What is another's takes the room that a plan on so many GPUs needs."""
     theirs = Instance("3g.40gb", 0, owner="pod team-x/y")
     written(fleet([[theirs]]), tmp_path / "now.json")
@@ -104,9 +102,7 @@ def test_policies_on_a_trace_stand_beside_the_optimum(tmp_path: Path, cms: Cms) 
     assert found["always"]["starts"] <= found["always, regrouped"]["starts"]
 
 
-def test_services_that_share_gpus_in_time_are_played_with_gpulets_plans_beside(
-    tmp_path: Path, cms: Cms
-) -> None:
+def test_services_that_share_gpus_are_played_beside_gpulets_plans(tmp_path: Path, cms: Cms) -> None:
     (tmp_path / "s.csv").write_text(f"{SERVICES}chat,bert,1,60\nsee,bert,1,70\n", "utf-8")
     (tmp_path / "p.csv").write_text(
         f"{POINTS}bert,a100-80gb,mps:50,1,4,400,10\nbert,a100-80gb,mps:50,1,8,500,16\n", "utf-8"

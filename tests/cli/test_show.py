@@ -157,7 +157,7 @@ def before_and_after(tmp_path: Path) -> str:
     return "show now.json target.json"
 
 
-def test_difference_is_drawn_with_what_becomes_of_each_instance(
+def test_difference_draws_what_becomes_of_instances(
     before_and_after: str, tmp_path: Path, cms: Cms
 ) -> None:
     said = cms(before_and_after, "--picture d.svg", PAGE).out
@@ -170,9 +170,7 @@ def test_difference_is_drawn_with_what_becomes_of_each_instance(
     assert "3 instances kept" in (tmp_path / "page.html").read_text("utf-8")
 
 
-def test_difference_is_json_and_an_exit_code_where_that_is_asked_for(
-    before_and_after: str, cms: Cms
-) -> None:
+def test_difference_is_json_and_an_exit_code(before_and_after: str, cms: Cms) -> None:
     document = cms(before_and_after, "--json --exit-code", code=1).json
     (card,) = document["gpus"]
     assert card["created"] == ["1g.10gb@4 chat (2p b4, 120 items/s)"]
@@ -206,7 +204,7 @@ def raise_floors(document: dict[str, Any]) -> None:
         ("sharing", lambda it: it.update(value=it["value"] + 1), ""),
     ],
 )
-def test_what_the_check_refuses_is_refused_in_the_same_words(
+def test_what_the_check_refuses_is_not_shown(
     kind: str, change: Callable[[Any], None], words: str, documents: Path, cms: Cms
 ) -> None:
     assert cms("check", FILES[kind]).out.startswith("valid")
@@ -229,7 +227,7 @@ def test_what_the_check_refuses_is_refused_in_the_same_words(
         ({"lower_bound": 2, "gap": 1}, "a bound of 2"),
     ],
 )
-def test_row_that_contradicts_itself_is_refused(
+def test_contradictory_row_is_refused(
     found: dict[str, Any], words: str, tmp_path: Path, cms: Cms
 ) -> None:
     lines = f"{row().to_line()}\n{row(**found).to_line()}\n"

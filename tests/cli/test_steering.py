@@ -32,7 +32,7 @@ def said(command: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_names_do_not_steer_the_terminal(
+def test_names_steer_nothing(
     odd: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "0")
@@ -67,9 +67,7 @@ def test_names_do_not_steer_the_terminal(
         assert steers(said(command, capsys)) == [], command
 
 
-def test_an_error_is_one_line_whatever_a_file_is_called(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_error_is_one_line_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "a\nvalid: 2 GPUs, proved >= 2: optimal, proof checked\n.json"
     for command in (["check", forged], ["cms-check", forged]):
         assert said(command, capsys).count("\n") == 1

@@ -54,9 +54,7 @@ def test_an_ascii_terminal_gets_ascii_of_the_same_shape(here: Path) -> None:
     ["problem solve -", "check -", "plan -s - -p x.csv", "problem solve problem.json --start -"],
 )
 @pytest.mark.usefixtures("here")
-def test_closed_standard_input_is_said(
-    typed: str, cms: Cms, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closed_stdin_is_said(typed: str, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     holds = "a CSV table" if "plan" in typed else "a JSON document"
     said = f"error: <stdin>: standard input is closed, expected {holds}\n"
@@ -64,9 +62,7 @@ def test_closed_standard_input_is_said(
 
 
 @pytest.mark.usefixtures("here")
-def test_closed_standard_output_is_said_before_the_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_closed_stdout_is_said_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     shell = f"exec {' '.join(COMMAND)} problem solve problem.json -o - >&-"
     done = in_a_shell(shell)
     said = b"error: <stdout>: standard output is closed; name a file to write\n"
@@ -94,9 +90,7 @@ def test_full_standard_output_is_named(
 
 @pytest.mark.parametrize("typed", ["frob", "check nothing.json", "check problem.json"])
 @pytest.mark.usefixtures("here")
-def test_exit_code_is_the_same_where_nobody_can_be_told_why(
-    typed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_code_is_the_same_untold(typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     code = run(typed.split())
     for stream in (Full(), None):
         monkeypatch.setattr(sys, "stderr", stream)

@@ -89,9 +89,7 @@ def test_standard_input_is_read_from_a_file_too(here: Path) -> None:
     assert (here / "p.csv").read_bytes() == before
 
 
-def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mode_and_links_of_a_file_stay(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     real, link = here / "real.json", here / "link.json"
     real.write_bytes(BEFORE)
     real.chmod(0o640)
