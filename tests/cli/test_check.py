@@ -51,11 +51,6 @@ def test_document_for_a_pipe_is_printed_once(typed: str, here: Path, cms: Cms) -
     assert isinstance(cms(typed, "-o -").json, dict)
 
 
-FEASIBLE = {"status": "feasible", "proof": "none", "stop_reason": "finished", "history": []}
-NOTHING = {"cost": None, "machine_count": None, "gap": None, "schedule": {"groups": []}}
-EARLIER = {"seconds": 0, "cost": None, "claimed_bound": None, "source": "auto", "lower_bound": 2}
-
-
 def drop_a_block(document: dict[str, Any]) -> None:
     for group in document["schedule"]["groups"]:
         group["assignment"] = [entry for entry in group["assignment"] if entry[1] != "vgg"]
@@ -67,21 +62,10 @@ def drop_a_block(document: dict[str, Any]) -> None:
         (drop_a_block, "demand"),
         (lambda it: it["certificate"]["tree"].update(prices={"7g": "5/4"}), "certificate"),
         (lambda it: it["certificate"]["tree"].update(prices={}), "bound"),
-        ({**FEASIBLE, "lower_bound": 3, "gap": -1}, "bound"),
-        ({**NOTHING, "status": "infeasible", "history": []}, "proof"),
-        ({**FEASIBLE, "cost": "2.5", "gap": "0.5"}, "cost"),
-        ({**FEASIBLE, "status": "optimal", "proof": "solver", "claimed_bound": 1}, "proof"),
-        (
-            {**FEASIBLE, **NOTHING, "status": "no_schedule", "lower_bound": 1,
-             "history": [EARLIER]},
-            "history",
-        ),
     ],
 )  # fmt: skip
-def test_altered_solution_fails_the_check(change: Any, kind: str, here: Path, cms: Cms) -> None:
-    tampered(
-        "solution.json", (lambda it: it.update(change)) if isinstance(change, dict) else change
-    )
+def test_altered_solution_fails_the_check(change: Change, kind: str, here: Path, cms: Cms) -> None:
+    tampered("solution.json", change)
     assert kind in kinds(cms, CHECK.removeprefix("check "))
     assert cms(CHECK, code=1).out.startswith("not valid: ")
 

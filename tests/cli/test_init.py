@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet import read_operating_points, read_services
 from cms.fleet.hardware import gpus
 from cms.fleet.serving.csv_input import POINT_COLUMNS
 from cms.fleet.serving.templates import points_template, services_template
@@ -73,20 +72,3 @@ def test_every_column_is_explained() -> None:
     for gpu in gpus():
         text = points_template(gpu)
         assert all(f"\n# {name} " in text for name in POINT_COLUMNS)
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_spreadsheet_of_another_country_may_save_them(delimiter: str, cms: Cms) -> None:
-    """Opened, and saved as that country has it: the comments lose nothing, the numbers neither."""
-    cms("init -q")
-    services, points = Path("services.csv"), Path("operating_points.csv")
-    before = read_services(services), read_operating_points(points)
-    for path in (services, points):
-        lines = [
-            line + delimiter * 3
-            if line.startswith("#")
-            else line.replace(",", delimiter).replace(".", ",").replace("g,", "g.")
-            for line in path.read_text().splitlines()
-        ]
-        path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*lines, delimiter * 5]).encode())
-    assert (read_services(services), read_operating_points(points)) == before

@@ -53,9 +53,6 @@ def test_problem_is_solved_drawn_and_improved_on(here: Path, cms: Cms) -> None:
     found = cms("problem solve problem.json --start made.json --time-limit 0 --json").json
     assert any(line["source"] == "start" and line["cost"] == 2 for line in found["history"])
     cms("problem solve problem.json -m cp_sat --option workers=1")
-
-
-def test_named_problem_of_the_theory_is_solved(cms: Cms) -> None:
     assert cms("problem solve --published three-thirds --json").json["status"] == "optimal"
 
 

@@ -138,12 +138,6 @@ def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(pairs: Path, 
     assert float(slowdowns["bert", "vgg"]) == 1.27  # 1 + (120 + 150) / 1000
 
 
-def test_pair_that_may_come_about_has_to_be_there(pairs: Path, cms: Cms) -> None:
-    pairs.write_text(rows_of(dict([*FACTORS.items()][:3])))
-    error = cms(PLAN, "-q", code=1).error
-    assert "first: vgg on a100-80gb, mps:50, batch 8, beside vgg, batch 8" in error
-
-
 # --- files: what was altered is found -------------------------------------------------------------
 
 
