@@ -32,7 +32,7 @@ _Plan = Annotated[
 _Service = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SERVICE]",
+        metavar="SERVICE",
         help="Why it is served so.  [default: what would save a GPU, of all services]",
     ),
 ]

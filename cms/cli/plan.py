@@ -155,7 +155,7 @@ Published = Annotated[
 ]  # fmt: skip
 _Plan = Annotated[
     Path | None,
-    typer.Argument(metavar="[plan.json]", help="A plan that is to be placed as it is."),
+    typer.Argument(metavar="plan.json", help="A plan that is to be placed as it is."),
 ]
 Gpus = Annotated[
     list[str] | None,

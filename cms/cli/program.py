@@ -14,7 +14,7 @@ from .solve import Published, posed_of
 _File = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[FILE]", help="A problem, or a plan of 'cms plan'; '-' is standard input."
+        metavar="FILE", help="A problem, or a plan of 'cms plan'; '-' is standard input."
     ),
 ]
 _Output = Annotated[

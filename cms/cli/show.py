@@ -48,7 +48,7 @@ _File = Annotated[
 _Second = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[SECOND]",
+        metavar="SECOND",
         help="Of a deployment, the one it is to become; of a co-location problem, its solution.",
     ),
 ]
