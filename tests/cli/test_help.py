@@ -63,6 +63,7 @@ def test_help_has_examples_that_parse(
     assert summary.endswith(".")
     assert len(summary) <= 80 - len(max(ROOT.commands, key=len)) - 4
     assert f"\n  {summary}\n" in out
+    assert not any(odd in out for odd in ("[[", "......", "...}..."))
     assert "--json" in options_of(command)
     examples = re.findall(r"^  (cms .+)$", out.partition("Examples:\n")[2], re.MULTILINE)
     assert tuple(examples) == EXAMPLES[command.name]
