@@ -1,4 +1,4 @@
-"""The command line: ``cms plan``, ``solve``, ``check``, ``gpus`` and ``algorithms``."""
+"""The command line: ``cms``, its commands and their settings."""
 
 from __future__ import annotations
 

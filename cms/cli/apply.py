@@ -45,7 +45,7 @@ _Target = Annotated[
 ]
 _Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SOURCE...", help="With --check: what the tools printed, as for 'cms "
+    typer.Argument(metavar="SOURCE", help="With --check: what the tools printed, as for 'cms "
     "observe'."),
 ]  # fmt: skip
 _Check = Annotated[

@@ -15,6 +15,7 @@ import typer
 
 from cms.errors import FileError
 
+from .catalogue import find_gpu
 from .session import session_of
 
 NAME = "fleet.toml"
@@ -27,7 +28,12 @@ _OPTIONS = {
     "transition": ("tool", "spare", "max_parallel"),
     "replan": ("forecast", "every"),
 }
-_STEP = re.compile(r'"[^"]*"|\'[^\']*\'|[\w-]+')
+_KEY = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
+_KEYS = rf"({_KEY}(?:\s*\.\s*{_KEY})*)"
+_STEP = re.compile(_KEY)
+#: A table's line, and a key's; a line of an array may begin with a bracket, too.
+_TABLE = re.compile(rf"\s*\[\[?\s*{_KEYS}\s*\]\]?\s*(?:#.*)?$")
+_SETTING = re.compile(rf"\s*{_KEYS}\s*=\s*")
 
 
 def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
@@ -43,10 +49,11 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
         wanted = fleet is not None or (path.is_file() and given.get("published") is None)
         if str(path) != "none" and wanted:
             session.settle(read_fleet_file(path), path.parent)
-            for name, value in _defaults(session.fleet, path.parent).items():
-                source = context.get_parameter_source(name)
-                if name in given and source is not None and source.name == "DEFAULT":
-                    given[name] = value
+            sources = {name: context.get_parameter_source(name) for name in given}
+            left = {name for name, each in sources.items() if each and each.name == "DEFAULT"}
+            gpus = given.get("gpu") if "gpu" not in left else None
+            found = _defaults(session.fleet, path.parent, gpus)
+            given |= {name: value for name, value in found.items() if name in left}
         return command(context, **given)
 
     return run
@@ -75,7 +82,14 @@ def _device(key: str, file: str | None, folder: Path) -> str:
 
 
 def _number(text: str) -> Fraction | str:
-    return Fraction(text.replace("_", "")) if re.fullmatch(r"[-+0-9._eE]+", text) else text
+    """Return a decimal as it is written; what is none, or is too large, is refused in its place."""
+    from cms.errors import CmsError
+    from cms.values.numbers import exact
+
+    try:
+        return exact(text.replace("_", ""), "the number", nonnegative=False)
+    except CmsError:
+        return text
 
 
 def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
@@ -84,18 +98,28 @@ def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
     start = 0
     for line in text.splitlines(keepends=True):
         indent = len(line) - len(line.lstrip())
-        if head := re.match(r"\s*\[([^\[\]]+)\]", line):
+        if head := _TABLE.match(line):
             table = tuple(each.strip("\"'") for each in _STEP.findall(head[1]))
             yield table, (start + indent, start + indent)
-        elif key := re.match(r"""\s*([\w."'-][\w."' -]*?)\s*=\s*""", line):
+        elif key := _SETTING.match(line):
             path = (*table, *(each.strip("\"'") for each in _STEP.findall(key[1])))
             yield path, (start + key.end(), start + indent)
         start += len(line)
 
 
-def _defaults(fleet: Any, folder: Path) -> Mapping[str, Any]:
-    """Return what the options of commands are by a file's settings, by parameter."""
+def _defaults(fleet: Any, folder: Path, chosen: list[str] | None) -> Mapping[str, Any]:
+    """Return what the options of commands are by a file's settings, by parameter.
+
+    Limits and costs are left out of GPUs that are not among those `chosen` by options.
+    """
+    from cms.fleet.hardware.catalogue import is_called
+
     gpus = fleet.gpus
+    if chosen:
+        devices = [find_gpu(each, "--gpu") for each in chosen]
+        gpus = {
+            key: each for key, each in gpus.items() if any(is_called(gpu, key) for gpu in devices)
+        }
     found: dict[str, Any] = {
         "gpu": [_device(key, each.device, folder) for key, each in gpus.items()],
         "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],

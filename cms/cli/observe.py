@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Sources = Annotated[
     list[str],
     typer.Argument(
-        metavar="SOURCE...",
+        metavar="SOURCE",
         help="What nvidia-smi, nvidia-mig-parted export or kubectl get ... -o json printed, or a "
         "deployment file; NODE=FILE says whose it is, and '-' is standard input.",
     ),

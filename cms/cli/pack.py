@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="JOBS.parquet...",
+        metavar="JOBS.parquet",
         help="The jobs, file after file: a column 'demand' and one for each block.",
     ),
 ]

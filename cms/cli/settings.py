@@ -40,6 +40,10 @@ _Spare = Annotated[str, _Words(options.spare)]
 _GpuHours = Annotated[str, _Words(options.gpu_hours)]
 
 
+#: What is said of a day: a number, or whether something is.
+_Term = Annotated[Any, f.Value(lambda v: v if isinstance(v, bool) else f.read_number(v))]
+
+
 def _read_durations(value: Any) -> Any:
     from cms.fleet.deployment.transition.durations import build_durations
 
@@ -167,7 +171,7 @@ class Colocation(m.Part):
     waiting_scale: f.Positive | None = None
     lower_end: f.Flag = False
     limit_by: f.Text | None = None
-    day: dict[str, f.Exact | f.Flag] = Field(default_factory=dict)
+    day: dict[str, _Term] = Field(default_factory=dict)
 
 
 class Fleet(m.Part):

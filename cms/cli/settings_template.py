@@ -21,7 +21,7 @@ operating_points = "operating_points.csv"
 
 [plan]
 # rule = "capacity"                    # what an instance counts for
-# rate_margin = "0"                    # plan for higher rates, 10%
+# rate_margin = "0"                    # plan for higher rates, 10%; default of cms replan: 5%
 # max_processes = 4                    # in an instance; default: any number
 # balance = true                       # spend the slack on letting all rates grow alike
 # time_sharing = false                 # services take turns on an instance

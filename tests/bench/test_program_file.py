@@ -118,16 +118,16 @@ def test_the_command_takes_problems_and_plans(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "program.mps"
-    assert run(["program", "--published", "non-irup", "-o", str(program)]) == 0
+    assert run(["problem", "program", "--published", "non-irup", "-o", str(program)]) == 0
     assert "compact program of 14 variables and 6 rows" in capsys.readouterr().out
     plan = tmp_path / "plan.json"
     assert run(["plan", "--published", "S1", "-q", "-o", str(plan)]) == 0
-    assert run(["program", str(plan), "-o", str(program), "--json"]) == 0
+    assert run(["problem", "program", str(plan), "-o", str(program), "--json"]) == 0
     assert '"step": 1' in capsys.readouterr().out
     assert least(program, Fraction(1)) == 2
-    assert run(["program", str(plan), "-o", str(tmp_path / "program.txt")]) != 0
+    assert run(["problem", "program", str(plan), "-o", str(tmp_path / "program.txt")]) != 0
     assert "installed are lp, mps" in error_of(capsys)
-    assert run(["program", "-o", str(program)]) == 2
+    assert run(["problem", "program", "-o", str(program)]) == 2
     assert "give a problem file" in error_of(capsys)
 
 

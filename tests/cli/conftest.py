@@ -1,86 +1,100 @@
-"""Tables and files that the tests of the command line read."""
+"""Each test types commands in a folder of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from pathlib import Path
 
 import pytest
 
+from bench.importers import write_measured_pairs
+from cms import Configuration, Job, Problem, write_problem
 from cms.cli.app import run
-from cms.files import write_problem
-from cms.problem.parts import Configuration, Job
-from cms.problem.problem import Problem
-from tests.cli.fleets import CUT, LGI, LOG, put
-from tests.cli.shared import POINTS, SERVICES
+from cms.fleet.deployment import Instance
+from cms.fleet.sharing import write_profiles
+from tests.cli import shared
+from tests.cli.fleets import LGI, LOG, fleet, put, work, written
+from tests.cli.shared import MATCH, POINTS, SERVICES, TABLES, Cms, Said
+from tests.fleet.sharing.pairs import by_rule
 
 
 @pytest.fixture(autouse=True)
-def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports have the same look wherever the tests run."""
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "CMS_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> list[str]:
-    """Two services that fit on one GPU, and their operating points, as a user has them."""
-    services, points = tmp_path / "services.csv", tmp_path / "points.csv"
-    services.write_text(f"{SERVICES}chat,bert,100,100\n[red]see[/red],vgg16,50,100\n", "utf-8")
-    points.write_text(
-        f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg16,a100-80gb,4g.40gb,1,8,75.5,30\n"
-        "vgg16,a100-80gb,7g.80gb,1,8,140,30\n",
-        "utf-8",
-    )
-    files = ["--services", str(services), "--rule", "parvagpu", "--operating-points", str(points)]
-    return ["plan", *files]
+def cms(capsys: pytest.CaptureFixture[str]) -> Cms:
+    def typed(*words: str | Path | list[str], code: int | tuple[int, ...] = 0) -> Said:
+        capsys.readouterr()
+        command = shared.words_of_command(*words)
+        found = run(command)
+        said = Said(*capsys.readouterr())
+        assert found in (code if isinstance(code, tuple) else (code,)), (command, said)
+        return said
 
-
-@pytest.fixture
-def problem(tmp_path: Path) -> str:
-    """A problem file of three jobs on two machines."""
-    path = tmp_path / "problem.json"
-    made = Problem(
-        configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"7g": 1})],
-        jobs=[
-            Job("bert", 1200, {"3g": "310.5", "7g": 1300}),
-            Job("vgg", 100, {"4g": 150, "7g": 150}),
-        ],
-    )
-    write_problem(made, path)
-    return str(path)
+    return typed
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two services on one GPU: chat on 3g.40gb, see on 4g.40gb."""
-    folder = tmp_path_factory.mktemp("plan")
-    (folder / "s.csv").write_text(f"{SERVICES}chat,bert,100,100\nsee,vgg,50,100\n", "utf-8")
-    (folder / "p.csv").write_text(
-        f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg,a100-80gb,4g.40gb,1,8,75.5,30\n", "utf-8"
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small files of every kind, made once."""
+    folder = tmp_path_factory.mktemp("stock")
+    for name, text in {
+        "s.csv": f"{SERVICES}chat,bert,100,100\nsee,vgg,50,100\n",
+        "p.csv": f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg,a100-80gb,4g.40gb,1,8,75.5,30\n",
+        "nodes.csv": "node,gpu,count,zone\nnode-a,a100-80gb,2,east\nnode-b,a100-80gb,1,west\n",
+        "rates.csv": "time,service,rate_rps\n0,chat,5\n60,chat,5\n",
+        "online.csv": shared.ONLINE,
+        "offline.csv": shared.OFFLINE,
+        "pairs.csv": shared.PAIRS,
+        "one.csv": f"{SERVICES}chat,bert,1,100\n",
+        "ts.csv": f"{SERVICES}chat,bert,1000,60\n",
+        "tp.csv": f"{POINTS}bert,a100-80gb,mps:50,1,8,800,10\n",
+        "i.csv": "model,device,profile,batch,beside_model,beside_batch,slowdown\n"
+        "bert,a100-80gb,mps:50,8,bert,8,1.25\n",
+        "u.csv": "model,device,profile,batch,l2_util,dram_util\nbert,a100-80gb,mps:50,8,60,30\n",
+        "o.csv": "batch,overhead_ms\n8,1\n",
+        "c.csv": f"{shared.CURVES}bert,a100-80gb,3g.40gb,2,4,0.01,measured,50 200,30 40\n",
+    }.items():
+        (folder / name).write_text(text, "utf-8")
+    write_problem(
+        Problem(
+            configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"7g": 1})],
+            jobs=[
+                Job("bert", 1200, {"3g": "310.5", "7g": 1300}),
+                Job("vgg", 100, {"4g": 150, "7g": 150}),
+            ],
+        ),
+        folder / "problem.json",
     )
-    tables = ["-s", str(folder / "s.csv"), "-p", str(folder / "p.csv"), "--rule", "parvagpu"]
-    assert run(["plan", *tables, "-q", "-o", str(folder / "plan.json")]) == 0
-    return folder / "plan.json"
+    chat = [[Instance("3g.40gb", start, work())] for start in (0, 4)]
+    written(fleet([chat[0], []]), folder / "now.json")
+    written(fleet([[], chat[1]]), folder / "then.json")
+    written(fleet([[], []]), folder / "empty.json")
+    written(fleet([chat[0], []], at="2024-01-01T00:00:00Z"), folder / "old.json")
+    put(folder / "lgi.txt", LGI)
+    put(folder / "gpus.xml", LOG)
+    measured, profiles = by_rule()
+    write_measured_pairs(measured, folder / "P.csv")
+    write_profiles(profiles, folder / "W.csv")
+    with contextlib.chdir(folder):
+        for typed in (
+            f"plan {TABLES} -o plan.json",
+            "plan plan.json --nodes nodes.csv -o target.json",
+            "problem solve problem.json -o solution.json",
+            f"{MATCH} --pairs pairs.csv --problem sharing.json -o share.json",
+        ):
+            assert run([*typed.split(), "-q"]) == 0
+    return folder
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Path:
-    path = tmp_path / "nodes.csv"
-    path.write_text("node,gpu,count,zone\nnode-a,a100-80gb,2,east\nnode-b,a100-80gb,1,west\n")
-    return path
-
-
-@pytest.fixture
-def target(plan: Path, nodes: Path, tmp_path: Path) -> Path:
-    """The plan on the first GPU of the nodes."""
-    path = tmp_path / "target.json"
-    assert run(["place", str(plan), "--nodes", str(nodes), "-q", "-o", str(path)]) == 0
-    return path
-
-
-@pytest.fixture
-def listings(tmp_path: Path) -> list[str]:
-    """What nvidia-smi printed on node-a."""
-    for name, text in (("lgi.txt", LGI), ("gpus.xml", LOG), ("cut.yaml", CUT)):
-        put(tmp_path / name, text)
-    return [f"node-a={tmp_path / name}" for name in ("lgi.txt", "gpus.xml")]
+def here(stock: Path, tmp_path: Path) -> Path:
+    """The folder that a test is in, with a copy of these files."""
+    shutil.copytree(stock, tmp_path, dirs_exist_ok=True)
+    return tmp_path

@@ -67,7 +67,3 @@ def put(path: Path, text: str, at: str = AT) -> None:
     path.write_text(text, "utf-8")
     moment = datetime.fromisoformat(at).timestamp()
     os.utime(path, (moment, moment))
-
-
-def flat(text: str) -> str:
-    return " ".join(text.split())

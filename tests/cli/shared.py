@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,13 +14,74 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "cms"]
 SERVICES = "service,model,rate_rps,latency_limit_ms\n"
 POINTS = "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+#: Two services that fit on one GPU, chat on 3g.40gb and see on 4g.40gb, by the rule parvagpu.
+TABLES = "-s s.csv -p p.csv --rule parvagpu"
+CURVES = "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
+S1 = "plan --published S1"
+#: Offline workloads beside online services, by pairs that were measured.
+MATCH = "colocate match --online online.csv --offline offline.csv"
+ONLINE = (
+    "gpu,device,sm_activity,memory_used_mib,memory_total_mib,model,slowdown_limit,count\n"
+    "n1,a30,20.2,9000,24576,bert,1.2,400\nn2,a30,20.9,9000,24576,bert,1.2,100\n"
+    "n3,a30,60,9000,24576,bert,1.4,90\nn4,a30,97,9000,24576,bert,1.4,10\n"
+)
+OFFLINE = (
+    "workload,memory_mib,count,model,priority\n"
+    "train,12000,300,resnet50,1\nindex,4000,500,,2\nhuge,30000,7,resnet50,1\n"
+)
+PAIRS = (
+    "online_model,offline_model,device,share,offline_throughput,online_slowdown\n"
+    "bert,resnet50,a30,20,0.3,1.05\nbert,resnet50,a30,70,0.7,1.15\n"
+    "bert,index,a30,20,0.25,1.1\nbert,index,a30,90,0.5,1.15\n"
+)
 
 
-def error_of(capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line on stderr; nothing may be on stdout."""
-    out, err = capsys.readouterr()
+class Said(NamedTuple):
+    """What a command printed."""
+
+    out: str
+    err: str
+
+    @property
+    def flat(self) -> str:
+        """The report with single blanks: tables and broken lines compare as they are read."""
+        return flat(self.out)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> str:
+        """The one line on stderr; nothing may be on stdout."""
+        return one_line(self.out, self.err)
+
+
+#: Type a command: texts are split at blanks, paths and lists are taken as they are.
+Cms = Callable[..., Said]
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def one_line(out: str, err: str) -> str:
     assert out == ""
     assert "Traceback" not in err
     assert err.count("\n") == 1, err
     assert err.startswith("error: ")
     return err
+
+
+def error_of(capsys: pytest.CaptureFixture[str]) -> str:
+    return one_line(*capsys.readouterr())
+
+
+def words_of_command(*words: str | Path | list[str]) -> list[str]:
+    found: list[str] = []
+    for each in words:
+        if isinstance(each, str):
+            found += each.split()
+        else:
+            found += each if isinstance(each, list) else [str(each)]
+    return found

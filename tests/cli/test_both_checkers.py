@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms.cli.app import run
 from proofs_checks import checker
@@ -124,41 +121,3 @@ def test_what_one_refuses_the_other_refuses(name: str, changes: Document) -> Non
     assert ours == theirs
     if changes != {"status": "infeasible"}:
         assert not ours
-
-
-NUMBERS: list[Any] = [None, 0, 1, 2, 3, 4, 5, -1, "5/2", "2.5", 2.5, "1/7", "2/7", "12/7", 10**30]
-WORDS = {
-    "status": ["optimal", "feasible", "infeasible", "no_schedule"],
-    "proof": ["checked", "solver", "none"],
-    "stop_reason": ["proved", "finished", "gap", "time_limit", "interrupted"],
-    "verdict": ["verified", "breached", "open"],
-}
-BLOCKS = ["1g", "3g", "7g", "a", "none"]
-
-
-def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every single value in a document."""
-    if isinstance(value, dict | list):
-        inside = value.items() if isinstance(value, dict) else enumerate(value)
-        return [place for key, entry in inside for place in places(entry, (*way, key))]
-    return [way]
-
-
-@st.composite
-def mutants(draw: st.DrawFn) -> tuple[Document, Document]:
-    """A true document with one value exchanged."""
-    problem, solution = TRUE[draw(st.sampled_from(list(TRUE)))]
-    skipped = ("format", "schema", "method", "source", "theorem", "against", "problem_sha256")
-    candidates = [way for way in places(solution) if way[-1] not in skipped]
-    way = draw(st.sampled_from(candidates))
-    value: Any = solution
-    for step in way:
-        value = value[step]
-    pool = WORDS.get(way[-1], BLOCKS if isinstance(value, str) and value.isalnum() else NUMBERS)
-    return problem, changed(solution, *way, to=draw(st.sampled_from(pool)))
-
-
-@given(documents=mutants())
-def test_both_have_one_opinion_of_random_mutants(documents: tuple[Document, Document]) -> None:
-    ours, theirs = opinions(*documents)
-    assert ours == theirs

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from cms.cli.app import run
 from cms.fleet.deployment import read_deployment
 from proofs_checks.checker import check_deployment
-from tests.cli.fleets import flat
+from tests.cli.shared import Cms, flat
 from tests.fleet.cluster import ELSEWHERE, claim, claiming, device, node, slices
 from tests.fleet.smi import card, lgi, log
 
-A100, ANY = "NVIDIA A100-SXM4-80GB", "--max-age=none"
+A100, ANY = "NVIDIA A100-SXM4-80GB", "--max-age none"
 LGI = lgi("0 3g.40gb 2 4:4")
 OVERVIEW = """\
 Sat Nov 28 10:00:00 2026
@@ -37,12 +36,11 @@ def gpus(*odd: str, **more: Any) -> str:
     return log(card("GPU-a0"), *odd, **more)
 
 
-def observe(folder: Path, *texts: str) -> int:
-    """Observe node-a from these texts."""
+def observe(*texts: str, to: str = "now.json") -> str:
+    """The command that observes node-a from these texts."""
     for number, text in enumerate(texts):
-        (folder / f"t{number}").write_bytes(text.encode())
-    given = [f"node-a={folder / f't{number}'}" for number in range(len(texts))]
-    return run(["observe", *given, "-o", str(folder / "now.json")])
+        Path(f"t{number}").write_bytes(text.encode())
+    return f"observe {' '.join(f'node-a=t{n}' for n in range(len(texts)))} -o {to}"
 
 
 LIST = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-a0)\n  MIG 3g.40gb     Device  0: (UUID: MIG-b)\n"
@@ -80,146 +78,114 @@ ODD: dict[str, tuple[tuple[str, ...], int, str]] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
-    name: str, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_odd_gpu_is_fixed_and_all_commands_live_with_it(name: str, here: Path, cms: Cms) -> None:
     texts, index, why = ODD[name]
-    now, target = tmp_path / "now.json", tmp_path / "target.json"
     spare = log(card("GPU-a3", "Disabled"), attached=4)
     listed = f"GPU 3: {A100} (UUID: GPU-a3)\n"
-    assert observe(tmp_path, *texts, spare, listed) == 0
-    said = capsys.readouterr().err
+    said = cms(observe(*texts, spare, listed)).err
     assert f"node-a/{index}: fixed" in said
     assert why in said
-    found = next(each for each in read_deployment(now).gpus() if each.index == index)
+    found = next(each for each in read_deployment("now.json").gpus() if each.index == index)
     assert found.mode == "fixed"
     assert {each.owner for each in found.instances} == {"unknown"}
-    assert run(["place", str(plan), "--now", str(now), ANY, "-q", "-o", str(target)]) == 0
-    assert next(c for c in read_deployment(target).gpus() if c.index == index) == found
-    for path in (now, target):
-        assert run(["check", str(path)]) == 0
-        assert check_deployment(json.loads(path.read_text("utf-8"))) == []
-    given = [str(target), "--now", str(now), ANY, "--to", "mig-parted,nvidia-smi,slurm"]
-    assert run(["export", *given, "-q", "-o", str(tmp_path / "out")]) == 0
-    parted = (tmp_path / "out" / "mig-parted" / "mig-parted.yaml").read_text("utf-8")
+    cms(f"plan plan.json --current now.json {ANY} -q -o target.json")
+    assert next(c for c in read_deployment("target.json").gpus() if c.index == index) == found
+    for path in ("now.json", "target.json"):
+        cms(f"check {path}")
+        assert check_deployment(json.loads(Path(path).read_text("utf-8"))) == []
+    tools = "mig-parted,nvidia-smi,slurm"
+    cms(f"export target.json --current now.json {ANY} --to {tools} -q -o out")
+    parted = (here / "out" / "mig-parted" / "mig-parted.yaml").read_text("utf-8")
     entry = next(e for e in parted.split("- devices: ")[2:] if str(index) in e.split("\n")[0])
     kept = [each.profile for each in found.instances if each.profile != "whole"]
     assert ("mig-enabled: true" in entry) is bool(kept)
     assert all(profile in entry for profile in kept)
-    script = (tmp_path / "out" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
+    script = (here / "out" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
     assert f"\n{index} " not in script
     for tool in ("mig-parted", "slurm"):  # it is in no count, and offered to no job
-        text = (tmp_path / "out" / tool / "README.md").read_text("utf-8")
+        text = (here / "out" / tool / "README.md").read_text("utf-8")
         owners = [line for line in text.splitlines() if "Owners:" in line]
         assert not any(f"node-a/{index} " in line for line in owners)
-    assert run(["diff", str(now), str(now), ANY, "--fail-on-difference"]) == 0
-    assert run(["transition", str(now), str(target), ANY, "-q", "-o", str(tmp_path / "way")]) == 0
-    sources = [f"node-a={tmp_path / f't{n}'}" for n in range(len(texts) + 2)]
-    assert run(["verify", *sources, "--against", str(now), ANY]) == 0
-    assert run(["report", str(target), "-o", str(tmp_path / "page.html")]) == 0
+    cms(f"show now.json now.json {ANY} --exit-code")
+    cms(f"apply target.json --current now.json {ANY} -q -o way")
+    sources = [f"node-a=t{n}" for n in range(len(texts) + 2)]
+    cms("apply now.json --check", sources, ANY)
+    cms("show target.json -o page.html --no-curve")
 
 
-def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "before").mkdir()
+def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(cms: Cms) -> None:
     whole = gpus(card("GPU-a1"))
-    assert observe(tmp_path / "before", whole, LGI) == 0
-    meant = str(tmp_path / "before" / "now.json")
-    sources = [f"node-a={tmp_path / f't{number}'}" for number in (0, 1)]
+    cms(observe(whole, LGI, to="meant.json"))
     for odd, code in ((1, 0), (0, 1)):
         text = whole.replace(card(f"GPU-a{odd}"), card(f"GPU-a{odd}", name="Unknown Error"))
-        assert observe(tmp_path, text, LGI) == 0
-        assert run(["verify", *sources, "--against", meant, ANY]) == code
-        assert run(["diff", str(tmp_path / "now.json"), meant, ANY]) == code
-    said = capsys.readouterr()
-    assert "node-a/0 has been found not fit" in said.out
-    assert "node-a/0 is to have 3g.40gb@4" in said.err
+        cms(observe(text, LGI))
+        drift = cms(f"apply meant.json --check node-a=t0 node-a=t1 {ANY}", code=code)
+        shown = cms(f"show now.json meant.json {ANY}", code=code)
+    assert "node-a/0 has been found not fit" in drift.out
+    assert "node-a/0 is to have 3g.40gb@4" in shown.err
 
 
-def test_instances_that_are_not_whole_are_told_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "whole").mkdir()
-    assert observe(tmp_path / "whole", log(card("GPU-a0", devices=[(2, 42)])), LGI) == 0
-    meant, now = str(tmp_path / "whole" / "now.json"), str(tmp_path / "now.json")
-    sources = [f"node-a={tmp_path / f't{number}'}" for number in (0, 1)]
+def test_instances_that_are_not_whole_are_told_apart(cms: Cms) -> None:
+    cms(observe(log(card("GPU-a0", devices=[(2, 42)])), LGI, to="meant.json"))
     for devices, state in (([(2, 42)], "running"), ([(2, 14)], "split"), ([], "hollow")):
-        assert observe(tmp_path, log(card("GPU-a0", devices=devices)), LGI) == 0
-        (found,) = read_deployment(now).gpus()
+        cms(observe(log(card("GPU-a0", devices=devices)), LGI))
+        (found,) = read_deployment("now.json").gpus()
         assert [each.state for each in found.instances] == [state]
         code = int(state != "running")
-        assert run(["verify", *sources, "--against", meant, ANY]) == code
-        assert run(["diff", now, meant, ANY, "--fail-on-difference"]) == code
-    capsys.readouterr()
+        cms(f"apply meant.json --check node-a=t0 node-a=t1 {ANY}", code=code)
+        cms(f"show now.json meant.json {ANY} --exit-code", code=code)
     parts = LIST.replace("3g.40gb  ", "1c.3g.40gb")  # of which instance only the XML says
-    assert observe(tmp_path, log(card("GPU-a0")), LGI, parts) == 0
-    assert "1c.3g.40gb" in capsys.readouterr().err
-    assert [each.mode for each in read_deployment(now).gpus()] == ["fixed"]
+    assert "1c.3g.40gb" in cms(observe(log(card("GPU-a0")), LGI, parts)).err
+    assert [each.mode for each in read_deployment("now.json").gpus()] == ["fixed"]
 
 
-def test_a_list_with_instances_says_that_mig_is_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert observe(tmp_path, LIST) == 1
-    assert "t0:2: MIG is on on node-a/0" in flat(capsys.readouterr().err)
-    assert observe(tmp_path, LIST, "No MIG-enabled devices found.\n") == 1
+def test_list_with_instances_says_that_mig_is_on(cms: Cms) -> None:
+    assert "t0:2: MIG is on on node-a/0" in flat(cms(observe(LIST), code=1).err)
+    cms(observe(LIST, "No MIG-enabled devices found.\n"), code=1)
 
 
-def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(cms: Cms) -> None:
     note = "WARNING: infoROM is corrupted at gpu 0000:07:00.0\n"
-    said = gpus(card("GPU-a1", pending="Disabled"))
-    assert observe(tmp_path, (OVERVIEW + LGI + said + note).replace("\n", "\r\n")) == 0
-    first, second = read_deployment(tmp_path / "now.json").gpus()
+    text = gpus(card("GPU-a1", pending="Disabled"))
+    said = flat(cms(observe((OVERVIEW + LGI + text + note).replace("\n", "\r\n"))).err)
+    first, second = read_deployment("now.json").gpus()
     assert ([each.place for each in first.instances], second.is_empty) == (["3g.40gb@4"], True)
-    said = flat(capsys.readouterr().err)
     assert "infoROM is corrupted" in said
     assert "node-a/1: MIG is on and will be off after a reset" in said
     for text in (OVERVIEW, "No devices were found\n", LGI.rstrip().rpartition("\n")[0]):
-        assert observe(tmp_path, text) == 1
+        cms(observe(text), code=1)
 
 
 # --- names of dynamic resource allocation ---------------------------------------------------------
 
 
-def test_devices_of_claims_are_joined_by_uuid_and_alone_have_no_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_devices_of_claims_have_numbers_by_uuid_alone(tmp_path: Path, cms: Cms) -> None:
     """`gpu-1` is what nvidia-smi calls GPU 0, and the other way round."""
     name = "gpu-1-mig-3g40gb-9-4"
     held = device(name, profile="3g.40gb", parentUUID="GPU-a0", uuid="MIG-b")
     whole = device("gpu-0", uuid="GPU-a1")
-    objects = [node("a", {}), slices(held, whole), ELSEWHERE,
-               claim("c-1", name),
-               claiming("p", "c-1")]  # fmt: skip
-    cluster, alone, both = (tmp_path / each for each in ("k.json", "alone.json", "both.json"))
+    objects = [
+        node("a", {}), slices(held, whole), ELSEWHERE, claim("c-1", name), claiming("p", "c-1"),
+    ]  # fmt: skip
     listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": objects}
-    cluster.write_text(json.dumps(listed), "utf-8")
+    (tmp_path / "k.json").write_text(json.dumps(listed), "utf-8")
     (tmp_path / "q").write_text(gpus(card("GPU-a1", "Disabled")), "utf-8")
     (tmp_path / "lgi").write_text(LGI, "utf-8")
-    assert run(["observe", str(cluster), "-q", "-o", str(alone)]) == 0
-    texts = [f"a={tmp_path / each}" for each in ("q", "lgi")]
-    assert run(["observe", str(cluster), *texts, "-q", "-o", str(both)]) == 0
-    cards = read_deployment(both).gpus()
+    cms("observe k.json -q -o alone.json")
+    cms("observe k.json a=q a=lgi -q -o both.json")
+    cards = read_deployment("both.json").gpus()
     assert [(c.index, c.uuid, [i.place for i in c.instances]) for c in cards] == [
         (0, "GPU-a0", ["3g.40gb@4"]), (1, "GPU-a1", []),
     ]  # fmt: skip
-    assert check_deployment(json.loads(alone.read_text("utf-8"))) == []
-    for tool, code in (
-        ("mig-parted", 1), ("gpu-operator", 1), ("slurm", 1), ("nvidia-smi", 1), ("dra", 0),
-        ("kubernetes", 0),
-    ):  # fmt: skip
-        out = str(tmp_path / f"out-{tool}")
-        for path, expected in ((alone, code), (both, 0)):
-            got = run(["export", str(path), "--to", tool, ANY, "-q", "-o", out, "--force"])
-            assert got == expected, (tool, path)
-    assert "nvidia-smi -q -x" in capsys.readouterr().err
-    assert run(["verify", str(cluster), "--against", str(both), ANY]) == 0
-    assert run(["verify", str(cluster), *texts, "--against", str(alone), ANY]) == 0
-    assert run(["observe", str(cluster), texts[1], "--gpu", "a100-80gb"]) == 1
-    assert "is the one with the UUID" in capsys.readouterr().err
+    assert check_deployment(json.loads((tmp_path / "alone.json").read_text("utf-8"))) == []
+    for tool in ("dra", "kubernetes", "mig-parted", "gpu-operator", "slurm", "nvidia-smi"):
+        write = f"--to {tool} {ANY} -q -o out-{tool} --force"
+        said = cms(f"export alone.json {write}", code=int(tool not in ("dra", "kubernetes")))
+        cms(f"export both.json {write}")
+    assert "nvidia-smi -q -x" in said.err
+    cms(f"apply both.json --check k.json {ANY}")
+    cms(f"apply alone.json --check k.json a=q a=lgi {ANY}")
+    assert "is the one with the UUID" in cms("observe k.json a=lgi --gpu a100-80gb", code=1).err
 
 
 # --- other names ----------------------------------------------------------------------------------
@@ -237,10 +203,7 @@ OWN = """\
     "name", ["mine-48gb", "RTX X5000 Server", "NVIDIA RTX X5000 Server", "nvidia-rtx_x5000-server",
              "0x123410DE"],
 )  # fmt: skip
-def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_own_device_is_known_by_all_its_names(name: str, tmp_path: Path, cms: Cms) -> None:
     for path, text in {
         "own.yaml": OWN,
         "s.csv": "service,model,rate_rps,latency_limit_ms\nchat,bert,100,100\n",
@@ -252,48 +215,40 @@ def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
         "cut.yaml": "version: v1\nmig-configs:\n  current:\n  - device-filter: ['0x123410DE']\n"
         "    devices: [0]\n    mig-enabled: true\n    mig-devices: {1g.24gb: 2}\n",
     }.items():
-        Path(path).write_text(text, "utf-8")
-    own, seen = ["--gpu", "own.yaml"], ["n=gpus.xml", "n=lgi.txt"]
-    tables = ["-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "--max-gpus", f"{name}=1"]
-    assert run(["plan", *tables, *own, "-q", "-o", "plan.json"]) == 0
-    assert run(["place", "plan.json", "--nodes", "nodes.csv", *own, "-q", "-o", "t.json"]) == 0
-    assert check_deployment(json.loads(Path("t.json").read_text("utf-8"))) == []
-    for more in (own, ["--plan", "t.json"]):
-        assert run(["observe", *seen, *more, "-q", "-o", "now.json"]) == 0
+        (tmp_path / path).write_text(text, "utf-8")
+    own, seen = "--gpu own.yaml", "n=gpus.xml n=lgi.txt"
+    limit = ["--max-gpus", f"{name}=1"]
+    cms(f"plan -s s.csv -p p.csv --rule parvagpu {own} -q -o plan.json", limit)
+    cms(f"plan plan.json --nodes nodes.csv {own} -q -o t.json")
+    assert check_deployment(json.loads((tmp_path / "t.json").read_text("utf-8"))) == []
+    for more in (own, "--plan t.json"):
+        cms(f"observe {seen} {more} -q -o now.json")
         assert [card.mode for card in read_deployment("now.json").gpus()] == ["mig"]
-    assert run(["verify", *seen, "--against", "t.json", ANY]) == 0
-    assert run(["observe", "n=cut.yaml", *own, "-q"]) == 0
-    capsys.readouterr()
-    assert run(["gpus", "own.yaml"]) == 0
-    assert capsys.readouterr().out.startswith("mine-48gb\n")
-    assert run(["observe", *seen]) == 0
-    said = capsys.readouterr().err
+    cms(f"apply t.json --check {seen} {ANY}")
+    cms(f"observe n=cut.yaml {own} -q")
+    assert cms("gpus own.yaml").out.startswith("mine-48gb\n")
+    said = cms(f"observe {seen}").err
     assert f"no device file is of the GPU '{name}'" in said
     assert "read_gpu" not in said
 
 
-def test_each_driver_is_told_the_names_that_it_knows(tmp_path: Path) -> None:
+def test_each_driver_is_told_the_names_that_it_knows(cms: Cms) -> None:
     """Driver 510 calls the whole of an A100-80GB 7g.79gb, later ones 7g.80gb."""
-    for driver, known, other in (("510.47.03", "7g.79gb", "7g.80gb"),
-                                 ("550.54.15", "7g.80gb", "7g.79gb")):  # fmt: skip
-        folder = tmp_path / driver
-        folder.mkdir()
-        assert observe(folder, gpus(driver=driver), lgi(f"0 {known} 0 0:8")) == 0
-        now = str(folder / "now.json")
-        assert read_deployment(now).node("node-a").gpus[0].counts == {"7g.80gb": 1}
-        for tool in ("mig-parted", "gpu-operator", "slurm"):
-            out = folder / tool
-            assert run(["export", now, "--to", tool, ANY, "-q", "-o", str(out)]) == 0
-            texts = [path.read_text("utf-8") for path in (out / tool).rglob("*") if path.is_file()]
-            assert known in "".join(texts)
-            assert other not in "".join(texts), tool
-        script = ["export", now, "--to", "nvidia-smi", ANY, "-q", "-o", str(folder / "smi")]
-        assert run(script) == 0
-        text = (folder / "smi" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
+    for driver, known, other in (
+        ("510.47.03", "7g.79gb", "7g.80gb"), ("550.54.15", "7g.80gb", "7g.79gb"),
+    ):  # fmt: skip
+        cms(observe(gpus(driver=driver), lgi(f"0 {known} 0 0:8")))
+        assert read_deployment("now.json").node("node-a").gpus[0].counts == {"7g.80gb": 1}
+        tools = ("mig-parted", "gpu-operator", "slurm")
+        cms(f"export now.json --to {','.join(tools)},nvidia-smi {ANY} -q -o out")
+        for tool in tools:
+            files = [path for path in Path("out", tool).rglob("*") if path.is_file()]
+            texts = "".join(path.read_text("utf-8") for path in files)
+            assert known in texts
+            assert other not in texts, tool
+        text = Path("out/nvidia-smi/nodes/node-a.sh").read_text("utf-8")
         assert f"\n0 {known} 0 8 7g.80gb|7g.79gb\n" in text
-        parted = folder / "mig-parted" / "mig-parted" / "mig-parted.yaml"
-        config = next(line for line in parted.read_text("utf-8").splitlines() if "  cms-" in line)
-        cut = parted.read_text("utf-8").replace(config, "  current:")
-        (folder / "cut").write_text(cut, "utf-8")
-        given = [f"node-a={folder / each}" for each in ("cut", "t0")]
-        assert run(["verify", *given, "--against", now, ANY]) == 0
+        parted = Path("out/mig-parted/mig-parted.yaml").read_text("utf-8")
+        config = next(line for line in parted.splitlines() if "  cms-" in line)
+        Path("cut").write_text(parted.replace(config, "  current:"), "utf-8")
+        cms(f"apply now.json --check node-a=cut node-a=t0 {ANY}")

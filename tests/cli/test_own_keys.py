@@ -28,17 +28,9 @@ TABLES = {
 }
 NAMES = ["plan", "branches", "shortage"]
 VALUES: list[Any] = [
-    0.5,
-    8.0,
-    1e300,
-    -0.0,
-    None,
-    True,
-    "text \u2028 \x00",
-    10**4000,
-    [1.5, {"x-x": [[[]]]}],
+    0.5, 8.0, 1e300, -0.0, None, True, "text \u2028 \x00", 10**4000, [1.5, {"x-x": [[[]]]}],
     {"format": 0.25, "": {"x-": 1.0}},
-]
+]  # fmt: skip
 
 
 def documents() -> dict[str, list[Document]]:
@@ -105,36 +97,14 @@ def verdicts(parts: list[Document], folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_keys_of_ones_own_may_be_anywhere_and_hold_anything(
-    name: str, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_own_keys_may_hold_anything(name: str, texts: dict[str, str], tmp_path: Path) -> None:
     for value in VALUES:
         parts = json.loads(texts[name])
         for number, found in enumerate(list(objects(parts))):
             found[f"x-own-{number}"] = value
-        assert verdicts(parts, tmp_path) == (0, 0), capsys.readouterr().err
+        assert verdicts(parts, tmp_path) == (0, 0), value
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_whole_number_may_be_written_as_a_decimal(
-    name: str, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts = as_decimals(json.loads(texts[name]))
-    assert verdicts(parts, tmp_path) == (0, 0), capsys.readouterr().err
-
-
-@pytest.mark.parametrize("deep", [50, 900, 5000])
-@pytest.mark.parametrize("where", ["devices", "groups", "services"])
-def test_what_is_nested_deeply_is_refused_or_left_aside(
-    where: str, deep: int, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nest, file = "[" * deep + "]" * deep, tmp_path / "plan.json"
-    for key in ("x-own", "key", "instances"):
-        (plan,) = json.loads(texts["plan"])
-        plan[where][0].pop(key, None)
-        plan[where][0]["mark"] = 0
-        file.write_text(json.dumps(plan).replace('"mark": 0', f'"{key}": {nest}'), "utf-8")
-        code = run(["check", str(file), "--quiet"])
-        assert code == 1 or (key, code) == ("x-own", 0)
-        assert code == 0 or key != "x-own" or deep > 50
-        assert "bug" not in capsys.readouterr().err
+def test_whole_numbers_may_be_decimals(name: str, texts: dict[str, str], tmp_path: Path) -> None:
+    assert verdicts(as_decimals(json.loads(texts[name])), tmp_path) == (0, 0)

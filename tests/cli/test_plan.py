@@ -1,4 +1,4 @@
-"""``cms plan``: what it prints, where, and what reaches the problem."""
+"""``cms plan``: what it prints, writes and places, and what reaches the problem."""
 
 from __future__ import annotations
 
@@ -6,22 +6,58 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from cms.cli.app import run
-from cms.fleet.serving import read_plan
-from tests.cli.shared import ROOT
+from cms import solve
+from cms.fleet import Plan, as_problem, read_operating_points, read_plan, read_services
+from cms.fleet.deployment import (
+    Deployment,
+    Instance,
+    Unplaceable,
+    compact,
+    nearest,
+    place,
+    read_deployment,
+    read_nodes,
+    wanted_of,
+)
+from tests.cli.fleets import fleet, written
+from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
+from tests.fleet.plans import words_of
+from tests.samples import few
+
+PLAN = f"plan {TABLES}"
+FREE: tuple[Literal["gpus", "nodes"], ...] = ("gpus", "nodes")
+ODD = "[red]see[/red]"
 
 
-def test_a_plan_prints_bars_a_table_the_bound_and_the_proof(
-    tables: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(tables) == 0
-    out, err = capsys.readouterr()
+@pytest.fixture
+def odd(here: Path) -> Path:
+    """The tables, with a name that could be taken for markup, and a whole GPU to choose."""
+    services = (here / "s.csv").read_text("utf-8").replace("see,", f"{ODD},")
+    (here / "s.csv").write_text(services, "utf-8")
+    points = (here / "p.csv").read_text("utf-8") + "vgg,a100-80gb,7g.80gb,1,8,140,30\n"
+    (here / "p.csv").write_text(points, "utf-8")
+    return here
+
+
+@pytest.fixture
+def half(here: Path) -> str:
+    """A plan of a service that half a GPU can serve, under the rule capacity."""
+    (here / "s.csv").write_text(f"{SERVICES}chat,bert,300,60\n", "utf-8")
+    (here / "p.csv").write_text(
+        f"{POINTS}bert,a100-80gb,3g.40gb,1,8,320,25\nbert,a100-80gb,3g.40gb,1,1,100,10\n", "utf-8"
+    )
+    return "plan -s s.csv -p p.csv"
+
+
+def test_plan_prints_bars_a_table_the_bound_and_the_proof(odd: Path, cms: Cms) -> None:
+    out, err = cms(PLAN)
     assert err == ""
     lines = out.splitlines()
-    assert lines[0] == "services"
+    assert lines[0] == "s"
     assert re.search(r"1 × │ 4g.40gb p=1 b=8 +│ 3g.40gb p=2 b=4 ", out)
     assert re.search(r"│ 2 \[red\]see\[/red\] +│ 1 chat", out)
     assert re.search(r"chat .*100 +120 +20 %  1 x 3g.40gb \(p=2 b=4, 120/s, 20 ms\)", out)
@@ -30,75 +66,267 @@ def test_a_plan_prints_bars_a_table_the_bound_and_the_proof(
     assert max(map(len, lines)) <= 100
 
 
-def test_a_plan_without_limits_never_says_that_any_are_kept(
-    tables: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    services = Path(tables[2])
-    rows = services.read_text("utf-8").splitlines()
-    free = [rows[0], *(row[: row.rindex(",") + 1] for row in rows[1:])]
-    tables[tables.index("parvagpu")] = "capacity"
-    services.write_text("\n".join(free), "utf-8")
-    assert run(tables) == 0
-    out = capsys.readouterr().out
+def test_plan_without_limits_never_says_that_any_are_kept(here: Path, cms: Cms) -> None:
+    text = re.sub(",100\n", ",\n", (here / "s.csv").read_text("utf-8"))
+    (here / "s.csv").write_text(text, "utf-8")
+    out = cms("plan -s s.csv -p p.csv").out
     assert "no service has a latency limit" in out
     assert "99 %" not in out
 
 
-def test_json_is_one_document_on_stdout_and_the_same_in_the_file(
-    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "plan.json"
-    assert run([*tables, "--json", "-o", str(path)]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out == path.read_text("utf-8")
+def test_json_is_the_document_and_quiet_writes_alone(here: Path, cms: Cms) -> None:
+    out, err = cms(PLAN, "--json -o made.json")
+    assert (out, err) == ((here / "made.json").read_text("utf-8"), "")
     assert json.loads(out)["solution"]["status"] == "optimal"
-    assert read_plan(path).services[0].provided_rps == 120
+    assert read_plan("made.json").services[0].provided_rps == 120
+    assert cms(PLAN, "-q -o made.json --picture made.svg") == ("", "")
+    assert read_plan("made.json").solution.machine_count == 1
+    ElementTree.parse("made.svg")
 
 
-def test_quiet_prints_nothing_and_still_writes_the_files(
-    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
-    assert run([*tables, "-q", "-o", str(plan), "--picture", str(picture)]) == 0
-    assert capsys.readouterr() == ("", "")
-    assert read_plan(plan).solution.machine_count == 1
-    ElementTree.fromstring(picture.read_text("utf-8"))
+def test_plan_improves_on_one_that_was_found(here: Path, cms: Cms) -> None:
+    assert "1 GPU, proved >= " in cms(PLAN, "--start plan.json --time-limit 0").out
 
 
-def test_scenario_s5_from_two_tables_is_planned_and_its_odd_figure_warned_about(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    services, points = "examples/services_s5.csv", "instances/data/a100_operating_points.csv"
-    files = ["plan", "-s", str(ROOT / services), "-p", str(ROOT / points)]
-    assert run([*files, "--rule", "parvagpu", "--max-processes", "3"]) == 0
-    out, err = capsys.readouterr()
+def test_scenario_s5_from_two_tables_is_planned_and_its_odd_figure_warned_about(cms: Cms) -> None:
+    tables = [ROOT / "examples/services_s5.csv", ROOT / "instances/data/a100_operating_points.csv"]
+    out, err = cms("plan -s", tables[0], "-p", tables[1], "--rule parvagpu --max-processes 3")
     assert err.startswith("warning: model mobilenetv2 on a100-80gb")
     assert "12 GPUs, proved >= 12: optimal, proof checked" in out
 
 
-def test_limits_and_costs_of_gpus_reach_the_problem(
-    tables: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--max-gpus", "a100-80gb=3", "--cost", "a100-80gb=1/3", "--rule", "plain"]
-    assert run([*tables, *options, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_limits_and_costs_of_gpus_reach_the_problem(here: Path, cms: Cms) -> None:
+    options = "--max-gpus a100-80gb=3 --cost a100-80gb=1/3 --rule plain --json"
+    document = cms(PLAN, options).json
     machine = {"name": "a100-80gb", "cost": "1/3", "limit": 3}
     assert document["problem"]["machine_types"] == [machine]
-    assert document["rule"]["name"] == "plain"
-    assert document["solution"]["cost"] == "1/3"
+    assert (document["rule"]["name"], document["solution"]["cost"]) == ("plain", "1/3")
 
 
-def test_a_warning_about_the_data_goes_to_stderr(
-    tables: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    points = Path(tables[-1])
-    points.write_text(points.read_text("utf-8").replace(",20\n", ",0.02\n"), "utf-8")
-    assert run(tables) == 0
-    out, err = capsys.readouterr()
+def test_warning_about_the_data_goes_to_stderr(here: Path, cms: Cms) -> None:
+    text = (here / "p.csv").read_text("utf-8").replace(",20\n", ",0.02\n")
+    (here / "p.csv").write_text(text, "utf-8")
+    out, err = cms(PLAN)
     assert err.startswith("warning: ")
     assert "latency_ms looks like seconds" in err
     assert "warning" not in out
     for silent in ("--quiet", "--json"):
-        assert run([*tables, silent]) == 0
-        assert capsys.readouterr().err == ""
+        assert cms(PLAN, silent).err == ""
+
+
+def test_rates_are_multiplied_and_services_left_out(odd: Path, cms: Cms) -> None:
+    more = "--scale 3 --scale chat=1/2 --cost a100-80gb=2 -o made.json"
+    title = cms(PLAN, more).out.splitlines()[0]
+    assert title == "s (what if: all rates x 3, chat x 0.5)"
+    plan = read_plan("made.json")
+    assert [each.wanted_rps for each in plan.services] == [50, 150]
+    assert plan.solution.cost == 2 * (plan.solution.machine_count or 0)
+    title = cms(PLAN, f"--drop {ODD} -o made.json").out.splitlines()[0]
+    assert title == f"s (what if: without {ODD})"
+    assert [each.service.name for each in read_plan("made.json").services] == ["chat"]
+    assert cms(PLAN, f"--drop chat --drop {ODD} --json").json["solution"]["machine_count"] == 0
+    assert "(what if: all rates x 2)" in cms(S1, "--scale 2").out.splitlines()[0]
+
+
+def test_margin_and_growth_are_said(half: str, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cms.cli.searching.GROWTH_SECONDS", 600.0)  # the proof, however long
+    out = cms(half).out
+    assert re.search(r"All rates may grow by [\d.]+ % together on these GPUs \(proved most\)", out)
+    assert "99 % within the limit" in out
+    assert "may grow" not in cms(half, "--no-balance").out
+    assert "may grow" not in cms(half, "--rule half").out
+    document = cms(half, "--rate-margin 12.5% --json").json
+    assert document["problem"]["jobs"][0]["demand"] == "337.5"
+    assert document["promise"]["rate_margin"] == document["rate_margin"] == "0.125"
+
+
+# --- infeasible -----------------------------------------------------------------------------------
+
+
+def test_impossible_service_names_the_limit_that_would_do(half: str, here: Path, cms: Cms) -> None:
+    (here / "s.csv").write_text(f"{SERVICES}chat,bert,300,19\n", "utf-8")
+    said = cms(half, code=3).flat
+    assert "chat: no profile meets 19 ms" in said
+    assert "10 ms a batch is 1.9 times within 19 ms; the rule needs 2: a limit of 20 ms" in said
+    assert "infeasible, proof checked" in said
+    document = cms(half, "--json", code=3).json
+    assert document["solution"]["status"] == "infeasible"
+    assert list(document["unservable"]) == ["chat"]
+
+
+def test_too_few_gpus_say_what_would_do(
+    here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cms.cli.searching.SHORTAGE_SECONDS", 600)  # of a busy machine
+    said = cms("plan --published S5 --max-gpus a100-80gb=11", code=3).flat
+    assert "the GPUs do not suffice: there are only 11 x a100-80gb; allow more" in said
+    assert "1 more a100-80gb GPU would do (proved fewest), or 92.4 % of every rate" in said
+    assert "no schedule was found" in cms("plan --published S6 --time-limit 0", code=4).out
+    said = cms(PLAN, "--max-gpus a100-80gb=0 -o none.json", code=3).flat
+    assert "1 more a100-80gb GPU would do (proved fewest); not even 0.1 % of" in said
+    found = json.loads((here / "none.json").read_text("utf-8"))["solution"]["shortage"]
+    assert (found["more_machines"], found["less_demand"]) == ({"a100-80gb": 1}, 0)
+    cms("check none.json")
+
+
+# --- on GPUs that are there -----------------------------------------------------------------------
+
+
+def test_plan_is_placed_on_a_table_of_nodes(here: Path, cms: Cms) -> None:
+    said = cms("plan plan.json --nodes nodes.csv --picture target.svg").out
+    assert "0: 8 of 8 slices used, nothing fits" in said
+    assert "of a plan with 1 GPU: 1 GPU, proved >= 1: optimal, proof checked" in said
+    assert said.endswith("1 x a100-80gb on 1 node, 1 changed\n")
+    assert "1 x a100-80gb on 1 node" in words_of((here / "target.svg").read_text("utf-8"))
+
+
+def test_placed_plan_keeps_what_runs_and_nodes_are_added(here: Path, cms: Cms) -> None:
+    (here / "more.csv").write_text("node,gpu,count\nnode-b,a100-80gb,1\nnode-c,a100-80gb,4\n")
+    out, err = cms("plan plan.json --current target.json --nodes more.csv")
+    assert "7 GPUs on 3 nodes" in out
+    assert "2 of 2 running instances stay (the most possible, checked)" in out
+    assert "node 'node-a' and 1 more was never observed" in err
+
+
+def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, cms: Cms) -> None:
+    (here / "fleet.toml").write_text(
+        "[placement]\nmin_replicas = { chat = 2 }\nspread = { chat = 'node' }\n"
+        "max_per_gpu = { chat = 1 }\nanti_affinity = [['chat', 'see']]\n", "utf-8",
+    )  # fmt: skip
+    command = "plan plan.json --nodes nodes.csv"
+    held = {
+        f"{node['name']}/{card['index']}": [each["point"].split()[0] for each in card["instances"]]
+        for node in cms(command, "--json").json["nodes"]
+        for card in node["gpus"]
+        if card["instances"]
+    }
+    assert sorted(held.values()) == [["chat"], ["chat"], ["see"]]
+    assert "node-b/0" in held
+    assert "anti_affinity of chat and see: costs 1 GPU" in cms(command).out
+
+
+def test_no_place_exits_with_3_the_proof_and_what_would_do(here: Path, cms: Cms) -> None:
+    written(fleet([[Instance("1g.10gb", 2, owner="pod team-x/a")]]), here / "taken.json")
+    command = "plan plan.json --current taken.json -o no.json"
+    said = cms(command, code=3).flat
+    assert said.startswith("cannot be placed, proof checked: - ")
+    assert "beside 1 foreign instance" in said or "node-a/0" in said
+    assert "1 more a100-80gb would do: list it in --nodes" in said
+    assert cms(command, "--json", code=3).json["proof"] == "checked"
+    assert not (here / "no.json").exists()
+
+
+@pytest.fixture
+def six(here: Path, cms: Cms) -> Path:
+    """S1 on six GPUs, in today.json."""
+    (here / "six.csv").write_text("node,gpu,count\nnode-a,a100-80gb,6\n", "utf-8")
+    cms(S1, "--nodes six.csv -o today.json -q")
+    return here
+
+
+def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms) -> None:
+    command = "plan --published S2 --current today.json --extra-gpus 0"
+    said = cms(command, "-o near.json --picture near.svg").flat
+    assert "of a plan with 3 GPUs: 3 GPUs, proved >= 3: optimal, proof checked" in said
+    assert "10 of 10 running instances stay (the most of all plans on so many GPUs, che" in said
+    assert "the plan as it was made keeps 10" in said
+    assert "to start, 0 to stop" in said
+    assert (six / "near.svg").read_text("utf-8").startswith("<svg")
+    cms("check near.json")
+    assert read_deployment("near.json").plan is not None
+    assert cms(command, "--json").json["format"] == "cms-deployment"
+    document = json.loads((six / "near.json").read_text("utf-8"))
+    used = [gpu for gpu in document["nodes"][0]["gpus"] if gpu["instances"]]
+    used[0]["instances"] = []
+    (six / "near.json").write_text(json.dumps(document), "utf-8")
+    assert "needs" in cms("check near.json", code=1).out
+
+
+def test_nearest_plan_that_cannot_be_exits_with_3(six: Path, cms: Cms) -> None:
+    near = "--current today.json"
+    cms("plan --published S6", near, "-q", code=3)
+    told = cms("plan --published S6", near, "--json", code=3).json
+    assert told["proof"] == "checked"
+    assert "and the fleet has 6" in told["reasons"][0]
+    cms("plan --published S2", near, "--no-balance -q")
+    cms("plan --published S2 --max-gpus a100-80gb=1", near, "-o no.json", code=3)
+    assert not (six / "no.json").exists()
+
+
+def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:
+    halves = next(iter(read_deployment("now.json").gpus())).instances
+    written(fleet([halves, halves, halves, []]), here / "three.json")
+    command = "plan --compact --current three.json"
+    assert (
+        "2 GPUs (the fewest, checked) after 1 restart; 1 GPU and 0 nodes come free"
+        in cms(command, "--max-restarts 1 -o target.json").flat
+    )
+    assert "3 -> 2 GPUs" in cms("apply target.json --current three.json").flat
+    cms(command, "--max-restarts 0 -o target.json -q")
+    assert cms("apply target.json --current three.json --json").json["actions"] == []
+    said = cms(command, "--max-restarts", ["0, 1"]).flat
+    assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said
+    assert "at most 1: 2 GPUs (the fewest, checked) after 1 restart; 1 GPU" in said
+    said = cms(command, "--free nodes").flat
+    assert "1 node (the fewest, checked), 2 GPUs after 1 restart" in said
+
+
+# --- each mode does what its function does --------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", few(2, range(8)))
+def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cms: Cms) -> None:
+    rates = [20 + (37 * seed + 61 * at) % 200 for at in range(3)]
+    (here / "s.csv").write_text(
+        SERVICES + "".join(f"s{at},{'bert' if at else 'vgg'},{rate},100\n" for at, rate in
+                           enumerate(rates)), "utf-8",
+    )  # fmt: skip
+    (here / "nodes.csv").write_text("node,gpu,count\na,a100-80gb,6\nb,a100-80gb,6\n", "utf-8")
+    posed = as_problem(
+        read_services("s.csv"), read_operating_points("p.csv"), ["a100-80gb"], rule="parvagpu"
+    )
+    cms(PLAN, "-q -o plan.json")
+    made = read_plan("plan.json")
+    assert made.serving.problem == posed.problem
+    solution = solve(posed.problem)
+    assert (made.solution.cost, made.solution.lower_bound) == (solution.cost, solution.lower_bound)
+
+    nodes = read_nodes("nodes.csv")
+    placed = deployed(place(wanted_of(made), nodes))
+    cms("plan plan.json --nodes nodes.csv -q -o a.json")
+    assert same(read_deployment("a.json"), placed)
+    cms(PLAN, "--nodes nodes.csv -q -o b.json")
+    assert same(read_deployment("b.json"), placed)
+
+    before = read_deployment("a.json")
+    (here / "s.csv").write_text((here / "s.csv").read_text("utf-8").replace(",2", ",4"), "utf-8")
+    cms(PLAN, "-q --no-balance -o next.json")
+    wanted = read_plan("next.json")
+    cms("plan next.json --current a.json -q -o c.json")
+    assert same(read_deployment("c.json"), deployed(place(wanted_of(wanted), before)))
+    cms(PLAN, "--current a.json -q -o d.json")
+    near = read_deployment("d.json")
+    found = nearest(before, Plan(wanted.serving, solve(wanted.serving.problem)))
+    assert kept(before, near) == kept(before, deployed(found))
+    assert kept(before, near) >= kept(before, read_deployment("c.json"))
+
+    for free in FREE:
+        cms("plan --compact --current a.json -q -o e.json --free", free)
+        packed = compact(before, free=free)
+        assert same(read_deployment("e.json"), packed.deployment)
+
+
+def deployed(found: Any) -> Deployment:
+    assert not isinstance(found, Unplaceable)
+    deployment: Deployment = found.deployment
+    return deployment
+
+
+def same(one: Deployment, other: Deployment) -> bool:
+    return one.nodes == other.nodes
+
+
+def kept(before: Deployment, after: Deployment) -> int:
+    """How many instances do the same in the same place."""
+    there = {(gpu.name, each.place, each.work) for gpu, each in before.instances()}
+    return sum((gpu.name, each.place, each.work) in there for gpu, each in after.instances())

@@ -10,7 +10,7 @@ import pytest
 
 from cms.cli.app import run
 from proofs_checks.command import main as check
-from tests.cli.shared import POINTS, SERVICES
+from tests.cli.shared import POINTS, SERVICES, TABLES, Cms
 
 LINK = "\x1b]8;;http://a.example\x1b\\chat\x1b]8;;\x1b\\"
 ODD = ("\x1b[2J", "\x9b2J", "\u202egnp\u202c", "\u2066x\u2069", "\x07", LINK, "[red]x[/red]\u200b")
@@ -32,10 +32,9 @@ def said(command: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_names_do_not_steer_the_terminal(
-    odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_names_steer_nothing(
+    odd: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TTY_COMPATIBLE", "0")
     Path("s.csv").write_text(f"{SERVICES}{odd},bert,100,100\n", "utf-8")
     Path("m.csv").write_text(f"{SERVICES}chat,{odd},100,100\n", "utf-8")
@@ -60,7 +59,7 @@ def test_names_do_not_steer_the_terminal(
         ["check", "bad.json"],
         ["check", "bad.json", "--json"],
         ["check", path],
-        ["solve", "bad.json", "-m", odd],
+        ["problem", "solve", "bad.json", "-m", odd],
         ["cms-check", "bad.json"],
         ["cms-check", path],
         ["cms-check", odd],
@@ -68,22 +67,15 @@ def test_names_do_not_steer_the_terminal(
         assert steers(said(command, capsys)) == [], command
 
 
-def test_an_error_is_one_line_whatever_a_file_is_called(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_error_is_one_line_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "a\nvalid: 2 GPUs, proved >= 2: optimal, proof checked\n.json"
     for command in (["check", forged], ["cms-check", forged]):
         assert said(command, capsys).count("\n") == 1
 
 
-def test_only_what_steers_is_escaped_in_a_document(
-    tables: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_steers_is_escaped_in_a_document(here: Path, cms: Cms) -> None:
     """It is the same document."""
-    services = Path(tables[2])
-    services.write_text(f"{SERVICES}ch\u00e4t \u202e\U0001f600,bert,100,100\n", "utf-8")
-    assert run([*tables, "--json"]) == 0
-    text = capsys.readouterr().out
+    (here / "s.csv").write_text(f"{SERVICES}ch\u00e4t \u202e\U0001f600,bert,100,100\n", "utf-8")
+    text = cms("plan", TABLES, "--json").out
     assert "ch\u00e4t \\u202e\U0001f600" in text
     assert json.loads(text)["services"][0]["name"] == "ch\u00e4t \u202e\U0001f600"

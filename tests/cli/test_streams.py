@@ -13,7 +13,7 @@ import pytest
 from cms.cli.app import run
 from cms.errors import FileError
 from cms.files import read_problem, write_problem
-from tests.cli.shared import COMMAND, ROOT, error_of
+from tests.cli.shared import COMMAND, ROOT, TABLES, Cms, error_of
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
@@ -31,17 +31,17 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 def test_a_process_without_stdout_still_has_an_exit_code() -> None:
     for arguments in ("--version", "gpus a100-80gb"):
-        shell = f"exec {' '.join(COMMAND)} {arguments} >&-"
-        done = subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, capture_output=True, check=False)
+        done = in_a_shell(f"exec {' '.join(COMMAND)} {arguments} >&-")
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_ascii_terminal_gets_ascii_of_the_same_shape(tables: list[str]) -> None:
+def test_an_ascii_terminal_gets_ascii_of_the_same_shape(here: Path) -> None:
     def output(encoding: str) -> list[str]:
-        environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "80"}
+        own = {"PYTHONIOENCODING": encoding, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            [*COMMAND, *tables], cwd=ROOT, env=environment, capture_output=True, check=True
-        )
+            [*COMMAND, "plan", *TABLES.split()], cwd=here, env=os.environ | own,
+            capture_output=True, check=True,
+        )  # fmt: skip
         return done.stdout.decode(encoding).splitlines()
 
     rich, plain = output("utf-8"), output("ascii")
@@ -50,28 +50,26 @@ def test_an_ascii_terminal_gets_ascii_of_the_same_shape(tables: list[str]) -> No
 
 
 @pytest.mark.parametrize(
-    "words", ["solve -", "check -", "plan -s - -p x.csv", "solve {} --start -"]
+    "typed",
+    ["problem solve -", "check -", "plan -s - -p x.csv", "problem solve problem.json --start -"],
 )
-def test_a_closed_standard_input_is_said(
-    words: str, problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_closed_stdin_is_said(typed: str, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    assert run(words.format(problem).split()) == 1
-    holds = "a CSV table" if "plan" in words else "a JSON document"
-    assert error_of(capsys) == f"error: <stdin>: standard input is closed, expected {holds}\n"
+    holds = "a CSV table" if "plan" in typed else "a JSON document"
+    said = f"error: <stdin>: standard input is closed, expected {holds}\n"
+    assert cms(typed, code=1).error == said
 
 
-def test_a_closed_standard_output_is_said(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(FileError, match="<stdout>: standard output is closed; name a file"):
-        write_problem(read_problem(problem), "-")
-
-
-def test_a_document_for_a_closed_standard_output_is_refused_before_the_search(problem: str) -> None:
-    shell = f"exec {' '.join(COMMAND)} solve {problem} -o - >&-"
-    done = subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, capture_output=True, check=False)
+@pytest.mark.usefixtures("here")
+def test_closed_stdout_is_said_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = f"exec {' '.join(COMMAND)} problem solve problem.json -o - >&-"
+    done = in_a_shell(shell)
     said = b"error: <stdout>: standard output is closed; name a file to write\n"
     assert (done.returncode, done.stderr) == (1, said)
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(FileError, match="<stdout>: standard output is closed; name a file"):
+        write_problem(read_problem("problem.json"), "-")
 
 
 class Full(io.StringIO):
@@ -81,23 +79,22 @@ class Full(io.StringIO):
         raise OSError(28, "No space left on device")
 
 
-def test_a_full_standard_output_is_named(
-    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("here")
+def test_full_standard_output_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Full())
-    assert run(["solve", problem]) == 1
+    assert run(["problem", "solve", "problem.json"]) == 1
     assert "<stdout>: cannot be written: No space left on device" in error_of(capsys)
 
 
-@pytest.mark.parametrize("arguments", ["frob", "solve nothing.json", "check {}"])
-def test_the_exit_code_is_the_same_where_nobody_can_be_told_why(
-    arguments: str, problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = arguments.format(problem).split()
-    code = run(words)
+@pytest.mark.parametrize("typed", ["frob", "check nothing.json", "check problem.json"])
+@pytest.mark.usefixtures("here")
+def test_exit_code_is_the_same_untold(typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = run(typed.split())
     for stream in (Full(), None):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert run(words) == code != 0
+        assert run(typed.split()) == code != 0
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
@@ -112,20 +109,24 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, tmp_path: Path)
     assert int(path.read_text()) > 2
 
 
-def test_with_every_stream_closed_the_document_is_written(problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "solution.json"
-    shell = f"exec {' '.join(COMMAND)} solve {problem} --output {path} <&- >&- 2>&-"
-    assert subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, check=False).returncode == 0
-    assert run(["check", problem, str(path), "--quiet"]) == 0
+@pytest.mark.usefixtures("here")
+def test_with_every_stream_closed_the_document_is_written() -> None:
+    shell = f"exec {' '.join(COMMAND)} problem solve problem.json -o made.json <&- >&- 2>&-"
+    assert in_a_shell(shell).returncode == 0
+    assert run(["check", "problem.json", "made.json", "--quiet"]) == 0
 
 
-def test_a_width_that_is_none_counts_as_not_given(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def in_a_shell(text: str) -> subprocess.CompletedProcess[bytes]:
+    own = {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        ["/bin/sh", "-c", text], env=os.environ | own, capture_output=True, check=False
+    )
+
+
+def test_width_that_is_none_counts_as_not_given(cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     def said(columns: str) -> str:
         monkeypatch.setenv("COLUMNS", columns)
-        assert run(["gpus", "a30-24gb"]) == 0
-        return capsys.readouterr().out
+        return cms("gpus a30-24gb").out
 
     usual = said("100")
     assert "4g.24gb" in usual

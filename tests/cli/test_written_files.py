@@ -10,29 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from cms.cli.app import run
 from cms.files.source import write_bytes
 from cms.fleet.deployment.written_folder import write_folder
-from tests.cli.shared import COMMAND, ROOT, error_of
+from tests.cli.shared import COMMAND, ROOT, Cms
 
 BEFORE = b"what stood there before\n"
 
 #: Each kind of file that a command writes: the words before the file's name.
 WRITERS = {
-    "plan.json": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "-o"],
-    "plan.svg": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "--picture"],
-    "program.mps": ["program", "--published", "three-thirds", "-q", "-o"],
-    "curves.csv": ["capacity", "p.csv", "--requests", "1000", "-q", "-o"],
-    "simulation.json": ["simulate", "plan.json", "--requests", "50", "-q", "-o"],
+    "plan.json": "plan -s s.csv -p p.csv --rule parvagpu -q -o",
+    "plan.svg": "plan -s s.csv -p p.csv --rule parvagpu -q --picture",
+    "program.mps": "problem program --published three-thirds -q -o",
+    "curves.csv": "calibrate p.csv --requests 1000 -q -o",
+    "simulation.json": "simulate plan.json --requests 50 -q -o",
 }
-
-
-@pytest.fixture
-def here(plan: Path, nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("s.csv", "p.csv", "plan.json"):
-        (tmp_path / name).write_bytes((plan.parent / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+SOLVE = "problem solve --published three-thirds -q -o"
 
 
 def full(*_: object) -> None:
@@ -44,37 +36,35 @@ def hidden(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_leaves_what_was_there(
-    name: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_full_disk_leaves_what_was_there(
+    name: str, here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / name).write_bytes(BEFORE) if not (here / name).exists() else None
     before = (here / name).read_bytes()
     with monkeypatch.context() as broken:
         broken.setattr("os.fsync", full)
-        assert run([*WRITERS[name], name]) == 1
-    assert name in capsys.readouterr().err
+        assert name in cms(WRITERS[name], name, code=1).err
     assert (here / name).read_bytes() == before
     assert hidden(here) == []
-    assert run([*WRITERS[name], name]) in (0, 1)  # 1: a limit is broken
+    cms(WRITERS[name], name, code=(0, 1))  # 1: a limit is broken
     assert (here / name).read_bytes() != BEFORE
 
 
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("s.csv", ["plan", "-s", "s.csv", "-p", "p.csv", "-o"]),
-        ("plan.json", ["explain", "plan.json", "chat", "-o"]),
-        ("nodes.csv", ["place", "plan.json", "--nodes", "nodes.csv", "-o"]),
-        ("events.csv", ["simulate", "plan.json", "--events", "events.csv", "-o"]),
-        ("plan.json", ["plan", "-s", "s.csv", "-p", "p.csv", "--start", "plan.json", "-o"]),
+        ("s.csv", "plan -s s.csv -p p.csv -o"),
+        ("plan.json", "explain plan.json chat -o"),
+        ("nodes.csv", "plan plan.json --nodes nodes.csv -o"),
+        ("events.csv", "simulate plan.json --events events.csv -o"),
+        ("plan.json", "plan -s s.csv -p p.csv --start plan.json -o"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("spelling", ["same", "dotted", "absolute", "symbolic", "hard"])
 def test_no_file_is_written_over_one_that_is_read(
-    name: str, command: list[str], spelling: str, here: Path, capsys: pytest.CaptureFixture[str]
+    name: str, command: str, spelling: str, here: Path, cms: Cms
 ) -> None:
     (here / "events.csv").write_text("seconds,what,target,value\n1,rate,chat,1.3\n")
-    (here / "trace.csv").write_text("seconds\n0\n1\n2\n")
     path = here / name
     other = {"same": name, "dotted": f"./{name}", "absolute": str(path)}.get(spelling, "other")
     if spelling == "symbolic":
@@ -82,51 +72,43 @@ def test_no_file_is_written_over_one_that_is_read(
     elif spelling == "hard":
         Path("other").hardlink_to(path)
     before = path.read_bytes()
-    assert run([*command, other]) == 2
-    assert "would be lost" in error_of(capsys)
+    assert "would be lost" in cms(command, other, code=2).error
     assert path.read_bytes() == before
 
 
 def test_standard_input_is_read_from_a_file_too(here: Path) -> None:
     before = (here / "p.csv").read_bytes()
-    words = [*COMMAND, "capacity", "-", "--requests", "1000", "-o", "p.csv"]
+    words = [*COMMAND, "calibrate", "-", "--requests", "1000", "-o", "p.csv"]
+    own = os.environ | {"PYTHONPATH": str(ROOT)}
     with (here / "p.csv").open("rb") as given:
-        done = subprocess.run(words, stdin=given, capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+        done = subprocess.run(words, stdin=given, capture_output=True, check=False, env=own)
     assert done.returncode == 2, done.stderr
     assert (here / "p.csv").read_bytes() == before
 
 
-def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    real, link = here / "real.json", here / "link.json"
+def test_mode_and_links_of_a_file_stay(here: Path, cms: Cms) -> None:
+    real, link, dangling = (here / f"{name}.json" for name in ("real", "link", "dangling"))
     real.write_bytes(BEFORE)
     real.chmod(0o640)
     link.symlink_to("real.json")
-    assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 0
+    cms(SOLVE, "link.json")
     assert link.is_symlink()
     assert real.read_bytes() != BEFORE
     assert real.stat().st_mode & 0o777 == 0o640
-    dangling = here / "dangling.json"
     dangling.symlink_to("made.json")
-    assert run(["solve", "--published", "three-thirds", "-q", "-o", "dangling.json"]) == 0
+    cms(SOLVE, "dangling.json")
     assert dangling.is_symlink()
     assert (here / "made.json").is_file()
-    for name, leads_to, reason in (
-        ("a", "absent/x", "absent"),
-        ("loop", "loop", "Too many levels"),
-    ):
+    for name, leads_to, reason in (("a", "absent/x", "absent"), ("l", "l", "Too many levels")):
         (here / name).symlink_to(leads_to)
-        assert run(["solve", "--published", "three-thirds", "-q", "-o", name]) == 1
-        assert reason in error_of(capsys)
+        assert reason in cms(SOLVE, name, code=1).error
     if os.geteuid():
         real.chmod(0o440)
-        assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 1
+        cms(SOLVE, "link.json", code=1)
 
 
 def test_pipes_devices_and_open_files_are_written_to(here: Path) -> None:
-    solve = f"{' '.join(COMMAND)} solve --published three-thirds"
+    solve = f"{' '.join(COMMAND)} problem solve --published three-thirds"
     shell = f"""
         set -e; export PYTHONPATH={ROOT}
         mkfifo pipe; cat pipe >from_pipe & {solve} -q -o pipe; wait
@@ -169,11 +151,8 @@ def test_a_kill_at_any_moment_loses_nothing(module: str, at: str, here: Path) ->
     assert (here / "out" if module == "source" else here / "out" / "a").read_text() == "new"
 
 
-def test_a_folder_of_which_a_file_is_read_is_kept(here: Path, target: Path) -> None:
-    words = ["transition", str(target), str(target), "-q", "-o", "steps"]
-    assert run(words) == 0
-    inside = here / "steps" / "target.json"
-    before = inside.read_bytes()
-    words[1] = str(inside)
-    assert run(words) == 0
+def test_folder_of_which_a_file_is_read_is_kept(here: Path, cms: Cms) -> None:
+    cms("apply target.json --current target.json -q -o steps")
+    before = (here / "steps" / "target.json").read_bytes()
+    cms("apply target.json --current steps/target.json -q -o steps")
     assert (here / "steps.1" / "target.json").read_bytes() == before

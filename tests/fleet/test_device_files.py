@@ -160,7 +160,7 @@ WRONG: list[tuple[str, object, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "line", "words"), WRONG, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("path", "value", "line", "words"), WRONG, ids=map(str, range(len(WRONG))))
 def test_a_wrong_device_file_is_refused_with_its_place_and_in_yaml_with_the_same_words(
     path: str, value: object, line: int, words: str, tmp_path: Path
 ) -> None:

@@ -156,7 +156,7 @@ def _problem(trial: _Trial, folder: Path, seed: Seed) -> None:
     theirs = trial.limited("the second checker's reading", lambda: _sha256(path))
     trial.agree("the problem", ours, theirs)
     solution.unlink(missing_ok=True)
-    trial.search(folder, "solve", path, "--output", solution)
+    trial.search(folder, "problem", "solve", path, "--output", solution)
     if solution.exists():
         code = trial.command("check", path, solution, "--quiet")
         trial.agree("what was solved", (0, code), (0, trial.checker(path, solution)))
@@ -306,7 +306,9 @@ def _sharing(trial: _Trial, folder: Path, seed: Seed) -> None:
     paths = folder / "problem.json", folder / "share.json"
     code = trial.command("check", *paths, "--quiet")
     trial.agree("the verdict on a plan of sharing", code == 0, trial.checker(*paths) == 0)
-    day = ("--truth", folder / "pairs.csv", "--hours", 1, "--term", "sample=0")
+    settings = folder / "settings.toml"
+    settings.write_text("[colocation.day]\nhours = 1\nsample = 0\n", "utf-8")
+    day = ("--truth", folder / "pairs.csv", "--fleet", settings)
     if trial.with_report:
         trial.command("simulate", paths[1], "--problem", paths[0], *day)
     else:
@@ -327,10 +329,13 @@ def _shared(trial: _Trial, folder: Path, *weights: object) -> None:
     for path in made:
         path.unlink(missing_ok=True)
     report = ("--picture", folder / "picture.svg") if trial.with_report else ("--quiet",)
+    setting = "waiting_scale" if trial.with_report else "slowdown_limit"
+    settings = folder / "settings.toml"
+    settings.write_text(f"[colocation]\n{setting} = 2\n", "utf-8")
     trial.command(
-        "share", "--online", folder / "online.csv", "--offline", folder / "offline.csv", *weights,
-        "--waiting-scale" if trial.with_report else "--slowdown-limit", 2, "--problem", made[0],
-        "--output", made[1], "--assign", folder / "gpus.csv", *report,
+        "colocate", "match", "--online", folder / "online.csv", "--offline", folder / "offline.csv",
+        *weights, "--fleet", settings, "--problem", made[0], "--output", made[1],
+        "--assign", folder / "gpus.csv", *report,
     )  # fmt: skip
     if made[0].exists():
         code = trial.command("check", *made, "--quiet")

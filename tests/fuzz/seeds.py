@@ -42,9 +42,8 @@ from cms.fleet.sharing.predictor.files import predictor_to_json
 from cms.problem.parts import SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
-from tests.cli.shared import POINTS
+from tests.cli.shared import OFFLINE, ONLINE, PAIRS, POINTS
 from tests.cli.shared import SERVICES as SERVICE_COLUMNS
-from tests.cli.test_share import OFFLINE, ONLINE, PAIRS
 from tests.families import instance
 from tests.files.documents import PROBLEM
 from tests.fleet.transition.test_reorganising import plan

@@ -305,7 +305,7 @@ def adopted(text: str) -> dict[str, str]:
 
 def serving_is_told(there: Iterable[tuple[object, Instance]], text: str) -> None:
     """Whether what `--serving` says serves does, and what may go serves nothing."""
-    told, may_go = adopted(text), re.findall(r"--release (\S+)", text)
+    told, may_go = adopted(text), re.findall(r"--reclaim (\S+)", text)
     for card, each in there:
         place = f"{card.name}:{each.start}"  # type: ignore[attr-defined]
         if place in told:

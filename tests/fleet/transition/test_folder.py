@@ -268,7 +268,7 @@ def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, to
     assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]
     point = point_label(work("a", "1g.6gb"))
     site.asked("stop", ("n", 0, 2), "1g.6gb", ("a", point))
-    assert site.run(out, "--serving").text.split() == ["--release", "n/0:2"]
+    assert site.run(out, "--serving").text.split() == ["--reclaim", "n/0:2"]
     site.nodes["n"].fault("list", "unknown", at=2)
     ran = site.run(out, "--serving")
     assert (ran.code, ran.text) == (1, "--what-serves-is-not-known\n")
@@ -335,7 +335,7 @@ def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> N
     before = line.read_text("utf-8")
     ran = site.run(out)
     assert ran.code == 1
-    assert "has: CPUs=64 NodeName=n and would have: NodeName=n (cms transition" in ran.error
+    assert "has: CPUs=64 NodeName=n and would have: NodeName=n ([export] slurm" in ran.error
     assert (site.slurm.log, line.read_text("utf-8")) == ([], before)
     told = ExportOptions(slurm_nodes=FrozenMap({"n": "CPUs=64"}))
     goes_well(site, site.write(found, "told", export=told))

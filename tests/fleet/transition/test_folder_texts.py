@@ -62,7 +62,7 @@ def test_every_script_is_a_script_and_every_step_has_its_document(tool: str) -> 
     assert "mode=run first=1 last=" in files["run.sh"]
     assert "parallel=3" in files["run.sh"]
     assert "It is proved as well" in files["README.md"]
-    assert (f"--actuator {tool}" in files["README.md"]) is (tool != "nvidia-smi")
+    assert (f"--tool {tool}" in files["README.md"]) is (tool != "nvidia-smi")
     opened = {"gpu-operator": "kubectl uncordon NODE", "slurm": "nodename=NODE state=resume"}
     for drains, command in opened.items():
         assert (command in files["README.md"]) == (drains == tool)

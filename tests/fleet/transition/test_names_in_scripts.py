@@ -54,7 +54,8 @@ def names_stay_names(folder: Path, names: Sequence[str], tool: str = "nvidia-smi
     for side, file in zip((now, then), files, strict=True):
         write_deployment(side, file)
     out = folder / "a 'folder' of $HOME"
-    assert run(["transition", *files, "-o", str(out), "--actuator", tool, "-q"]) == 0
+    way = ["apply", files[1], "--current", files[0], "-o", str(out), "--tool", tool, "-q"]
+    assert run(way) == 0
     found = read_transition(out / "transition.json")
     site = Site(folder / "site", found.start, tool)
     site.write(found)  # so that it knows the work
@@ -83,7 +84,7 @@ def test_no_name_is_more_than_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "x").touch()
     names_stay_names(tmp_path / "1", ["a=b@c`touch${IFS}y`", "-n$(touch${IFS}y)\u00e9'"])
     names_stay_names(
-        tmp_path / "2", ["x@1x4 --release n/2:0", "\\033[1mred%s\\c'; touch y; ' & \" *"]
+        tmp_path / "2", ["x@1x4 --reclaim n/2:0", "\\033[1mred%s\\c'; touch y; ' & \" *"]
     )
     assert not [*tmp_path.rglob("y")]
 

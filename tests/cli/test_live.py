@@ -1,4 +1,4 @@
-"""``cms explore``: what is wrong is said before a browser opens; then marimo takes over."""
+"""``cms show --live``: marimo takes over, for whoever has its token, and sliders plan anew."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from cms.cli.app import run
 from cms.fleet.explore import asked_of, solved
 from tests.browser import MISSING, Browser, browser
-from tests.cli.shared import COMMAND, error_of
+from tests.cli.shared import COMMAND, Cms
 
 _WORDS = """
 const words = (node) => {
@@ -51,14 +51,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return calls
 
 
-def typed(started: list[list[str]], *words: str) -> list[str]:
+def typed(started: list[list[str]], words: str) -> list[str]:
     with pytest.raises(Replaced):
-        run(["explore", *words])
+        run(["show", "--live", *words.split()])
     return started[-1]
 
 
-def test_it_hands_over_to_marimo(started: list[list[str]], tmp_path: Path) -> None:
-    words = typed(started, "--published", "S1", "--no-browser", "--port", "2999", "-g", "a100-80gb")
+def test_it_hands_over_to_marimo(started: list[list[str]]) -> None:
+    words = typed(started, "--published S1 --no-browser --port 2999 -g a100-80gb")
     assert words[:5] == [sys.executable, "-P", "-m", "cms.fleet.explore.server", "--yes"]
     assert words[5] == "run"
     assert Path(words[6]).name == "app.py"
@@ -68,54 +68,26 @@ def test_it_hands_over_to_marimo(started: list[list[str]], tmp_path: Path) -> No
     ]  # fmt: skip
 
 
-def test_a_notebook_is_a_copy_that_is_kept(started: list[list[str]], tmp_path: Path) -> None:
+def test_notebook_is_a_copy_that_is_kept(started: list[list[str]], tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
-    words = typed(started, "--notebook", str(mine))
-    assert words[5:7] == ["edit", str(mine)]
+    assert typed(started, "--notebook mine.py")[5:7] == ["edit", str(mine)]
     assert "marimo.App" in mine.read_text()
     mine.write_text("import marimo\napp = marimo.App()\n")
-    typed(started, "--notebook", str(mine))
+    typed(started, "--notebook mine.py")
     assert mine.read_text() == "import marimo\napp = marimo.App()\n"
 
 
-def test_tables_are_named_by_their_whole_path(
-    started: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_tables_are_named_by_their_whole_path(started: list[list[str]], tmp_path: Path) -> None:
     assert run(["init", "--quiet"]) == 0
-    words = typed(started, "-s", "services.csv", "-p", "operating_points.csv")
     tables = [str(tmp_path / name) for name in ("services.csv", "operating_points.csv")]
-    assert words[-4:] == ["--services", tables[0], "--operating-points", tables[1]]
+    for given in ("-s services.csv -p operating_points.csv", ""):  # or by fleet.toml
+        words = typed(started, given)
+        assert words[-4:] == ["--services", tables[0], "--operating-points", tables[1]]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (["--published", "S9"], 2, "'S9' is unknown"),
-        (["-g", "a1000"], 2, "did you mean a100-80gb"),
-        (["-s", "services.csv"], 2, "one table is given without the other"),
-        (["-s", "no.csv", "-p", "no.csv"], 1, "no.csv"),
-        (["-s", "a.csv", "-p", "b.csv", "--published", "S1"], 2, "not both"),
-        (["--notebook", "mine.txt"], 2, "ends in .py"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_opens(
-    started: list[list[str]], words: list[str], code: int, says: str,
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert run(["explore", *words]) == code
-    assert says in error_of(capsys)
-    assert not started
-
-
-def test_without_marimo_the_extra_is_named(
-    started: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_marimo_the_extra_is_named(cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert run(["explore"]) == 2
-    assert ".[explore]" in error_of(capsys)
-    assert not started
+    assert ".[explore]" in cms("show --live", code=2).error
 
 
 #: Modules that Python, marimo or the plan would import, if the current folder came first.
@@ -131,7 +103,7 @@ def test_nothing_in_the_folder_is_run_and_no_other_page_is_answered(tmp_path: Pa
     for name in _SHADOWS:
         (tmp_path / f"{name}.py").write_text("open('ran', 'a')\nraise SystemExit(9)\n")
     (tmp_path / ".marimo.toml").write_text('[runtime]\npythonpath = ["."]\n')
-    command = [str(Path(sys.executable).with_name("cms")), "explore", "--published", "S1"]
+    command = [str(Path(sys.executable).with_name("cms")), "show", "--live", "--published", "S1"]
     app = subprocess.Popen(
         [*command, "--no-browser"], cwd=tmp_path, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
@@ -191,7 +163,7 @@ def test_two_tables_of_one_name_are_two_tables(name: str, tmp_path: Path) -> Non
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_a_slider_is_moved_and_the_gpus_and_their_proof_follow(tmp_path: Path) -> None:
     pytest.importorskip("marimo")
-    command = [*COMMAND, "explore", "--published", "S1", "--no-browser"]
+    command = [*COMMAND, "show", "--live", "--published", "S1", "--no-browser"]
     app = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert app.stdout is not None
