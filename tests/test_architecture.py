@@ -110,7 +110,7 @@ MAY_WRITE_TO_THE_TERMINAL = (
 BUDGETS = {
     "cms": 250,
     "cms.running": 246,
-    "cms.values": 985,
+    "cms.values": 984,
     "cms.problem": 1_417,
     "cms.schedule": 917,
     "cms.knapsack": 1_168,
@@ -124,7 +124,7 @@ BUDGETS = {
     "cms.shortages": 761,
     "cms.tidying": 233,
     "cms.testing": 654,
-    "cms.files": 3_390,
+    "cms.files": 3_385,
     "algorithms": 350,
     "algorithms.solvers": 750,
     "algorithms.tables": 363,
@@ -140,11 +140,11 @@ BUDGETS = {
     "algorithms.muxflow": 550,
     "algorithms.ptas": 505,
     "instances": 2_163,
-    "cms.cli": 7_495,
-    "cms.fleet": 50_850,
+    "cms.cli": 6_960,
+    "cms.fleet": 47_390,
     "proofs_checks": 16_900,
-    "bench": 13_670,
-    "tests": 69_710,
+    "bench": 13_665,
+    "tests": 59_070,
 }
 
 

@@ -28,12 +28,10 @@ _OPTIONS = {
     "transition": ("tool", "spare", "max_parallel"),
     "replan": ("forecast", "every"),
 }
-_KEY = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
-_KEYS = rf"({_KEY}(?:\s*\.\s*{_KEY})*)"
-_STEP = re.compile(_KEY)
-#: A table's line, and a key's; a line of an array may begin with a bracket, too.
-_TABLE = re.compile(rf"\s*\[\[?\s*{_KEYS}\s*\]\]?\s*(?:#.*)?$")
-_SETTING = re.compile(rf"\s*{_KEYS}\s*=\s*")
+_STEP = re.compile(r"""(?:"[^"]*"|'[^']*'|[\w-]+)""")
+# A table's line, and the keys of one; a line of an array may begin with a bracket, too.
+_TABLE = re.compile(r"\[\[?([^\[\],=]+)\]\]?")
+_KEYS = re.compile(r"""[\w"'. -]+""")
 
 
 def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
@@ -97,14 +95,19 @@ def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
     table: tuple[str, ...] = ()
     start = 0
     for line in text.splitlines(keepends=True):
-        indent = len(line) - len(line.lstrip())
-        if head := _TABLE.match(line):
-            table = tuple(each.strip("\"'") for each in _STEP.findall(head[1]))
-            yield table, (start + indent, start + indent)
-        elif key := _SETTING.match(line):
-            path = (*table, *(each.strip("\"'") for each in _STEP.findall(key[1])))
-            yield path, (start + key.end(), start + indent)
+        key, equals, value = line.partition("=")
+        at, bare = start + len(line) - len(line.lstrip()), line.strip()
+        head = _TABLE.match(bare)
+        if head and bare[head.end() :].lstrip()[:1] in ("", "#"):
+            table = _steps(head[1])
+            yield table, (at, at)
+        elif equals and _KEYS.fullmatch(key):
+            yield (*table, *_steps(key)), (start + len(line) - len(value.lstrip()), at)
         start += len(line)
+
+
+def _steps(keys: str) -> tuple[str, ...]:
+    return tuple(each.strip("\"'") for each in _STEP.findall(keys))
 
 
 def _defaults(fleet: Any, folder: Path, chosen: list[str] | None) -> Mapping[str, Any]:

@@ -130,6 +130,8 @@ REACHED = [
     Reach('tables.operating_points = "p.csv"', "plan -s w.csv", "1 GPU, proved", "-p q.csv"),
     Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves d.csv"),
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes one-node.csv"),
+    Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, proved",
+          "--map q=rate_rps"),
     Reach("gpus.max = 0", f"{PLAN} --json", '"infeasible"', "--max-gpus a100-80gb=2"),
     Reach("gpus.cost = 3", f"{PLAN} --json", '"cost": 3', "--cost a100-80gb=2"),
     Reach('gpus.device = "own.json"', PLAN, "nothing was measured on mine", "--gpu a100-80gb"),
@@ -204,6 +206,7 @@ def written(here: Path) -> None:
     for name, text in {
         "w.csv": f"{SERVICES}chat,bert,20,1000\nsee,vgg,20,1000\n",
         "q.csv": (here / "p.csv").read_text("utf-8").replace("75.5", "20"),
+        "qps.csv": f"{SERVICES}chat,bert,20,1000\n".replace("rate_rps", "qps"),
         "d.csv": (here / "c.csv").read_text("utf-8").replace("measured", "simulated"),
         "one-node.csv": "node,gpu,count\nnode-x,a100-80gb,1\nnode-y,a100-80gb,1\n",
         "own.json": json.dumps(own),

@@ -90,7 +90,8 @@ def test_what_a_guide_types_in_an_empty_folder_does_what_it_says(
     page = (ROOT / "docs" / "guides" / f"{name}.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     said = typed(page, capsys)
-    assert not [words for words in TYPED[name] if not (words in said and words in page)]
+    plain = " ".join(said.split())  # tables fold what is long
+    assert not [w for w in TYPED[name] if not (" ".join(w.split()) in plain and w in page)]
 
 
 def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:

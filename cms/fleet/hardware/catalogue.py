@@ -88,7 +88,13 @@ def uncut_gpu(name: str) -> Gpu:
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys."""
+    """Return all devices of the catalogue, in the order of their keys.
+
+    Examples
+    --------
+    >>> [device.key for device in gpus()][:3]
+    ['a100-40gb', 'a100-80gb', 'a30-24gb']
+    """
     return tuple(_load(key) for key in _keys())
 
 

@@ -38,6 +38,11 @@ def error_handling(event: str) -> Handling:
 
     A signal's name; ``error`` or any other text, such as a CUDA error's name; or ``silence``.
     Graceful: stop launching, drain, release and exit with 0; else reset the context, start again.
+
+    Examples
+    --------
+    >>> [error_handling(event) for event in ("SIGTERM", "SIGKILL", "CUDA_ERROR_LAUNCH_FAILED")]
+    ['graceful', 'reset', 'reset']
     """
     return HANDLING.get(event, "reset")
 

@@ -240,6 +240,13 @@ def monitor_signal(
 
     A metric that was not observed is refused: a monitor that sees nothing must not call it quiet.
     Values are by name; others are left aside. `disabled`: whether the operator wants no sharing.
+
+    Examples
+    --------
+    >>> metrics = monitor_preset("muxflow-assumed").metrics
+    >>> quiet = {"gpu_utilisation": 70, "sm_activity": 40, "sm_clock": 100, "memory_used": 60}
+    >>> monitor_signal(metrics, quiet), monitor_signal(metrics, {**quiet, "memory_used": "95.5"})
+    ('quiet', 'hard')
     """
     if disabled:
         return "disable"
@@ -274,7 +281,13 @@ class MonitorPreset:
 
 
 def monitor_preset(name: str) -> MonitorPreset:
-    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory."""
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory.
+
+    Examples
+    --------
+    >>> monitor_preset("muxflow-assumed").seconds
+    MonitorTimes(dwell=60, base=60, cap=7200, calm=14400)
+    """
     known = sorted(path.stem for path in _PRESETS.glob("*.json"))
     if name not in known:
         said = f"unknown monitor {name!r}; known: {', '.join(known)}"

@@ -89,6 +89,15 @@ def monitor_steps(
 
     Signals, as :func:`monitor_signals` gives them, and actions are places in ``SIGNALS`` and
     ``ACTIONS`` of ``cms.fleet.published.muxflow_monitor``. The times are of all monitors.
+
+    Examples
+    --------
+    >>> times, states = MonitorTimes(dwell=1, base=3, cap=24, calm=100), MonitorStates.fresh(2)
+    >>> for signals in ([0, 1], [2, 0]):
+    ...     states, actions = monitor_steps(states, signals, times)
+    ...     print([ACTIONS[action] for action in actions])
+    ['admit', 'none']
+    ['evict', 'admit']
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
@@ -120,6 +129,13 @@ def monitor_signals(
 
     `metrics`: at least one. `observed`: values for each metric, by name. A float is taken as the
     shortest decimal that prints as it. `disabled`: where the operator wants no sharing.
+
+    Examples
+    --------
+    >>> activity = Metric("sm_activity", soft=80, hard=90)
+    >>> signals = monitor_signals([activity], {"sm_activity": [79.9, 80, 95]})
+    >>> [SIGNALS[signal] for signal in signals]
+    ['quiet', 'soft', 'hard']
     """
     worst = np.zeros((), np.int8)
     for metric in metrics:

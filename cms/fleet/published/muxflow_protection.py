@@ -209,7 +209,13 @@ class SharedDevice:
 
 
 def slowdown_bound(longest_kernel: Number, service: Number) -> Fraction:
-    """Return by what factor a request of so long is slowed at most beside gated offline work."""
+    """Return by what factor a request of so long is slowed at most beside gated offline work.
+
+    Examples
+    --------
+    >>> slowdown_bound(longest_kernel=6, service=2)
+    Fraction(4, 1)
+    """
     return 1 + exact(longest_kernel, "longest_kernel") / _length(service)
 
 

@@ -356,6 +356,17 @@ def write_plan(plan: Plan, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, read_plan
+    >>> serving = load_instance("S1").as_problem()
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(Plan(serving, solve(serving.problem)), path)
+    >>> read_plan(path).solution.machine_count
+    2
     """
     write_document(lambda: plan_to_json(plan), path)
 
@@ -368,6 +379,15 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     plan : Plan
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, plan_to_json
+    >>> serving = load_instance("S1").as_problem()
+    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
+    >>> document["format"], len(document["groups"])
+    ('cms-plan', 2)
     """
     shared = isinstance(plan.serving, SharedServing)
     document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)

@@ -210,12 +210,32 @@ class SharingSolutionDocument(m.Document):
 
 
 def read_sharing_problem(path: StrPath) -> SharingProblem:
-    """Read a problem of sharing from a JSON file, ``-`` for standard input; numbers are exact."""
+    """Read a problem of sharing from a JSON file, ``-`` for standard input; numbers are exact.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_sharing_problem(problem, path)
+    >>> read_sharing_problem(path) == problem
+    True
+    """
     return sharing_problem_from_json(parse_document(path))
 
 
 def write_sharing_problem(problem: SharingProblem, path: StrPath) -> None:
-    """Write a problem of sharing to a JSON file, one class a line."""
+    """Write a problem of sharing to a JSON file, one class a line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_sharing_problem(posed([2], [5], [[7]]), path)
+    >>> path.read_text().splitlines()[1]
+    '  "format": "cms-sharing-problem",'
+    """
     write_document(lambda: sharing_problem_to_json(problem), path)
 
 
@@ -223,6 +243,16 @@ def read_sharing_solution(path: StrPath, problem: SharingProblem) -> SharingSolu
     """Read a solution of a problem, whose shares must be those in the file, from a JSON file.
 
     What it says is read, not believed: :func:`sharing_faults` tells whether it holds.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.sharing import share
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
+    >>> write_sharing_solution(problem, share(problem, "sharing_dedicated"), path)
+    >>> read_sharing_solution(path, problem).plan.placed
+    0
     """
     return sharing_solution_from_json(parse_document(path), problem)
 
@@ -230,7 +260,19 @@ def read_sharing_solution(path: StrPath, problem: SharingProblem) -> SharingSolu
 def write_sharing_solution(
     problem: SharingProblem, solution: SharingSolution, path: StrPath
 ) -> None:
-    """Write a solution of a problem to a JSON file, one pair of classes a line, with its share."""
+    """Write a solution of a problem to a JSON file, one pair of classes a line, with its share.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.sharing import share
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
+    >>> solution = share(problem)
+    >>> write_sharing_solution(problem, solution, path)
+    >>> read_sharing_solution(path, problem) == solution
+    True
+    """
     write_document(lambda: sharing_solution_to_json(problem, solution), path)
 
 

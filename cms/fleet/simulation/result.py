@@ -304,12 +304,35 @@ class SimulationDocument(m.Document):
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
-    """Write a simulation to a JSON file."""
+    """Write a simulation to a JSON file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import simulate
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(simulate([], requests=1), path)
+    >>> read_simulation(path).services
+    ()
+    """
     write_document(lambda: simulation_to_json(simulation), path)
 
 
 def read_simulation(path: StrPath) -> Simulation:
-    """Read a simulation from a JSON file."""
+    """Read a simulation from a JSON file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
+    >>> instance = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,))
+    >>> chat = ModelledService("chat", Fraction(50), 40_000_000, Fraction(1, 100), (instance,))
+    >>> found = simulate([chat], requests=1000)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(found, path)
+    >>> simulation_to_json(read_simulation(path)) == simulation_to_json(found)
+    True
+    """
     return simulation_from_json(parse_document(path))
 
 

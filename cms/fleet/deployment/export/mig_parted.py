@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ....errors import FileError, InvalidProblem
@@ -28,9 +27,6 @@ __all__ = [
     "changed_nodes", "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of",
     "node_cuts", "node_table", "text_of", "uuid_table", "write",
 ]  # fmt: skip
-
-#: The indents of the first configuration of a file, and of the dash of its first entry.
-_FIRST_CONFIG = re.compile(r"^mig-configs:\s*?\n\s*?( +)[^ ].*:\s*?\n\s*?( *)- ", re.M)
 
 
 def cut_of(card: FleetGpu) -> Cut:
@@ -99,9 +95,7 @@ def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
-    lines = [line for line in source.text.splitlines() if not line.lstrip().startswith("#")]
-    first = _FIRST_CONFIG.search("\n".join(lines))  # of the user's: it is laid out likewise
-    indent, dash = (len(first[1]), len(first[2])) if first else (2, 4)
+    indent, dash = _indents(source.text)
     yaml.indent(mapping=indent, sequence=dash - indent + 2, offset=dash - indent)
     both = next(filter(None, yaml.load_all(source.text)))  # ``---`` may begin an empty document
     for name, entries in yaml.load(text)["mig-configs"].items():
@@ -109,6 +103,16 @@ def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     written = io.StringIO()
     yaml.dump(both, written)
     return written.getvalue()
+
+
+def _indents(text: str) -> tuple[int, int]:
+    """Return how far a file indents its first configuration, and the dash of its first entry."""
+    lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
+    starts = [at for at, line in enumerate(lines) if line.startswith("mig-configs:")]
+    below = lines[starts[0] + 1 :] if starts else []
+    found = [len(line) - len(line.lstrip()) for line in below]
+    entries = (at for at, line in zip(found, below, strict=True) if line[at] == "-")
+    return (found[0], next(entries, found[0] + 2)) if found and found[0] else (2, 4)
 
 
 def _nodes(deployment: Deployment | None) -> Iterator[tuple[str, dict[int, Cut]]]:

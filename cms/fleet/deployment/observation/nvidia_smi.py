@@ -218,9 +218,8 @@ def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
             # it was then at the latest: nowhere is the clock further behind
             read.latest = format_moment(moment.replace(tzinfo=timezone(timedelta(hours=-12))))
         except (ValueError, OverflowError):
-            raise read.fault(
-                f"the timestamp is {time!r}", "Mon Nov 23 10:15:00 2026"
-            ) from None  # fmt: skip
+            what = f"the timestamp is {time!r}"
+            raise read.fault(what, "Mon Nov 23 10:15:00 2026") from None
     cards = root.findall("gpu")
     known = {c.said["uuid"].value: index for index, c in read.cards.items() if "uuid" in c.said}
     attached = root.findtext("attached_gpus", str(len(cards))).strip()
