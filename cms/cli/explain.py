@@ -77,6 +77,9 @@ def explain(
     )  # fmt: skip
     seconds = options.time_limit(time_limit)
     if service is not None:
+        for option, given in (("--to", to), ("--published", published)):
+            if given is not None:
+                raise options.usage_error("it goes without a SERVICE", option)
         return _explain(session, plan, service, output)
     if published is not None and (operating_points or load_curves):
         raise options.usage_error("give --published or the tables, not both")

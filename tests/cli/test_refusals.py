@@ -141,7 +141,7 @@ PLACED = [
     *(
         row("plan plan.json --nodes nodes.csv", words, fleet=settings(f"placement.{given}"))
         for given, words in (
-            ("min_replicas = {cat = 2}", "[placement]: a wish names the service 'cat', which is"),
+            ("min_replicas = {cat = 2}", "[placement]: 'cat', which constraints name, is no service"),
             ('spread = {chat = "rack"}', "expected node or zone"),
             ('survive = "node:180%"', "expected a share of the rates: node:80%"),
             ("as_grouped = true\nmin_replicas = {chat = 2}", "give one of them"),

@@ -149,7 +149,7 @@ class Wishes:
         for name in (*named, *(name for pair in self.pairs for name in pair)):
             if name not in known:
                 raise InvalidOption(
-                    f"a wish names the service {name!r}, which is not there{nearest(name, known)}"
+                    f"{name!r}, which constraints name, is no service{nearest(name, known)}"
                 )
 
 

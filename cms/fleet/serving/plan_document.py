@@ -374,16 +374,11 @@ def write_plan(plan: Plan, path: StrPath) -> None:
 def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]:
     """Turn a plan into the document that :func:`read_plan` reads.
 
-    Parameters
-    ----------
-    plan : Plan
-    shortage : Shortage, optional
-        What would do, where there is no schedule; it goes into the solution.
+    Where there is no schedule, a `shortage`, what would do, goes into the solution.
 
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, plan_to_json
     >>> serving = load_instance("S1").as_problem()
     >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
     >>> document["format"], len(document["groups"])
@@ -437,16 +432,9 @@ def plan_from_json(
 ) -> Plan:
     """Turn a parsed document into a plan; see :func:`read_plan`.
 
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-    rule : QueueingRule, optional
-
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, plan_to_json
     >>> serving = load_instance("S1").as_problem()
     >>> plan = Plan(serving, solve(serving.problem))
     >>> plan_from_json(plan_to_json(plan)) == plan
