@@ -141,7 +141,7 @@ PLACED = [
     *(
         row("plan plan.json --nodes nodes.csv", words, fleet=settings(f"placement.{given}"))
         for given, words in (
-            ("min_replicas = {cat = 2}", "[placement]: 'cat', which constraints name, is no service"),
+            ("min_replicas = {cat = 2}", "[placement]: 'cat', which constraints name, is no "),
             ('spread = {chat = "rack"}', "expected node or zone"),
             ('survive = "node:180%"', "expected a share of the rates: node:80%"),
             ("as_grouped = true\nmin_replicas = {chat = 2}", "give one of them"),

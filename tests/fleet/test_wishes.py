@@ -192,5 +192,7 @@ def test_wishes_that_cannot_be_meant() -> None:
         with pytest.raises(InvalidOption, match=says):
             Wishes(**wrong)
     wanted, wish = wanted_for({kind("chat"): 1}, {A30: 1}), Wishes(min_replicas={"chta": 1})
-    with pytest.raises(InvalidOption, match="service 'chta', which is not there; nearest: 'chat'"):
+    with pytest.raises(
+        InvalidOption, match="'chta', which constraints name, is no service; nearest: 'chat'"
+    ):
         place(wanted, empty(1, 1), wishes=wish)
