@@ -66,8 +66,6 @@ _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
     "max_number_of_iterations: 20000 use_dual_simplex: true use_preprocessing: true",
 )
-
-
 #: At which steps dives take the second best: at none, at each of the first, at each two of these.
 _DEPTH = 12
 _DISCREPANCIES = sorted(
@@ -140,7 +138,6 @@ class Dive:
         self._machines: dict[Row, float] = {}
         # The last prices of blocks, and what contents of each type are worth then.
         self._last: tuple[Sequence[int], Sequence[int]] = (), ()
-        # ... and the first ones with which a cover was looked for.
         self._first: tuple[Sequence[int], Sequence[int]] | None = None
         # The kinds that are to choose: how many jobs, their row, and variables of their options.
         self._open = {kind: jobs.weight(kind) for kind in start.open}
@@ -207,7 +204,10 @@ class Dive:
             told = (self._told(*each, target) for each in (self._last, self._first))
             _, prices, allowed, slack = min(told)
             there = self._region, self._left, prices, allowed, slack, self._room
-            self._covers[key] = cover(*there, self._budget)
+            found, none = cover(*there, self._budget)
+            # A limited type may be counted as worth more than is used of it.
+            dear = sum(self._region.costs[row.machine] for row in found) > key[0]
+            self._covers[key] = ([], False) if dear else (found, none)
         for row in self._covers[key][0]:
             self._keep(row, 1)
         return self._covers[key]

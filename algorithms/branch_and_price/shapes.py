@@ -37,12 +37,11 @@ class Shapes:
         shapes, left_out = listed(problem, most // max(1, len(problem.size_bounded_configurations)))
         self.complete = not left_out
         # Below branches an empty machine may count; no schedule needs one.
-        found = [
-            row
+        more = (
+            configuration_of(problem, row)
             for row in rows
             if row.shape is None and names[row.machine] in left_out and any(row.counts)
-        ]
-        more = (configuration_of(problem, row) for row in found)
+        )
         self.shapes: tuple[Configuration, ...] = tuple(dict.fromkeys([*shapes, *more]))
         self.counts = [
             tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes

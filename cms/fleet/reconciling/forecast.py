@@ -34,7 +34,7 @@ class RateForecast:
 
     def __post_init__(self) -> None:
         if len({len(own) for own in self.rates_rps.values()}) != 1:
-            raise InvalidProblem("courses are of one or more services and of one length")
+            raise InvalidProblem("rates are of one or more services and of one length")
         object.__setattr__(self, "rates_rps", FrozenMap(self.rates_rps))
 
     @property

@@ -26,7 +26,7 @@ from .problem import FORBIDDEN, Ints, SharingPlan, SharingProblem
 _AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AssignmentPrices:
     """A price on every class such that no allowed pair is worth more than its two prices.
 

@@ -150,7 +150,8 @@ def read_named_gpus(
             ),
         )  # fmt: skip
 
-    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, "gpu", 'gpu "{0.gpu}" is there twice')
+    twice = 'gpu "{}" is there twice'
+    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, lambda each: (each.gpu,), twice)
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
@@ -161,12 +162,15 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
     waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
     """
+    scale = None if waiting_scale is None else exact(waiting_scale, "waiting_scale")
+    if scale == 0:
+        raise InvalidProblem("waiting_scale is 0; expected seconds > 0")
 
     def make(row: TableRow) -> OfflineClass:
         priority = row.value("priority", Cell.number, Fraction(1))
-        if waiting_scale is not None:
-            waited = row.value("waiting_s", Cell.number, Fraction(0))
-            priority = waited_priority(priority, waited, waiting_scale)
+        waited = row.value("waiting_s", Cell.number, Fraction(0))
+        if scale is not None:
+            priority = waited_priority(priority, waited, scale)
             if priority > HIGHEST_PRIORITY:
                 said = f"with its waiting the priority is {shown(priority)}"
                 most, fix = f"at most {HIGHEST_PRIORITY}", "give a larger scale of waiting"
@@ -176,10 +180,9 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
             memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
         )  # fmt: skip
 
-    columns = (*OFFLINE_COLUMNS, *(() if waiting_scale is None else ("waiting_s",)))
-    return _read(
-        path, columns, OFFLINE_OPTIONAL, make, "workload", 'workload "{0.name}" is there twice'
-    )
+    columns = (*OFFLINE_COLUMNS, *(() if scale is None else ("waiting_s",)))
+    twice = 'workload "{}" is there twice'
+    return _read(path, columns, OFFLINE_OPTIONAL, make, lambda each: (each.name,), twice)
 
 
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
@@ -201,8 +204,8 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         slowdown = row["online_slowdown"].number(above=0)
         return MeasuredPair(online, offline, device, share, part, slowdown)
 
-    twice = "a second row for {0[1]} beside {0[0]} on {0[2]} at a share of {0[3]}"
-    return _read(path, PAIR_COLUMNS, (), make, "share", twice)
+    twice = "a second row for {1} beside {0} on {2} at a share of {3}"
+    return _read(path, PAIR_COLUMNS, (), make, lambda pair: pair[:4], twice)
 
 
 def _read(
@@ -210,25 +213,25 @@ def _read(
     columns: Sequence[str],
     optional: Sequence[str],
     make: Callable[[TableRow], T],
-    column: str,
+    key: Callable[[T], tuple[object, ...]],
     twice: str,
 ) -> tuple[T, ...]:
-    """Make something of each row; a second one of the same key, in words, is refused."""
+    """Make something of each row; a second one of the same key is refused."""
     table = read_table(path, columns, optional)
     refuse_unknown_columns(table, optional, "limits")
-    lines: dict[str, int] = {}
+    lines: dict[tuple[object, ...], int] = {}
     found = []
     for row in table:
         try:
             found.append(make(row))
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
-        if (key := twice.format(found[-1])) in lines:
-            raise row[column].error(
-                f"{key}; the first is line {lines[key]}", expected="one row of each",
+        if (own := key(found[-1])) in lines:
+            raise row[columns[len(own) - 1]].error(
+                f"{twice.format(*own)}; the first is line {lines[own]}", expected="one row of each",
                 fix="keep one of them, or give the second a name of its own",
             )  # fmt: skip
-        lines[key] = row.line
+        lines[own] = row.line
     return tuple(found)
 
 

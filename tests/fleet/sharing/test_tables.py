@@ -81,6 +81,7 @@ def read_waiting(path: Path) -> object:
         (read_measured_pairs, PAIRS.replace("70", "20"), "a share of 20; the first is line 2"),
         (read_measured_pairs, PAIRS.replace("70", "170"), "share is 170"),
         (read_waiting, "workload,memory_mib\nx,0\n", "waiting_s"),
+        (read_offline, "workload,memory_mib,waiting_s\nx,0,abc\n", 'waiting_s is "abc"'),
         (read_waiting, "workload,memory_mib,waiting_s\nx,0,1e12\n", "the priority is"),
         (read_profiles, "model\nbert\n", "table.csv:2"),
         (read_profiles, "model,batch\nbert,1\nbert,2\n", "a second row for 'bert'"),
@@ -90,6 +91,12 @@ def test_an_odd_table_is_refused_where_it_is_odd(
     read: Any, text: str, words: str, tmp_path: Path
 ) -> None:
     assert words in refusal(FileError, read, table(tmp_path, text))
+
+
+def test_pairs_of_names_with_blanks_are_told_apart(tmp_path: Path) -> None:
+    head, cells = PAIRS.splitlines()[0], "d,20,0.5,1.1"
+    rows = f"z,x beside y,{cells}\ny beside z,x,{cells}\n"
+    assert len(read_measured_pairs(table(tmp_path, f"{head}\n{rows}"))) == 2
 
 
 def gpu(activity: int, model: str = "bert", **more: Any) -> OnlineClass:

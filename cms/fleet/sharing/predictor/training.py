@@ -297,9 +297,14 @@ def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> Spl
 
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
-    from scipy.stats import rankdata  # takes a second to load
-
-    ranks = [rankdata(values) for values in (one, other)]
+    ranks = [_rank(values) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
+
+
+def _rank(values: Floats) -> Floats:
+    """Return ranks; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return mean
