@@ -149,35 +149,39 @@ def apply(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     if check:
-        given = [*(sources or ()), *([] if current is None else [str(current)])]
-        return report_drift(session, target, given, node, gpu, max_age, output)
+        heeded = "target sources current check node gpu max_age output"
+        options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
+        read = [*(sources or ()), *([] if current is None else [str(current)])]
+        return report_drift(session, target, read, node, gpu, max_age, output)
     if sources or current is None:
         raise options.usage_error(
             "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
         )
+    for name, value in (("--node", node), ("--gpu", gpu)):
+        if value:
+            raise options.usage_error("it goes with --check", name)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
     if rates is not None and picture is None and output is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
     share, shares, words = _floors(floor)
-    as_grouped = session.fleet.placement.as_grouped
+    given = options.given_options(context)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
     durations = session.fleet.transition.durations
     how: dict[str, Any] = {"floor": share, "max_parallel": max_parallel, "durations": durations}
     if method == "ours":
         how |= {
-            "floors": shares, "spare": options.spare(spare, "--spare"), "as_grouped": as_grouped,
-            "seed": seed, "actuator": tool, "time_limit": options.time_limit(time_limit),
+            "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed,
+            "actuator": tool, "time_limit": options.time_limit(time_limit),
             "cancel": session.interrupts.cancel,
         }  # fmt: skip
     elif tool != "nvidia-smi":
         raise options.usage_error(
             "exchange_and_compact cuts each instance; leave out --tool", "--method"
         )
-    elif shares or as_grouped or spare != "auto":
+    elif "spare" in given or ("floor" in given and shares):
         raise options.usage_error(
-            "exchange_and_compact takes one --floor for all; leave out --spare and as_grouped",
-            "--method",
+            "exchange_and_compact takes one --floor for all; leave out --spare", "--method"
         )
     session.refuse_unwritable((picture, "--picture"))
     if output is not None:
@@ -193,6 +197,12 @@ def apply(
         start, to = read_fleet(current), _wanted(target)
         if isinstance(to, Deployment):
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
+        elif method == "ours":
+            how["as_grouped"] = session.fleet.placement.as_grouped
+        if "floor" not in given:  # of fleet.toml, which outlives services
+            known_names = {each.name for each in (*start.services, *to.services)}
+            for name in shares.keys() - known_names:
+                del shares[name]
         refuse_stale(session, start, max_age)
         own.refuse(start, told)
         known = None if rates is None else _rates(rates)

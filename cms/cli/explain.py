@@ -76,10 +76,11 @@ def explain(
         (load_curves, "--load-curves"),
     )  # fmt: skip
     seconds = options.time_limit(time_limit)
+    given = options.given_options(context)  # the tables of fleet.toml may not be the plan's
+    operating_points = operating_points if "operating_points" in given else None
+    load_curves = load_curves if "load_curves" in given else None
     if service is not None:
-        for option, given in (("--to", to), ("--published", published)):
-            if given is not None:
-                raise options.usage_error("it goes without a SERVICE", option)
+        options.refuse_others(context, "plan service output", "it goes without a SERVICE")
         return _explain(session, plan, service, output)
     if published is not None and (operating_points or load_curves):
         raise options.usage_error("give --published or the tables, not both")

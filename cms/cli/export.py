@@ -80,6 +80,8 @@ def export(
     names = _names(to)
     if not names and not advertise:
         raise options.usage_error(f"expected one or more of {', '.join(_targets())}", "--to")
+    if output is not None and not names:
+        raise options.usage_error("nothing is written without --to", "--output")
     if output is not None:
         from cms.fleet.deployment.written_folder import refuse_folder
 

@@ -94,6 +94,20 @@ def usage_error(message: str, option: str = "") -> Exception:
     return UsageError(f"{option}: {message}" if option else message)
 
 
+def given_options(context: typer.Context) -> set[str]:
+    """Return the parameters that the command line gives."""
+    sources = ((name, context.get_parameter_source(name)) for name in context.params)
+    return {name for name, source in sources if source is not None and source.name != "DEFAULT"}
+
+
+def refuse_others(context: typer.Context, heeded: str, why: str) -> None:
+    """Refuse options that are given and not heeded: an option is never dropped in silence."""
+    common = {"json", "quiet", "fleet", "seed", "threads"}
+    for name in context.params:
+        if name in given_options(context) - common - set(heeded.split()):
+            raise usage_error(why, f"--{name.replace('_', '-')}")
+
+
 def time_limit(text: str) -> float | None:
     """Read ``--time-limit``: seconds, or ``none``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ from .session import Exit, Session
 if TYPE_CHECKING:
     from cms.fleet.deployment import Compacted, Deployment, Placed, Unplaceable, Wanted, Wishes
     from cms.fleet.report.page import Page
-    from cms.fleet.serving import Plan
+    from cms.fleet.serving import Plan, Service
 
 Nodes = Annotated[
     Path | None,
@@ -95,7 +95,7 @@ def place_plan(
         session.warn("the plan has no schedule, so nothing can be placed")
         return session.code_of(plan.solution)
     wanted, as_grouped = wanted_of(plan), session.fleet.placement.as_grouped
-    wishes = _wishes(session, wanted)
+    wishes = _wishes(session, wanted.services)
     if as_grouped and wishes:
         raise options.usage_error(
             "constraints decide which instances share a GPU, and as_grouped leaves that to the "
@@ -123,11 +123,12 @@ def plan_nearest(
     to: _Files,
 ) -> int:
     """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
-    from cms.fleet.deployment import Unplaceable, nearest
+    from cms.fleet.deployment import Unplaceable, nearest, wanted_of
 
+    wishes = _wishes(session, wanted_of(plan).services)
     found = heard(
         session,
-        lambda: nearest(current, plan, cancel=session.interrupts.cancel, **how),
+        lambda: nearest(current, plan, wishes=wishes, cancel=session.interrupts.cancel, **how),
         doing="looking for the nearest plan",
     )
     if isinstance(found, Unplaceable):
@@ -175,8 +176,8 @@ def _show(session: Session, found: Deployment, title: str, end: str, to: _Files)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _wishes(session: Session, wanted: Wanted) -> Wishes:
-    """The columns of the plan's services, and the fleet's constraints, which go before them."""
+def _wishes(session: Session, services: Sequence[Service]) -> Wishes:
+    """The columns of services, and the fleet's constraints, which go before them."""
     from cms.fleet.deployment import Wishes, wishes_of
 
     given = session.fleet.placement
@@ -184,10 +185,10 @@ def _wishes(session: Session, wanted: Wanted) -> Wishes:
         own = Wishes(
             given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu, given.survive
         )
-        own.require(wanted.services)
+        own.require(services)
     except InvalidOption as fault:
         raise options.usage_error(str(fault), "[placement]") from None
-    return wishes_of(wanted.services) | own
+    return wishes_of(services) | own
 
 
 def _placed(
@@ -262,9 +263,11 @@ def _compacted(
 ) -> list[Compacted]:
     from cms.fleet.deployment import compact
 
+    wishes = _wishes(session, start.services)
     return [
         compact(
-            start, max_restarts=number, free=free, time_limit=limit,  # type: ignore[arg-type]
+            start, max_restarts=number, free=free, wishes=wishes,  # type: ignore[arg-type]
+            time_limit=limit,
             cancel=session.interrupts.cancel,
         )
         for number in most

@@ -267,6 +267,8 @@ def plan(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
+    if shared and "load_curves" not in options.given_options(context):
+        load_curves = None  # of fleet.toml: for instances that serve one service each
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
@@ -349,17 +351,17 @@ def _refuse_opposites(
     context: typer.Context, plan: Path | None, published: str | None, *, shared: bool
 ) -> None:
     """Refuse options that do not go together."""
-    given = {
-        name for name in context.params
-        if (source := context.get_parameter_source(name)) is None or source.name != "DEFAULT"
-    }  # fmt: skip
+    given = options.given_options(context)
     inputs = {"services", "operating_points"} & given
     if published is not None and inputs:
         raise options.usage_error("give --published or the two files, not both")
-    if plan is not None and (inputs or published is not None or "compact" in given):
-        raise options.usage_error(
-            f"{plan} is placed as it is; leave it out to plan anew", "plan.json"
-        )
+    placing_only = "nodes current gpu max_age time_limit picture output"
+    if plan is not None:
+        why = f"{plan} is placed as it is; leave it out to plan anew"
+        options.refuse_others(context, f"plan {placing_only}", why)
+    if context.params["compact"]:
+        why = "--compact plans nothing new; leave one of them out"
+        options.refuse_others(context, f"compact max_restarts free {placing_only}", why)
     for name, other in (
         ("extra_gpus", "current"), ("compact", "current"), ("max_restarts", "compact"),
         ("free", "compact"),

@@ -45,7 +45,7 @@ class Asked:
     def planner(self, session: Session, rates: Rates, now: Deployment | None) -> Planner:
         """Build the planner of the services, on the GPUs that there are."""
         from cms.fleet.reconciling import Planner, same_services
-        from cms.fleet.serving import read_operating_points, read_services
+        from cms.fleet.serving import read_load_curves, read_operating_points, read_services
         from cms.fleet.serving.measurements import only_device
 
         asked = read_services(self.services, self.columns)
@@ -60,7 +60,15 @@ class Asked:
         if now is not None:
             there = [card.gpu.key for card in now.gpus()]
             limits = {gpu.key: there.count(gpu.key) for gpu in gpus}
+        settled = session.fleet
+        most = {key: each.max for key, each in settled.gpus.items() if each.max is not None}
+        if limits is None:
+            limits = {gpu.key: most[gpu.key] for gpu in gpus if gpu.key in most} or None
+        else:
+            limits = {key: min(number, most.get(key, number)) for key, number in limits.items()}
         terms: dict[str, Any] = {"rule": self.rule}
+        if self.sharing is None and (curves := session.beside(settled.tables.load_curves)):
+            terms["load_curves"] = read_load_curves(curves)
         if (shared := self.sharing) is not None:
             terms = {
                 "sharing": "time", "rule": shared.rule, "max_services": shared.max_services,
@@ -68,7 +76,8 @@ class Asked:
             }  # fmt: skip
         return Planner(
             asked, points, gpus, margin=self.margin, time_limit=self.time_limit, limits=limits,
-            costs=self.costs, cancel=session.interrupts.cancel, **terms,
+            costs=self.costs, max_processes=settled.plan.max_processes,
+            cancel=session.interrupts.cancel, **terms,
         )  # fmt: skip
 
 

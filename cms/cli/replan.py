@@ -133,6 +133,9 @@ def replan(
         raise options.usage_error(
             "a trace is played without interference; leave it out", "[time_sharing] interference"
         )
+    way = session.fleet.transition
+    if current is not None and (way.floor != "100%" or way.floors or way.spare is not None):
+        session.warn("a change keeps 100 % of every service: floors and spare are not heeded here")
     if services is None or operating_points is None:
         raise options.usage_error("give --services S.csv and --operating-points P.csv")
     if (trace is None) == (current is None) or (rates is None) != (current is None):

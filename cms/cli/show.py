@@ -102,9 +102,17 @@ def show(
     nothing. With --live the plan is shown in a browser with sliders for rates, limits and GPUs.
     """
     session = session_of(context)
+    apart = "services operating_points published gpu port browser notebook"
     if live:
+        why = "it goes without --live, which shows a plan in a browser"
+        options.refuse_others(context, f"live {apart}", why)
         session.begin(None, quiet=quiet)
         open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
+    for name in apart.split():
+        if name in options.given_options(context):
+            raise usage_error("it goes with --live", f"--{name.replace('_', '-')}")
+    if second is None and exit_code:
+        raise usage_error("it is for two deployments", "--exit-code")
     if file is None:
         raise usage_error("give a file, or --live to plan in a browser", "FILE")
     if str(output or "") == "-" and json:

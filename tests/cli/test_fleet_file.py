@@ -152,7 +152,7 @@ REACHED = [
     Reach('placement.anti_affinity = [["chat", "see"]]', PLACE, "of chat and see: costs 1 GPU"),
     Reach("placement.max_per_gpu = { chat = 1 }", PLACE, "max_per_gpu of chat"),
     Reach('placement.survive = "node:50%"', PLACE, "survive"),
-    Reach("placement.as_grouped = true", APPLY, "a deployment says itself what lies where"),
+    Reach("placement.as_grouped = true\nmin_replicas = { chat = 2 }", PLACE, "as_grouped leaves"),
     Reach('observation.service_label = "app"', OBSERVE),
     Reach('observation.max_age = "none"', "show old.json then.json", "1 created",
           "--max-age 15min"),

@@ -157,11 +157,11 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
     assert isinstance(parts, Transition)
     assert isinstance(whole, Transition)
     for tool in WHOLE:
-        with pytest.raises(InvalidProblem, match="cuts part of a GPU, which this actuator cannot"):
+        with pytest.raises(InvalidProblem, match="cuts part of a GPU, which this tool cannot"):
             folder_of(parts, FolderOptions(tool))
     with pytest.raises(InvalidProblem, match="nvidia-smi cuts instance by instance"):
         folder_of(whole)
-    with pytest.raises(InvalidOption, match="no actuator 'nvidia-sm'; nearest: 'nvidia-smi'"):
+    with pytest.raises(InvalidOption, match="no tool 'nvidia-sm'; nearest: 'nvidia-smi'"):
         folder_of(parts, FolderOptions("nvidia-sm"))
     assert [*reversal(whole).target.instances()] == []
     held = (Instance("1g.6gb"), does("a", "1g.6gb", None))

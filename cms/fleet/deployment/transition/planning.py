@@ -131,7 +131,7 @@ def transition(
     """
     if actuator not in (*Actuator,):
         known = ", ".join(Actuator)
-        raise InvalidOption(f"the actuator is {actuator!r}; expected one of {known}")
+        raise InvalidOption(f"the tool is {actuator!r}; expected one of {known}")
     if isinstance(to, Deployment):
         to = with_fixed(to, start)
     tool = Actuator(actuator)

@@ -91,7 +91,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
     if part.rewrites and (part.removes or part.adds):
         raise InvalidProblem(
             f"{part.where} is to be cut anew as a whole, and nvidia-smi cuts instance by instance; "
-            "expected the actuator that this was planned for: mig-parted, gpu-operator or slurm"
+            "expected the tool that this was planned for: mig-parted, gpu-operator or slurm"
         )
     doubts = doubtful(transition.start.node(part.node))
     removes, adds = ([place.instance for place in side] for side in (part.removes, part.adds))

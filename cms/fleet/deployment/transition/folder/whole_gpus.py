@@ -253,7 +253,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
         card = next(card for card in part.befores if card.index == action.index)
         if action.what in (What.CREATE, What.DELETE) and card.mode is Mode.MIG:
             raise InvalidProblem(
-                f"{action}: this cuts part of a GPU, which this actuator cannot; expected a "
+                f"{action}: this cuts part of a GPU, which this tool cannot; expected a "
                 "transition planned for it (--tool), or the tool nvidia-smi"
             )
     if part.rewrites:

@@ -218,7 +218,7 @@ def actuator_of(name: str) -> Actuator:
     """
     if name not in ACTUATORS:
         raise InvalidOption(
-            f"there is no actuator {name!r}{nearest(name, ACTUATORS)}; "
+            f"there is no tool {name!r}{nearest(name, ACTUATORS)}; "
             f"expected one of {', '.join(ACTUATORS)}"
         )
     return ACTUATORS[name]
