@@ -63,11 +63,11 @@ def read_gpus_there(
     session: Session, nodes: Path | None, current: Path | None, gpu: list[str] | None, max_age: str
 ) -> Deployment | None:
     """Read the GPUs that there are, with what is on them."""
-    from cms.fleet.deployment import read_nodes
-
     today = None if current is None else read_current(session, current, max_age)
     if nodes is None:
         return today
+    from cms.fleet.deployment import read_nodes  # only now: a plan alone needs no deployments
+
     devices = [find_gpu(key, "--gpu") for key in gpu or ()]
     table = read_nodes(nodes, {each.key: each for each in devices})
     if today is None:
