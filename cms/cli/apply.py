@@ -130,7 +130,7 @@ def apply(
     rates: _Rates = None,
     method: _Method = "ours",
     node: NodeName = None,
-    gpu: Gpus = None,
+    device: Gpus = None,
     max_age: MaxAge = "15min",
     time_limit: options.TimeLimit = "none",
     seed: options.Seed = 0,
@@ -149,22 +149,21 @@ def apply(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     if check:
-        heeded = "target sources current check node gpu max_age output"
+        heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
         read = [*(sources or ()), *([] if current is None else [str(current)])]
-        return report_drift(session, target, read, node, gpu, max_age, output)
+        return report_drift(session, target, read, node, device, max_age, output)
     if sources or current is None:
         raise options.usage_error(
             "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
         )
-    for name, value in (("--node", node), ("--gpu", gpu)):
+    for name, value in (("--node", node), ("--gpu", device)):
         if value:
             raise options.usage_error("it goes with --check", name)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
     if rates is not None and picture is None and output is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
-    share, shares, words = _floors(floor)
-    given = options.given_options(context)
+    share, shares = _floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
     durations = session.fleet.transition.durations
@@ -179,9 +178,11 @@ def apply(
         raise options.usage_error(
             "exchange_and_compact cuts each instance; leave out --tool", "--method"
         )
-    elif "spare" in given or ("floor" in given and shares):
+    elif shares or spare != "auto":
         raise options.usage_error(
-            "exchange_and_compact takes one --floor for all; leave out --spare", "--method"
+            "exchange_and_compact takes one --floor for all; leave out --spare and floors of "
+            "single services, of fleet.toml as well",
+            "--method",
         )
     session.refuse_unwritable((picture, "--picture"))
     if output is not None:
@@ -199,10 +200,11 @@ def apply(
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
         elif method == "ours":
             how["as_grouped"] = session.fleet.placement.as_grouped
-        if "floor" not in given:  # of fleet.toml, which outlives services
-            known_names = {each.name for each in (*start.services, *to.services)}
-            for name in shares.keys() - known_names:
+        if "floor" not in options.given_options(context):  # of fleet.toml, which outlives services
+            for name in shares.keys() - {each.name for each in (*start.services, *to.services)}:
+                session.warn(f"[transition] floors: no service {name!r} is there")
                 del shares[name]
+        words = _floor_words(share, shares)
         refuse_stale(session, start, max_age)
         own.refuse(start, told)
         known = None if rates is None else _rates(rates)
@@ -244,19 +246,21 @@ def apply(
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction], str]:
-    """The share of all services, those of single ones, and both in words."""
+def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
+    """Read the share of all services, and those of single ones."""
     alone = [text for text in texts or () if "=" not in text]
     named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
     if len(alone) > 1:
         raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
-    shares = {name: options.share(text, "--floor") for name, text in named.items()}
+    return share, {name: options.share(text, "--floor") for name, text in named.items()}
+
+
+def _floor_words(share: Fraction, shares: dict[str, Fraction]) -> str:
     from cms.values.numbers import shown
 
-    words = [f"{shown(share * 100)} %"]
-    words += [f"{name} {shown(own * 100)} %" for name, own in shares.items()]
-    return share, shares, ", ".join(words)
+    own = (f", {name} {shown(each * 100)} %" for name, each in shares.items())
+    return f"{shown(share * 100)} %" + "".join(own)
 
 
 def _wanted(path: Path) -> Deployment | Wanted:

@@ -71,7 +71,7 @@ def observe(
     node: NodeName = None,
     plan: _Plan = None,
     fleet: FleetFile = None,
-    gpu: Gpus = None,
+    device: Gpus = None,
     adopt: _Adopt = None,
     reclaim: _Reclaim = None,
     picture: options.Picture = None,
@@ -88,7 +88,7 @@ def observe(
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         known = None if plan is None else read_known(plan)
-        observed = seen(sources, node, known, gpu, session.fleet.observation.service_label)
+        observed = seen(sources, node, known, device, session.fleet.observation.service_label)
         for warning in observed.warnings:
             session.warn(warning)
         found = _with_owners(observed.deployment, known, adopt, reclaim)

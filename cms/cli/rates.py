@@ -44,6 +44,7 @@ class Asked:
 
     def planner(self, session: Session, rates: Rates, now: Deployment | None) -> Planner:
         """Build the planner of the services, on the GPUs that there are."""
+        from cms.fleet.hardware.catalogue import is_called
         from cms.fleet.reconciling import Planner, same_services
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
         from cms.fleet.serving.measurements import only_device
@@ -61,11 +62,11 @@ class Asked:
             there = [card.gpu.key for card in now.gpus()]
             limits = {gpu.key: there.count(gpu.key) for gpu in gpus}
         settled = session.fleet
-        most = {key: each.max for key, each in settled.gpus.items() if each.max is not None}
-        if limits is None:
-            limits = {gpu.key: most[gpu.key] for gpu in gpus if gpu.key in most} or None
-        else:
-            limits = {key: min(number, most.get(key, number)) for key, number in limits.items()}
+        for gpu in gpus:
+            for name, each in settled.gpus.items():
+                if each.max is not None and is_called(gpu, name):
+                    limits = limits or {}
+                    limits[gpu.key] = min(each.max, limits.get(gpu.key, each.max))
         terms: dict[str, Any] = {"rule": self.rule}
         if self.sharing is None and (curves := session.beside(settled.tables.load_curves)):
             terms["load_curves"] = read_load_curves(curves)

@@ -256,6 +256,23 @@ def test_setting_reaches_its_command(reach: Reach, here: Path, cms: Cms) -> None
         assert answer(cms, command) == answer(cms, f"{command} --fleet none")
 
 
+@pytest.mark.parametrize("command", [APPLY, OBSERVE, "apply then.json --check now.json"])
+def test_gpus_of_the_fleet_say_nothing_of_what_is_observed(
+    command: str, here: Path, cms: Cms
+) -> None:
+    written(here)
+    without = answer(cms, command)
+    (here / NAME).write_text("[gpus.h100-80gb]\nmax = 8\n", "utf-8")
+    assert answer(cms, command) == without
+
+
+def test_floor_of_a_service_that_is_not_there_is_told(here: Path, cms: Cms) -> None:
+    (here / NAME).write_text('[transition]\nfloors = { caht = "50%" }\n', "utf-8")
+    said = cms(APPLY)
+    assert "no service 'caht' is there" in said.err
+    assert "caht" not in said.out
+
+
 # --- refused --------------------------------------------------------------------------------------
 
 
