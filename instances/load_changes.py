@@ -85,7 +85,7 @@ def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> fl
     tables = [_tables()[each.name] for each in services]
     if len(services) > 7 * gpus:
         least = -(-len(services) // 7)
-        raise InvalidOption(f"gpus is {gpus}; expected {least} or more for so many services")
+        raise InvalidOption(f"gpus is {gpus}; expected {least} or more for that many services")
 
     def slices(scale: float) -> int:
         total = 0

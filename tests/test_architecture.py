@@ -140,7 +140,7 @@ BUDGETS = {
     "algorithms.muxflow": 550,
     "algorithms.ptas": 505,
     "instances": 2_163,
-    "cms.cli": 7_025,
+    "cms.cli": 7_005,
     "cms.fleet": 47_530,
     "proofs_checks": 16_900,
     "bench": 13_665,

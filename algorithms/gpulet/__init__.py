@@ -119,7 +119,7 @@ class Gpulet(_OnShares):
     ) -> Sequence[Machine] | None:
         """Place all on the smallest number of GPUs with which it succeeds."""
         elastic = Elastic(seen.hosting, seen.shares, options)
-        # Each request could have a GPU to itself: with so many it succeeds.
+        # Each request could have a GPU to itself: one a request is enough.
         most = len(elastic.requests)
         for number in range(min(most, seen.least(budget)), most + 1):
             machines = elastic.place(number, lambda: budget.stopped)

@@ -36,7 +36,7 @@ _INFLATIONS = sorted(
 )
 #: Bits of the largest weighted gain up to which that of one unit is a float above 1e-300.
 _FLOAT_BITS = 900
-#: With so many jobs a machine's blocks are the bound, not the demands.
+#: From this many jobs on a machine's blocks are the bound, not the demands.
 _MANY = 10_000
 #: Sums below this are counted in int64.
 _FITS = 2**62

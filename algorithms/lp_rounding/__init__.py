@@ -101,7 +101,7 @@ class LpRounding:
     **Guarantee.** No tolerance has a part in it: floats propose, rationals decide. ``milp``:
     ``2 MILP_c`` (Theorem A); nothing is stated where the cost of the machines that may be needed,
     in steps of which all costs are multiples, exceeds CP-SAT's integers (about 10^17), unless there
-    are so many machines that T-add is within twice LP_agg. ``supports``: 3 times the optimum (A'').
+    are machines enough for T-add to stay within 2 LP_agg. ``supports``: 3 times the optimum (A'').
     ``published``: ``3 + epsilon`` times the optimum, the factor of the paper. ``enumeration``:
     ``2 + epsilon`` times the optimum (A'). ``doubling``: ``(1 + phi) LP_agg + p``, phi the largest
     part of a demand that one block satisfies and p = min(c, k) (T-2). No factor below 2 is possible
@@ -158,7 +158,7 @@ class LpRounding:
             )
         least, most = _switch(tables, options.epsilon)
         number = number_of_vectors(tables, most)
-        # With so many machines no vector is gone through, which takes no solver to tell.
+        # Beyond that number of machines no vector is gone through; no solver is needed to tell.
         if number > _MOST_VECTORS and _told(tables) < least:
             return Support(
                 False,

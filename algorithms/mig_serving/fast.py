@@ -239,7 +239,7 @@ class Candidates:
             [machine] = self.top(jobs, left, keep=1, capped=self._capped)
             opened.append(machine)
             if len(opened) > _MOST_MACHINES:
-                why = "machines of little use are so much cheaper than others; use auto or greedy"
+                why = "machines of little use are far cheaper than others; use auto or greedy"
                 many = f"it would open more than {_MOST_MACHINES} machines one by one"
                 raise UnsupportedProblem(f"{many}, because {why}")
             machine.serve(left)
@@ -336,7 +336,7 @@ class ByScores:
             reason = f"machine type {free[0]!r} costs nothing, and scores are divided by costs"
             return Support(False, f"{reason}; use auto")
         small = reduce(problem).problem
-        # Jobs by themselves fill so many machines, and none needs more than one of its own on top;
+        # Jobs by themselves fill these machines, and none needs more than one of its own on top;
         # with costs far apart it can be more, which the run then tells.
         machines = len(small.job_names)
         if 0 < machines <= _MOST_MACHINES:

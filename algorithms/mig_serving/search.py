@@ -128,7 +128,7 @@ class TreeSearch:
     def playout(self, missing: Sequence[int], budget: Budget | None = None) -> Path | None:
         """Open machines at random until nothing is missing, of those good there; None if stopped.
 
-        These are worked out once for all states that agree on what is missing, in so many steps.
+        These are worked out once for all states that agree on what is missing, in this many steps.
         """
         left, opened = list(missing), []
         needs, steps = self._services.needs, self._options.buckets

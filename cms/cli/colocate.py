@@ -184,7 +184,7 @@ def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, An
     if all(activity.denominator == 1 for activity in activities):
         return ""
     if len(asked.gpus) * len(asked.offline) > _MOST_PAIRS:
-        return "price of bucketing: not worked out, with so many GPUs and workloads"
+        return f"price of bucketing: not worked out for more than {_MOST_PAIRS} pairs"
     exact = _shared(asked.problem(0), {**arguments, "method": "muxflow", "options": {}})
     return bucketing_words(solution.value, exact.upper_bound)
 

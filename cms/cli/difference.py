@@ -23,6 +23,7 @@ def show_difference(
     target: Path,
     max_age: str,
     to: tuple[Path | None, Path | None],
+    title: str | None,
     *,
     exit_code: bool,
 ) -> int:
@@ -40,7 +41,8 @@ def show_difference(
     def view() -> Page:
         from cms.fleet.report.deployments import difference_page
 
-        return difference_page(found, both, f"{Path(document.source.name).name} -> {target.name}")
+        names = f"{Path(document.source.name).name} -> {target.name}"
+        return difference_page(found, both, title or names)
 
     session.show(lambda: _document(found), view, None, picture)
     if output is not None:

@@ -183,23 +183,17 @@ def share(text: str, option: str) -> Fraction:
     >>> share("10%", "--rate-margin"), share("0.1", "--rate-margin")
     (Fraction(1, 10), Fraction(1, 10))
     """
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
     number, percent, rest = text.strip().partition("%")
-    try:
-        if rest:
-            raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
-        value = exact(number.strip(), "the share")
-        if value > 1 and not percent:
-            raise usage_error(
-                f"{text!r} is more than the whole; expected a share such as 0.2, or with its sign: "
-                f"{number.strip()}%",
-                option,
-            )
-        return value / (100 if percent else 1)
-    except CmsError as fault:
-        raise usage_error(str(fault), option) from None
+    if rest:
+        raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
+    value = _exact(number.strip(), "the share", option)
+    if value > 1 and not percent:
+        raise usage_error(
+            f"{text!r} is more than the whole; expected a share such as 0.2, or with its sign: "
+            f"{number.strip()}%",
+            option,
+        )
+    return value / (100 if percent else 1)
 
 
 def duration(text: str, option: str) -> timedelta | None:
@@ -241,11 +235,15 @@ def gpu_hours(text: str, option: str) -> Fraction:
     >>> gpu_hours("0.05", "restart_cost")
     Fraction(1, 20)
     """
+    return _exact(text.strip(), "the GPU hours", option)
+
+
+def _exact(text: str | int, what: str, option: str) -> Fraction:
     from cms.errors import CmsError
     from cms.values.numbers import exact
 
     try:
-        return exact(text.strip(), "the GPU hours")
+        return exact(text, what)
     except CmsError as fault:
         raise usage_error(str(fault), option) from None
 
@@ -267,16 +265,8 @@ def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
     >>> costs(["a100-80gb=1.5"])
     {'a100-80gb': Fraction(3, 2)}
     """
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
-    result = {}
-    for key, value in pairs(texts, "--cost", "a100-80gb=1.5").items():
-        try:
-            result[key] = exact(value, f"the cost of {key}")
-        except CmsError as fault:
-            raise usage_error(str(fault), "--cost") from None
-    return result
+    given = pairs(texts, "--cost", "a100-80gb=1.5").items()
+    return {key: _exact(value, f"the cost of {key}", "--cost") for key, value in given}
 
 
 class Scales(NamedTuple):
@@ -294,27 +284,22 @@ def scales(texts: Sequence[str] | None) -> Scales:
     >>> scales(["2", "chat=1.5"])
     Scales(every=Fraction(2, 1), own={'chat': Fraction(3, 2)})
     """
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
     every: list[str] = []
     own: dict[str, Fraction] = {}
-    try:
-        for text in texts or ():
-            name, equals, number = (part.strip() for part in text.rpartition("="))
-            if not equals:
-                every.append(text)
-            elif name in own:
-                raise usage_error(f"{name!r} is there twice; give it once", "--scale")
-            else:
-                own[name] = exact(number, f"the factor of {name!r}")
-        if len(every) > 1:
-            raise usage_error(
-                f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
-            )
-        return Scales(exact(every[0] if every else 1, "the factor of all rates"), own)
-    except CmsError as fault:
-        raise usage_error(str(fault), "--scale") from None
+    for text in texts or ():
+        name, equals, number = (part.strip() for part in text.rpartition("="))
+        if not equals:
+            every.append(text)
+        elif name in own:
+            raise usage_error(f"{name!r} is there twice; give it once", "--scale")
+        else:
+            own[name] = _exact(number, f"the factor of {name!r}", "--scale")
+    if len(every) > 1:
+        raise usage_error(
+            f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
+        )
+    whole = _exact(every[0] if every else 1, "the factor of all rates", "--scale")
+    return Scales(whole, own)
 
 
 def limits(texts: Sequence[str] | None) -> dict[str, int]:

@@ -136,8 +136,9 @@ def show(
         else:
             kind, document = open_document(file)
             if kind == "cms-deployment" and second is not None:
+                to = output, picture
                 return show_difference(
-                    session, document, second, max_age, (output, picture), exit_code=exit_code
+                    session, document, second, max_age, to, title, exit_code=exit_code
                 )
             found, faults = _rechecked(kind, document, asked)
     if faults:

@@ -157,7 +157,7 @@ def price_histogram(rows: Rows) -> list[int]:
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
-    # Of a demand of very many blocks so much is bought at once that less than this is left.
+    # Of a demand of very many blocks a part is bought at once; less than this is left.
     left = np.where(
         demands // covering.MANY_BLOCKS > most,
         np.minimum(demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),

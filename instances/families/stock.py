@@ -191,7 +191,7 @@ def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
     needed = rng.integers(1, 4, n, endpoint=True)
     for i, (size, demand) in enumerate(zip(_GADGET, _GADGET_DEMANDS, strict=True)):
         if mine := np.flatnonzero(kind == i).tolist():
-            # so many blocks fill a machine; the sum is to be the gadget's demand and some machines
+            # blocks that fill a machine; the sum is to be the gadget's demand and some machines
             needed[mine[0]] += (demand - needed[mine].sum()) % (_GADGET_CAPACITY // size)
     order = rng.permutation(n)
     kind, needed = kind[order], needed[order]

@@ -220,7 +220,7 @@ def test_todays_point_goes_on_until_limits_or_figures_change() -> None:
     assert found.deployment.capacity("a") == 21  # its own supply, not the 22 of the plan's point
     assert str(found) == (
         "1 x a30-24gb on 1 node, 0 changed\n"
-        "1 of 1 running instances stay (the most of all plans on so many GPUs, checked); "
+        "1 of 1 running instances stay (the most of all plans on as many GPUs, checked); "
         "the plan as it was made keeps 0\n0 instances to start, 0 to stop"
     )
     more = found_near(now, plan_of({"a": 22}))  # 21 are not enough, and are never taken for it

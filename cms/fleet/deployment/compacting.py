@@ -1,4 +1,4 @@
-"""Compaction: what runs, on fewer GPUs or nodes, for at most so many instances moved."""
+"""Compaction: what runs, on fewer GPUs or nodes, with a limit on the instances that move."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def compact(
     ----------
     now : Deployment
     max_restarts : int, optional
-        At most so many instances move; None: as many as it takes.
+        Number of instances that may move; None: any.
     free : "gpus" or "nodes"
         What is to come free first: then the other, then the fewest restarts.
     wishes : Wishes, optional

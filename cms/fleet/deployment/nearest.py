@@ -41,7 +41,7 @@ class Nearest:
     blind_kept : int or None
         What the plan as it was made would keep; None if that has no place on the fleet.
     most_kept : int
-        No plan on so many GPUs keeps more, exactly.
+        No plan on as many GPUs keeps more, exactly.
     proof : Proof
         Of `placed.kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a
         solver says so, ``NONE`` where neither is.
@@ -87,7 +87,7 @@ class Nearest:
 
     def __str__(self) -> str:
         most = {
-            Proof.CHECKED: "the most of all plans on so many GPUs, checked",
+            Proof.CHECKED: "the most of all plans on as many GPUs, checked",
             Proof.SOLVER: f"the most on a solver's word, at most {self.most_kept}",
             Proof.NONE: f"at most {self.most_kept}",
         }[self.proof]

@@ -1,4 +1,4 @@
-"""What is to run: so many instances of each kind, on so many GPUs of each type."""
+"""What is to run: numbers of instances of each kind, and of GPUs of each type."""
 
 from __future__ import annotations
 

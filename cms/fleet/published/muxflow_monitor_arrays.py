@@ -42,7 +42,7 @@ class MonitorStates(NamedTuple):
 
     @classmethod
     def fresh(cls, count: int) -> MonitorStates:
-        """Return so many monitors in ``init``."""
+        """Return a number of monitors in ``init``."""
         return cls.of([MonitorState()] * count)
 
     @classmethod

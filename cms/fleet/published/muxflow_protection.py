@@ -27,7 +27,7 @@ class MemoryQuota:
         self.used_mib = Fraction(0)
 
     def allocate(self, mib: Number) -> bool:
-        """Allocate so many MiB, or return False and allocate nothing."""
+        """Allocate `mib` MiB, or return False and allocate nothing."""
         wanted = self.used_mib + exact(mib, "memory to allocate")
         if wanted > self.limit_mib:
             return False
@@ -35,7 +35,7 @@ class MemoryQuota:
         return True
 
     def release(self, mib: Number) -> None:
-        """Give so many MiB back, at most what is allocated."""
+        """Give `mib` MiB back, at most what is allocated."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
             said = f"memory to release is {shown(given)} MiB; expected at most what is allocated"
@@ -86,11 +86,11 @@ class LaunchGate:
         return max(-self.balance, Fraction(0)) / self.rate
 
     def charge(self, length: Number) -> None:
-        """Pay for a kernel that takes so many seconds."""
+        """Pay for a kernel by its seconds."""
         self.balance -= exact(length, "length of a kernel", computed=True)
 
     def refill(self, elapsed: Number) -> None:
-        """Let so many seconds pass."""
+        """Let time pass, in seconds."""
         seconds = exact(elapsed, "elapsed", computed=True)
         self.balance = min(self.burst, self.balance + self.rate * seconds)
 

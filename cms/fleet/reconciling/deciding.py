@@ -37,7 +37,7 @@ def decide(
     """Decide whether to go on with what runs: so many items per second by service, at a cost.
 
     It goes on if it is enough at least until the next moment, and the best way that begins with it
-    costs at most so much more than the best way that changes now. Enough is what, with the
+    costs at most a margin more than the best way that changes now. Enough is what, with the
     hysteresis on top, covers rates and margin; so with a hysteresis no larger than the margin,
     never less than the rates foreseen. What is short now is replaced whatever that costs. The
     windows' first rates are those observed. NoPath if what runs is not enough and the rates ahead

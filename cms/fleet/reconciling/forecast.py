@@ -43,7 +43,7 @@ class RateForecast:
         return len(next(iter(self.rates_rps.values()))) - 1
 
     def at(self, service: str, step: Fraction) -> Fraction:
-        """Return the rate so many steps from now; beyond the last one, the last."""
+        """Return the rate a number of steps from now; beyond the last one, the last."""
         own = self.rates_rps[service]
         before = min(floor(step), self.steps)
         after = min(before + 1, self.steps)
@@ -72,7 +72,7 @@ class Forecast(Protocol):
         ...
 
     def courses(self, history: Rates, steps: int) -> RateForecast:
-        """Return rates from the last moment of the history on, for so many steps.
+        """Return rates from the last moment of the history on, for `steps` steps.
 
         The first is what was observed then. It may see fewer steps, but at least one.
 

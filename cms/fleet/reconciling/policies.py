@@ -123,7 +123,7 @@ class Forecasting(Policy):
 def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene]:
     """Return the policy that knows all rates to the end, on terms under which it is the optimum.
 
-    A change costs it so many GPU hours.
+    GPU hours that a change costs it.
     """
     horizon = scene.count * scene.terms.every_s
     terms = replace(

@@ -85,7 +85,7 @@ def reconcile(
     terms : Terms, optional
     durations : Durations, optional
     max_parallel : int, optional
-        At most so many actions at once.
+        Maximum number of actions at once.
     time_limit : float, optional
         Seconds to find the way; plans have the planner's own limit.
     cancel : threading.Event, optional

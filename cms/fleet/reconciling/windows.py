@@ -48,7 +48,7 @@ class Planner:
     operating_points : iterable of OperatingPoint
     gpus : sequence of str or Gpu
     margin : number, default 0
-        Plans are for so much more than the rates they are asked for.
+        How much more than the rates asked for plans are made for.
     method : str, default ``"auto"``
         What makes them; see `cms.solve`.
     time_limit : float or None

@@ -332,7 +332,7 @@ def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said:
 
     def draw(sheet: Figure) -> None:
         wide, left = float(sheet.bbox.width / sheet.dpi), 2.2
-        place = left / wide, bottom / high, 0.97 - left / wide, 1 - (0.4 + bottom) / high
+        place = left / wide, bottom / high, 0.94 - left / wide, 1 - (0.4 + bottom) / high
         axes = sheet.add_axes(place)
         end = float(plan.makespan_s) or 1.0
         axes.set(xlim=(0, end), ylim=(len(lanes) - 0.5, -0.5), yticks=[])
@@ -346,7 +346,7 @@ def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said:
                 named.add(id(row))
                 _draw_name(axes, row, y, left - 0.1)
             for span in lane:
-                _draw_span(axes, span, y, (0.97 * wide - left) / end, pitch, places)
+                _draw_span(axes, span, y, (0.94 * wide - left) / end, pitch, places)
         if left_out := rows[MOST_LANES:]:
             more = count(sum(len(row.spans) * row.times for row in left_out), "more action")
             axes.set_xlabel(f"... and {more} on {count(sum(r.times for r in left_out), 'GPU')}")

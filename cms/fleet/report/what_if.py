@@ -107,7 +107,7 @@ _WORDS = {
 def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     """Describe the least relaxation of each rate and limit that would save a GPU."""
     one, cost = cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
-    saves = "save a GPU" if one and found.cost - found.target == 1 else "save so much"
+    saves = "save a GPU" if one and found.cost - found.target == 1 else "save that much"
     target = decimal(found.target)
     parts: list[Part] = []
     if found.better is not None:

@@ -219,7 +219,7 @@ def classes_in(block: Block) -> tuple[int, int] | None:
 def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
     """Pose the two images, under interference, of a problem whose GPUs are shared in pairs.
 
-    There are at most so many classes on each GPU, :data:`DEFAULT_CLASSES` by default; more of them
+    Each GPU has at most `classes` classes, :data:`DEFAULT_CLASSES` by default; more of them
     bring the images nearer to each other and make them larger. InvalidOption if GPUs are shared
     otherwise or `classes` is no number, InvalidProblem if a pair that may come about was not
     measured.

@@ -19,7 +19,7 @@ COLD_START = "cold_start_s"
 
 @dataclass(frozen=True, slots=True, init=False)
 class OperatingPoint:
-    """A model on one instance with so many processes and such a batch: throughput and latency.
+    """A model on one instance, with its processes and batch: throughput and latency.
 
     InvalidProblem if a name is empty or a number is out of its range.
 

@@ -74,7 +74,7 @@ class SharingPlan:
         return sum(self.counts.values())
 
     def excerpt(self, most: int) -> Excerpt:
-        """Return at most so many pairs for a printed solution."""
+        """Return at most `most` pairs for a printed solution."""
         rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
         more = len(self.counts) - len(rows)
         return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")

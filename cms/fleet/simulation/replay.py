@@ -142,7 +142,7 @@ class Until(NamedTuple):
     """How long a service is replayed."""
 
     ns: int | None  #: So long; where the verdict is open then and `requests` allows it, longer.
-    requests: int | None  #: At most so many requests
+    requests: int | None  #: Maximum number of requests
 
     def expected(self, rate: Fraction) -> int:
         """Requests that a service of this rate will have, about."""

@@ -39,7 +39,7 @@ class BlockChoices:
     #: Its price in the proof; None where the proof branches, or services share instances.
     worth: Fraction | None
     one: Alternative  #: at least one such instance serves it
-    needed: int  #: so many serve it by themselves
+    needed: int  #: how many serve it by themselves
     only: Alternative  #: no other kind serves it
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None

@@ -1,4 +1,4 @@
-"""What a cluster is asked to run: so many pods of each kind."""
+"""What a cluster is asked to run: the number of pods of each kind."""
 
 from __future__ import annotations
 

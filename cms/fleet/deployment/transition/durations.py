@@ -193,7 +193,7 @@ def schedule(
     transition : Transition
     durations : Durations, optional
     max_parallel : int, optional
-        At most so many actions at once.
+        Maximum number of actions at once.
     by_node : bool, default False
         Whether a node is drained to have a GPU of it cut anew: all that happens on it then begins
         together and counts as one action, and nothing starts there before all of it is cut.

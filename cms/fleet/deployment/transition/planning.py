@@ -75,7 +75,7 @@ def transition(
     floors : Mapping[str, number], optional
         Shares of single services.
     spare : int or "auto"
-        At most so many GPUs are borrowed beyond the larger of the numbers before and after;
+        Maximum number of GPUs borrowed beyond the larger of the numbers before and after;
         "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
         needed.
     as_grouped : bool, default False
@@ -85,7 +85,7 @@ def transition(
     durations : Durations, optional
         What the order is made short for.
     max_parallel : int, optional
-        At most so many actions at once.
+        Maximum number of actions at once.
     seed : int
         Of what is random.
     restarts : int, optional

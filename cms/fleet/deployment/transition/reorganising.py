@@ -68,7 +68,7 @@ def reorganise(
         and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
     plan : Plan
     most_spare : int, optional
-        At most so many GPUs beyond the larger of before and after; by default as many as are empty.
+        Maximum number of GPUs beyond the larger of before and after; by default all empty ones.
 
     Returns
     -------
@@ -202,7 +202,7 @@ class _Search:
         self._rates: dict[tuple[Instance, ...], dict[str, Fraction]] = {}
 
     def steps(self, most: int) -> list[_Step] | None:
-        """Return steps that keep the floors on at most so many GPUs at once; None if none is found.
+        """Return steps that keep the floors within a number of GPUs in use; None if none is found.
 
         None is a proof only of what was tried.
         """

@@ -212,7 +212,7 @@ RUN = r"""
 #   --dry-run    says what would be done, and changes nothing
 #   --from N     begins with step N; --only N: does step N alone
 #   --undo N     goes back to what was there before step N, the last thing first
-#   --parallel N does so many things at once (%(parallel)s), none before what it waits for
+#   --parallel N does N things at once (%(parallel)s), none before what it waits for
 #   --serving    prints what serves now, as arguments of cms observe
 # What is done already is seen by looking, and not done again. It stops at the first step that is
 # not as it should be afterwards; what has begun is ended first.
