@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from .price_and_branch import PriceAndBranch, PriceAndBranchOptions
+from .branch_and_price import BranchAndPrice
 
 
-@dataclass(frozen=True)
-class AutoOptions(PriceAndBranchOptions):
-    """``auto`` has no options: name a method to set its own."""
+class Auto(BranchAndPrice):
+    """Chooses the method: ``branch_and_price``, on every problem; it has no options of its own.
 
-
-class Auto(PriceAndBranch):
-    """Chooses the method: ``price_and_branch``, on every problem of either kind.
-
-    The reference, ``cp_sat``, is not run beside it: ``price_and_branch`` asks CP-SAT itself where
+    The reference, ``cp_sat``, is not run beside it: ``branch_and_price`` asks CP-SAT itself where
     its own proof ends short of the optimum.
 
     Notes
@@ -32,4 +25,3 @@ class Auto(PriceAndBranch):
     """
 
     name = "auto"
-    options_type = AutoOptions

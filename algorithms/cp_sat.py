@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cms.certificate.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named
-from cms.reduction.reduction import Reduction, reduce
+from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.values.fields import CheckedFields
 
 from .branch_and_price.program import (
@@ -106,7 +106,7 @@ class CpSat:
 
     def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
         """Yield certificates, schedules and at last CP-SAT's bound."""
-        yield from _Reference(reduce(problem), options.workers, budget).claims()
+        yield from _Reference(presolve(problem), options.workers, budget).claims()
 
 
 #: What CP-SAT is asked to decide; a program that is too large leaves it to the next. The rows of
@@ -121,7 +121,7 @@ _PROGRAMS = (
 class _Reference:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, workers: int, budget: Budget) -> None:
+    def __init__(self, reduction: PresolvedProblem, workers: int, budget: Budget) -> None:
         self._reduction, self._problem = reduction, reduction.problem
         self._workers, self._budget = workers, budget
         self._jobs = Jobs(self._problem)

@@ -6,17 +6,17 @@ from functools import cache
 from typing import NamedTuple
 
 from cms import load_instance, solve
-from cms.fleet import Plan, gpu
+from cms.fleet import Plan, get_gpu
 from cms.fleet.deployment import (
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Nearest,
-    Placed,
-    Wanted,
+    PlacementResult,
+    desired_state,
     nearest,
     place,
-    wanted_of,
 )
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.serving import Scenario, ServingProblem
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     """What runs, and what is wanted of the same fleet."""
 
     now: Deployment
-    wanted: Wanted
+    wanted: DesiredState
 
 
 def change_of(
@@ -73,36 +73,36 @@ def change_of(
     if family in (CHAIN, NEAREST_CHAIN):
         return Change(_ends(family, step), _published(SCENARIOS[step + 1]))
     before, after = before_and_after(gpus, sigma=sigma, seed=seed, services=n)
-    first, second = _planned(before.as_problem()), _planned(after.as_problem())
+    first, second = _planned(before.build_problem()), _planned(after.build_problem())
     most = max(first.gpus[_DEVICE], second.gpus[_DEVICE])
     return Change(_placed(first, -(-max(most + _PER_NODE, 3 * most // 2) // _PER_NODE)), second)
 
 
-def _planned(serving: ServingProblem) -> Wanted:
+def _planned(serving: ServingProblem) -> DesiredState:
     solution = solve(serving.problem, time_limit=_SOLVE_SECONDS)
     if solution.status != "optimal":
         raise ValueError(f"a plan is {solution.status}; expected a proof that it is optimal")
-    return wanted_of(Plan(serving, solution))
+    return desired_state(Plan(serving, solution))
 
 
-def _placed(wanted: Wanted, nodes: int) -> Deployment:
-    device, width = gpu(_DEVICE), len(str(nodes))
+def _placed(wanted: DesiredState, nodes: int) -> Deployment:
+    device, width = get_gpu(_DEVICE), len(str(nodes))
     names = [f"node-{number:0{width}}" for number in range(1, nodes + 1)]
     fleet = tuple(
         FleetNode(name, tuple(FleetGpu(name, index, device) for index in range(_PER_NODE)))
         for name in names
     )
     found = place(wanted, Deployment(fleet))
-    if not isinstance(found, Placed):
+    if not isinstance(found, PlacementResult):
         raise ValueError(f"the first plan cannot be placed: {found}")
     return found.deployment
 
 
 @cache
-def _published(name: str) -> Wanted:
+def _published(name: str) -> DesiredState:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
-    return _planned(scenario.as_problem())
+    return _planned(scenario.build_problem())
 
 
 @cache

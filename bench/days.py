@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cms.fleet import as_problem
-from cms.fleet.reconciling import Planner, Rates, Scene, Terms
+from cms.fleet import build_problem
+from cms.fleet.replanner import Planner, Rates, Scene, Terms
 from instances.load_changes import Days, draw
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> Machin
     drawn = _drawn(family, n, seed, days)
     parts = drawn.services, drawn.operating_points, [_GPU]
     if family == SHARED:
-        return as_problem(*parts, rate_margin=_MARGIN, sharing="time").problem
-    return as_problem(*parts, rate_margin=_MARGIN).problem
+        return build_problem(*parts, rate_margin=_MARGIN, sharing="time").problem
+    return build_problem(*parts, rate_margin=_MARGIN).problem

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.serving import Scenario, Service, ServingProblem, as_problem
+from cms.fleet.serving import Scenario, Service, ServingProblem, build_problem
 from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.queueing import queueing_rule
 from instances import published
@@ -38,8 +38,8 @@ def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
     --------
     >>> for service in scenario_of("drawn", n=2, seed=1).services:
     ...     print(service)
-    mobilenetv2-1 (mobilenetv2): 731.1 items/s within 929.2 ms
-    vgg19-2 (vgg19): 543.9 items/s within 116.6 ms
+    mobilenetv2-1 (mobilenetv2): 731.1 requests/s within 929.2 ms
+    vgg19-2 (vgg19): 543.9 requests/s within 116.6 ms
     """
     if family != DRAWN:
         return published.scenario(family)
@@ -97,7 +97,7 @@ def serving_of(
     scenario = scenario_of(family, n=n, seed=seed)
     how = queueing_rule(rule)
     asked = curves and isinstance(how, CapacityRule) and not how.certified
-    return as_problem(
+    return build_problem(
         scenario.services,
         scenario.operating_points,
         scenario.gpus,

@@ -92,7 +92,7 @@ class Source:
         if isinstance(known, NamedProblem):
             named: Problem = known.make()
             return named
-        made: Problem = known.as_problem().problem
+        made: Problem = known.build_problem().problem
         return made
 
     def __str__(self) -> str:

@@ -24,14 +24,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf, Proved
+    from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf, ProvedBound
     from .certificate.quantity import (
-        BlocksOf,
         BlocksOfJob,
-        MachinesOf,
+        BlocksOfType,
+        MachinesOfConfiguration,
         MachinesOfType,
-        MachinesWith,
+        MachinesWithBlocks,
     )
+    from .checker.kinds import Checker, InitialBounds, MachineChecker, check, checker_for
     from .errors import (
         AlgorithmError,
         ClusterError,
@@ -54,9 +55,11 @@ if TYPE_CHECKING:
         write_program,
         write_solution,
     )
+    from .infeasibility.shortage import Growth, Shortage, explain_infeasibility, find_growth
     from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
     from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-    from .plugin.registry import NamedProblem, algorithms, instances, load_instance
+    from .plugin.registry import NamedProblem, list_algorithms, list_instances, load_instance
+    from .presolver.presolve import PresolvedProblem, presolve
     from .problem.machine_problem import MachineProblem
     from .problem.parts import (
         Block,
@@ -67,21 +70,18 @@ if TYPE_CHECKING:
         SizeBoundedConfigurations,
     )
     from .problem.problem import Problem
-    from .reduction.reduction import Reduction, reduce
-    from .referee.kinds import First, MachineReferee, Referee, check, referee_of
     from .schedule.contents import Mix
     from .schedule.faults import Violation
     from .schedule.schedule import Excerpt, MachineGroup, Schedule
     from .shards.cluster import cluster
     from .shards.problem import ShardedProblem
     from .shards.schedule import ShardedSchedule
-    from .shortages.shortage import Growth, Shortage, growth, shortage
+    from .simplification.simplify import simplify_schedule
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
-    from .tidying.tidy import tidy
-    from .time_sharing.frames import Frame, FrameRule
+    from .time_sharing.duty_cycle import DutyCycle, DutyCycleRule
     from .time_sharing.functions import PriceFunction
-    from .time_sharing.model import Point, TimeSharedJob
+    from .time_sharing.model import BatchPoint, TimeSharedJob
     from .time_sharing.prices import MixPrices
     from .time_sharing.problem import TimeSharedProblem
 
@@ -89,23 +89,21 @@ if TYPE_CHECKING:
 
 # What stands under one heading of the documentation stands together.
 __all__ = ["Problem", "Job", "Block", "DemandFunction", "Configuration"]
-__all__ += ["SizeBoundedConfigurations", "MachineType", "reduce", "Reduction"]
-__all__ += ["TimeSharedProblem", "TimeSharedJob", "Point", "Mix", "Frame", "FrameRule"]
+__all__ += ["SizeBoundedConfigurations", "MachineType", "presolve", "PresolvedProblem"]
+__all__ += ["TimeSharedProblem", "TimeSharedJob", "BatchPoint", "Mix", "DutyCycle", "DutyCycleRule"]
 __all__ += ["solve", "Solution", "Status", "Proof", "StopReason", "Incumbent", "Schedule"]
-__all__ += ["MachineGroup", "check", "Violation", "shortage", "Growth", "growth", "Shortage"]
-__all__ += ["tidy"]
-__all__ += ["Certificate", "BlockPrices", "MixPrices", "PriceFunction", "Branch"]
-__all__ += ["MachinesOfType", "MachinesWith", "MachinesOf", "BlocksOf", "BlocksOfJob"]
-__all__ += ["algorithms", "instances", "load_instance", "NamedProblem", "Algorithm", "Support"]
-__all__ += ["Guarantee", "GuaranteeVerdict", "Reference", "Verdict", "Budget", "Claim", "Named"]
-__all__ += ["SolverBound"]
-__all__ += ["Referee", "referee_of", "First", "Proved", "Excerpt", "MachineProblem"]
-__all__ += ["MachineReferee", "Leaf"]
-__all__ += ["read_problem", "write_problem", "write_program", "read_solution", "write_solution"]
-__all__ += ["open_problem", "pack", "ShardedProblem", "ShardedSchedule", "cluster"]
-__all__ += ["CmsError", "ClusterError", "InvalidProblem", "InvalidSchedule", "InvalidCertificate"]
-__all__ += ["InvalidOption", "UnknownMethod", "UnsupportedProblem", "AlgorithmError"]
-__all__ += ["GuaranteeBreached", "FileError"]
+__all__ += ["MachineGroup", "check", "Violation", "explain_infeasibility", "Growth", "find_growth"]
+__all__ += ["Shortage", "simplify_schedule", "Certificate", "BlockPrices", "MixPrices"]
+__all__ += ["PriceFunction", "Branch", "MachinesOfType", "MachinesWithBlocks"]
+__all__ += ["MachinesOfConfiguration", "BlocksOfType", "BlocksOfJob", "list_algorithms"]
+__all__ += ["list_instances", "load_instance", "NamedProblem", "Algorithm", "Support", "Guarantee"]
+__all__ += ["GuaranteeVerdict", "Reference", "Verdict", "Budget", "Claim", "Named", "SolverBound"]
+__all__ += ["Checker", "checker_for", "InitialBounds", "ProvedBound", "Excerpt", "MachineProblem"]
+__all__ += ["MachineChecker", "Leaf", "read_problem", "write_problem", "write_program"]
+__all__ += ["read_solution", "write_solution", "open_problem", "pack", "ShardedProblem"]
+__all__ += ["ShardedSchedule", "cluster", "CmsError", "ClusterError", "InvalidProblem"]
+__all__ += ["InvalidSchedule", "InvalidCertificate", "InvalidOption", "UnknownMethod"]
+__all__ += ["UnsupportedProblem", "AlgorithmError", "GuaranteeBreached", "FileError"]
 
 #: From a folder or a zip archive.
 _LOADER: Any = globals()["__loader__"]

@@ -19,7 +19,7 @@ import numpy as np
 from cms import BlockPrices, Configuration, Problem, Schedule, check
 from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import price_jobs
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from instances.families import generate
 
 
@@ -52,8 +52,8 @@ def main() -> None:
     timed("Problem.from_arrays, int64", n, problem)
     timed("Problem.from_arrays, 3 decimals", n, lambda: problem(1000))
     timed("Problem.sha256", n, drawn.compute_sha256)
-    small = timed("reduce", n, lambda: reduce(drawn)).problem
-    timed("reduce, nothing left to do", n, lambda: reduce(small))
+    small = timed("reduce", n, lambda: presolve(drawn)).problem
+    timed("reduce, nothing left to do", n, lambda: presolve(small))
     timed("kinds", n, lambda: kinds(small.rows))
     proof = BlockPrices({b: Fraction(size, 7) for b, size in zip(drawn.blocks, sizes, strict=True)})
     timed("BlockPrices.bound", n, lambda: proof.bound(drawn))

@@ -4,5 +4,5 @@ Named instances are entry points of the group ``cms.instances``; ``cms plan --pu
 :func:`cms.load_instance` find them there without importing this package by name.
 """
 
-# Checked when our entry points load: see the same marker in `algorithms`.
+# Checked when our entry points load: see the same marker in `list_algorithms`.
 __cms_distribution__ = "configurable-machines"

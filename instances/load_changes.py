@@ -106,7 +106,7 @@ def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> fl
 @cache
 def _tables() -> Mapping[str, tuple[float, ...]]:
     """Return, for each service of the pool, the most that 0, 1, ... 7 slices serve of it."""
-    serving = replace(published.scenario("S1"), services=pool()).as_problem()
+    serving = replace(published.scenario("S1"), services=pool()).build_problem()
     tables = {}
     for service in serving.services:
         best: dict[int, float] = {}

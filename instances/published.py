@@ -46,7 +46,7 @@ def scenario(name: str) -> Scenario:
     rate = sum((service.rate_rps for service in services), Fraction(0))
     return Scenario(
         name=name,
-        title=f"{len(services)} models, {format_exact(rate)} items/s in all",
+        title=f"{len(services)} models, {format_exact(rate)} requests/s in all",
         source=_SOURCE,
         services=services,
         operating_points=_operating_points(),

@@ -41,8 +41,8 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from cms import InvalidCertificate
-from cms.fleet import AssignmentPrices, OfflineClass, OnlineClass, SharingPlan, SharingProblem
-from cms.fleet import share as share_gpus
+from cms.fleet import AssignmentPrices, ColocationPlan, ColocationProblem, OfflineClass, OnlineClass
+from cms.fleet import colocate as share_gpus
 
 from .finding import Finding, Tally, require
 from .lp import minimise
@@ -59,9 +59,9 @@ class Classes(NamedTuple):
     offline: tuple[int, ...]
     weights: tuple[tuple[int | None, ...], ...]
 
-    def problem(self) -> SharingProblem:
+    def problem(self) -> ColocationProblem:
         """Return it as the package poses it."""
-        return SharingProblem(
+        return ColocationProblem(
             online=[
                 OnlineClass("gpu", count=n, sm_activity=0, name=f"o{i}")
                 for i, n in enumerate(self.online)
@@ -354,7 +354,7 @@ def _answer(classes: Classes, best: int) -> None:
     solution = share_gpus(problem)
     require(solution.status == "optimal", f"muxflow ends with the status {solution.status}")
     require(solution.value == best, f"muxflow's plan is worth {solution.value}, OPT is {best}")
-    plan: SharingPlan = solution.plan
+    plan: ColocationPlan = solution.plan
     table = [[plan.counts.get((f"o{o}", f"f{f}"), 0) for f in range(len(classes.offline))]
              for o in range(len(classes.online))]  # fmt: skip
     require(is_plan(classes, tuple(map(tuple, table))), f"muxflow's plan {table} is none")

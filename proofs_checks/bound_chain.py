@@ -8,7 +8,7 @@ LP* and MILP_c.
 the theory's examples, with OPT by enumeration. The known values of the examples, which show both
 that LP_DW may be below LP* (the aggregated-LP gap) and above MILP_c (the ceil gap). For one job and
 one configuration of equal blocks, what a job alone needs, without any program. That the certificate
-and the cost of `price_and_branch` lie on their sides of OPT.
+and the cost of `branch_and_price` lie on their sides of OPT.
 
 **On paper.** Why each program relaxes the next: scaling down what a job receives beyond its demand,
 machine by machine; averaging a schedule's options.
@@ -52,7 +52,7 @@ def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> 
     """Check the chains; see the top of this file."""
     tally = Tally(
         THEOREM,
-        "LP_agg <= LP* <= MILP_c <= OPT, LP_agg <= LP_DW <= OPT, known values; price_and_branch",
+        "LP_agg <= LP* <= MILP_c <= OPT, LP_agg <= LP_DW <= OPT, known values; branch_and_price",
         ratio="largest bound / OPT",
         proved="1",
     )
@@ -69,8 +69,8 @@ def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> 
         with tally.case(one):
             tally.seen(_chains(one.tiny))
         if solver is not None:
-            with tally.case(f"{one}, by price_and_branch"):
-                cost = cost_of(promised(solver, one.tiny, "price_and_branch", None))
+            with tally.case(f"{one}, by branch_and_price"):
+                cost = cost_of(promised(solver, one.tiny, "branch_and_price", None))
                 best = optimum(one.tiny).cost
                 require(cost == best, f"cost {cost}, optimum {best}")
     return tally.finding()

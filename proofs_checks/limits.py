@@ -9,7 +9,7 @@ a row for each limit. The guarantees of greedy, the roundings and the PTAS must 
 a limit: that the duals satisfy the conditions and give the program's value; random prices stay
 below the optimum, found by trying all fleets within the limits; :class:`cms.BlockPrices` proves the
 same bound for all of these. That a program without a solution means that no fleet serves all jobs.
-Then `price_and_branch`: the optimum, or `INFEASIBLE`; and that `greedy`, `lp_rounding` and `ptas`
+Then `branch_and_price`: the optimum, or `INFEASIBLE`; and that `greedy`, `lp_rounding` and `ptas`
 refuse such problems.
 
 **On paper.** Weak duality, a line: every machine costs at least its blocks' worth less sigma_m.
@@ -90,7 +90,7 @@ def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> 
     """Check limits; see the top of this file."""
     tally = Tally(
         THEOREM,
-        "duals and random prices against all fleets; price_and_branch; who refuses limits",
+        "duals and random prices against all fleets; branch_and_price; who refuses limits",
         ratio="L / OPT",
         proved="1",
     )
@@ -101,7 +101,7 @@ def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> 
             feasible.add(ratio is not None)
             tally.seen(ratio or 0)
         if solver is not None:
-            with tally.case(f"{one}, limits {limited.limits}, by price_and_branch"):
+            with tally.case(f"{one}, limits {limited.limits}, by branch_and_price"):
                 _ours(solver, limited)
             for method in REFUSE:
                 with tally.case(f"{one}, limits {limited.limits}, {method} refuses"):
@@ -160,7 +160,7 @@ def _require_certificate(limited: Limited, prices: Prices, sigma: Prices) -> Non
 
 def _ours(solver: Solver, limited: Limited) -> None:
     best, problem = best_fleet(limited), limited.problem()
-    solution = answered(solver, problem, "price_and_branch")
+    solution = answered(solver, problem, "branch_and_price")
     said = proved(solution, problem)
     require(best is None or said <= best, f"the certificate proves {said}, the best costs {best}")
     require(solution.cost == best, f"cost {solution.cost}, the best fleet costs {best}")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations, product
 
 from cms.time_sharing.dearest import Search, dearest_mix
-from cms.time_sharing.frames import FrameRule
+from cms.time_sharing.duty_cycle import DutyCycleRule
 from cms.time_sharing.functions import Offer, PriceFunction
 from cms.time_sharing.listed import ListedMixes
 from cms.time_sharing.model import Choice
@@ -40,7 +40,7 @@ def random_points(rng: random.Random) -> list[tuple[Fraction, Fraction]]:
 
 def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
     """Draw offers by one rule; some jobs alike, some charges, some without an admissible point."""
-    rule = rng.choice(list(FrameRule))
+    rule = rng.choice(list(DutyCycleRule))
     offers: list[Offer] = []
     for at in range(jobs):
         if offers and rng.random() < 0.3:
@@ -92,12 +92,12 @@ def all_mixes(
     for size in range(1, min(most_jobs or len(offers), len(offers)) + 1):
         for chosen in combinations(offers, size):
             for choices in product(*(offer.choices for offer in chosen)):
-                frame = sum((choice.length for choice in choices), Fraction(0))
-                if any(frame > choice.longest for choice in choices):
+                cycle = sum((choice.length for choice in choices), Fraction(0))
+                if any(cycle > choice.longest for choice in choices):
                     continue
                 worth = Fraction(0)
                 for offer, choice in zip(chosen, choices, strict=True):
-                    rate = choice.amount / frame
+                    rate = choice.amount / cycle
                     worth += offer.charge + offer.function.worth(rate, offer.demand)
                 picked = zip(chosen, choices, strict=True)
                 yield {offer.job: choice.amount for offer, choice in picked}, worth

@@ -8,7 +8,7 @@ many run at once. And the largest value of a sum at any moment is the maximum fl
 ``checker/waits.py``.
 
 **Machine-checked.** Random sequences on up to three small GPUs, cut by MIG or shared under MPS,
-with creations, deletions, restarts, rewrites, changes of mode and temporary instances, then in
+with creations, deletions, restarts, repartitions, changes of mode and temporary instances, then in
 another sequence that respects the waits; every moment of every execution, one by one: the floors,
 the slots and sums, the GPUs in use, as plainly as they can be written. The flow, and the package's
 cut, must give the lowest capacity exactly, and both checkers must say of the document what was
@@ -27,7 +27,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from cms.fleet import Gpu, OperatingPoint, Service, gpu
+from cms.fleet import Gpu, OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Work
 from cms.fleet.deployment.transition.checking import check_transition, lowest_capacity
 from cms.fleet.deployment.transition.document import transition_to_json
@@ -60,7 +60,7 @@ def work(service: str, device: str, profile: str, batch: int = 4) -> Work:
     Examples
     --------
     >>> print(work("chat", "a30-24gb", "2g.12gb"))
-    chat (1p b4, 14 items/s)
+    chat (1p b4, 14 requests/s)
     """
     size = int(profile[0]) if profile[0].isdigit() else int(profile.removeprefix("mps:")) // 10
     rate = Fraction(7 * size * batch, 4)
@@ -155,19 +155,19 @@ def breaches(of: Transition) -> Iterator[str]:
 def _on_gpu(card: FleetGpu, actions: Sequence[Action], moment: Moment) -> tuple[str, int]:
     """What is wrong on a GPU, and how much is there."""
     own = [at for at in sorted(moment.begun) if actions[at].gpu == (card.node, card.index)]
-    rewrites = [at for at in own if actions[at].what is What.REWRITE]
+    repartitions = [at for at in own if actions[at].what is What.REPARTITION]
     going = [each for at in own for each in actions[at].removes]
     for each in going:
         came = [one for at in own if at in moment.ended for one in actions[at].adds]
         if going.count(each) > [*card.instances, *came].count(each):
             return f"{each} is removed before it is there", 0
-    for at in rewrites:
+    for at in repartitions:
         others = {b for b, a in enumerate(actions) if a.gpu == actions[at].gpu and b != at}
         if at not in moment.ended and any(
             (b in moment.begun) != (b in moment.ended) for b in others
         ):
-            return "is rewritten while something else is done", 0
-    under_way = [at for at in rewrites if at not in moment.ended]
+            return "is repartitioned while something else is done", 0
+    under_way = [at for at in repartitions if at not in moment.ended]
     if under_way:  # what goes is gone before what comes is there
         before = _on_gpu(card, actions, Moment(moment.begun - set(under_way), moment.ended))
         after = _on_gpu(card, actions, Moment(moment.begun, moment.ended | set(under_way)))
@@ -200,7 +200,7 @@ class _Walk:
         return sum(not card.is_empty for card in self.cards)
 
     def _card(self, index: int) -> FleetGpu:
-        card = gpu(self.rng.choice(["a30-24gb", "a30-24gb", "a100-80gb"]))
+        card = get_gpu(self.rng.choice(["a30-24gb", "a30-24gb", "a100-80gb"]))
         mode = self.rng.choice([Mode.MIG, Mode.MIG, Mode.MPS])
         return FleetGpu("node-a", index, card, mode, self._content(card, mode))
 
@@ -226,12 +226,12 @@ class _Walk:
         rng = self.rng
         at = rng.randrange(len(self.cards))
         card = self.cards[at]
-        ours = [each for each in card.instances if each.is_ours]
+        ours = [each for each in card.instances if each.is_managed]
         draw, mode = rng.random(), None
         removes: tuple[Instance, ...] = ()
         adds: tuple[Instance, ...] = ()
         if draw < 0.08 and len(ours) == len(card.instances):
-            what, removes = What.REWRITE, card.instances
+            what, removes = What.REPARTITION, card.instances
             mode = rng.choice([Mode.MIG, Mode.MPS])
             adds = self._content(card.gpu, mode)
             mode = None if mode is card.mode and rng.random() < 0.5 else mode
@@ -292,7 +292,7 @@ class _Walk:
         actions = [replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)]
         left = Counter((card.name, each) for card, each in start.instances())
         left -= Counter((action.name, each) for action in actions for each in action.removes)
-        kept = sum(n for (_, e), n in left.items() if e.is_ours and e.work is not None)
+        kept = sum(n for (_, e), n in left.items() if e.is_managed and e.work is not None)
         used = {action.gpu for action in actions if action.adds}
         ends = max(len(start.used_gpus()), len(target.used_gpus()))
         free = {(card.node, card.index) for card in start.free_gpus()} & {

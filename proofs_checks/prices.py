@@ -16,7 +16,7 @@ the region and L there is LP_DW; the duals of LP_agg give prices at least as goo
 random prices, scaled into the region, stay below LP_DW and OPT, and :class:`cms.BlockPrices` proves
 the same bound for all these prices; concavity, homogeneity, the supergradient; the identity with
 its signs for an optimal schedule and for random ones; that an optimal schedule passes the
-reduced-cost tests for its own cost. Then the certificate of `price_and_branch`.
+reduced-cost tests for its own cost. Then the certificate of `branch_and_price`.
 
 **On paper.** The duality itself; that minimal options are enough.
 """
@@ -138,7 +138,7 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
             for _ in range(3):
                 _any_prices(one.tiny, rng)
         if solver is not None:
-            with tally.case(f"{one}, by price_and_branch"):
+            with tally.case(f"{one}, by branch_and_price"):
                 _ours(solver, one.tiny)
     return tally.finding()
 
@@ -231,7 +231,7 @@ def _require_certificate(tiny: Tiny, prices: Prices) -> None:
 
 def _ours(solver: Solver, tiny: Tiny) -> None:
     problem = tiny.problem()
-    solution = answered(solver, problem, "price_and_branch")
+    solution = answered(solver, problem, "branch_and_price")
     certificate = solution.certificate
     said, best = proved(solution, problem), optimum(tiny).cost
     require(said <= best, f"the certificate proves {said}, OPT = {best}")

@@ -23,7 +23,7 @@ ZERO = Fraction(0)
 
 Rates: TypeAlias = tuple[Fraction, ...]
 #: An amount and a length.
-Point: TypeAlias = tuple[Fraction, Fraction]
+BatchPoint: TypeAlias = tuple[Fraction, Fraction]
 
 
 class Share(NamedTuple):
@@ -31,7 +31,7 @@ class Share(NamedTuple):
 
     demand: Fraction
     limit: Fraction
-    points: tuple[tuple[Point, ...], ...]
+    points: tuple[tuple[BatchPoint, ...], ...]
 
 
 class Shared(NamedTuple):
@@ -41,9 +41,9 @@ class Shared(NamedTuple):
     jobs: tuple[Share, ...]
     configurations: tuple[tuple[int, ...], ...]
 
-    def admits(self, frame: Fraction, length: Fraction, limit: Fraction) -> bool:
-        """Whether a slot of this length keeps a limit in such a frame."""
-        return (frame + length if self.rule == RULES[0] else 2 * frame) <= limit
+    def admits(self, cycle: Fraction, length: Fraction, limit: Fraction) -> bool:
+        """Whether a slot of this length meets a limit in such a cycle."""
+        return (cycle + length if self.rule == RULES[0] else 2 * cycle) <= limit
 
     def problem(self) -> TimeSharedProblem:
         """The problem as the package has it: blocks b0, b1, ..., jobs j0, j1, ..."""
@@ -63,9 +63,9 @@ class Shared(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """An admitted mix: its frame, and the rate of every job, 0 for those it does not have."""
+    """An admitted mix: its cycle, and the rate of every job, 0 for those it does not have."""
 
-    frame: Fraction
+    cycle: Fraction
     rates: Rates
 
 
@@ -74,11 +74,11 @@ def mixes(shared: Shared, i: int) -> tuple[Mixed, ...]:
     """List all admitted mixes on a type of block."""
     found = []
     for chosen in product(*((None, *job.points[i]) for job in shared.jobs)):
-        frame = sum((point[1] for point in chosen if point is not None), ZERO)
+        cycle = sum((point[1] for point in chosen if point is not None), ZERO)
         pairs = zip(shared.jobs, chosen, strict=True)
-        kept = [p is None or shared.admits(frame, p[1], job.limit) for job, p in pairs]
-        if frame and all(kept):
-            found.append(Mixed(frame, tuple(p[0] / frame if p else ZERO for p in chosen)))
+        kept = [p is None or shared.admits(cycle, p[1], job.limit) for job, p in pairs]
+        if cycle and all(kept):
+            found.append(Mixed(cycle, tuple(p[0] / cycle if p else ZERO for p in chosen)))
     return tuple(found)
 
 

@@ -1,12 +1,12 @@
-"""Blocks that jobs share in time: frames, price functions, the image in CMS, the dearest mix.
+"""Blocks that jobs share in time: cycles, price functions, the image in CMS, the dearest mix.
 
 **Statement.** Job s has a demand d_s, a limit T_s, and points (a, L) on each type of block. A mix
-takes a point of each of some jobs; its frame D is the sum of their lengths, a job's rate a / D. It
+takes a point of each of some jobs; its cycle D is the sum of their lengths, a job's rate a / D. It
 is admitted if D + L <= T_s for each of its jobs (`round_robin`), or 2 D <= T_s
 (`collect_then_run`).
 
 1. For rates q_s let F(D) be the sum of the shortest lengths with a >= q_s D. D <- F(D), from 0,
-   ends at the least frame D* with F(D*) <= D*, or where no point is large enough; the rates can be
+   ends at the least cycle D* with F(D*) <= D*, or where no point is large enough; the rates can be
    hosted if and only if the rule holds at D*.
 2. For weights w >= 0 the most that w . rates can be is attained by a mix of one job. So the linear
    bound without truncation, LP_0, is the same with and without sharing.
@@ -18,8 +18,8 @@ is admitted if D + L <= T_s for each of its jobs (`round_robin`), or 2 D <= T_s
    configuration all that arise where each of its blocks takes a mix or nothing. No price functions
    prove more than LP_DW of this image, and some prove as much: phi_s(x), the least price of blocks
    (s, r) whose rates sum to x.
-6. For frames in [lo, hi], numbers u >= D (what a point pays in D) and any k in [0, p]: if the sum
-   over jobs of max(0, u - k L) is at most (p - k) lo, no mix of such a frame is worth more than p.
+6. For cycles in [lo, hi], numbers u >= D (what a point pays in D) and any k in [0, p]: if the sum
+   over jobs of max(0, u - k L) is at most (p - k) lo, no mix of such a cycle is worth more than p.
 
 **Machine-checked.** All of it on random instances of up to three jobs, against definitions written
 out here: every mix, every hosting, optima by search machine by machine. In 5 both optima, and all
@@ -27,7 +27,7 @@ that is asked of the functions that LP_DW's duals give. Of 4 also that ``MixPric
 and refuses a price that is 1 % lower where a mix is then worth more; of 6 that the search of the
 package and the one of the second checker find the dearest mix, and none above it.
 
-**On paper.** 1: if a mix in the frame D hosts q, F(D) <= D, so that no iterate exceeds D; the rules
+**On paper.** 1: if a mix in the cycle D hosts q, F(D) <= D, so that no iterate exceeds D; the rules
 hold at D* if they do at D. 2: sum w a / sum L is a mean of the w a / L, and a point is admitted
 alone if it is in a mix. 3: a vertex of the program over contents of machines has n positive
 columns. 4 and 5: ``docs/reference/files.md``, ``checker/functions.py``. 6: ``checker/dearest.py``.
@@ -51,8 +51,8 @@ from .finding import Finding, Tally, require
 from .offered import by_the_checker
 from .shared import (
     ZERO,
+    BatchPoint,
     Mixed,
-    Point,
     Rates,
     Share,
     Shared,
@@ -70,47 +70,47 @@ THEOREM = "Time sharing"
 Phi: TypeAlias = Callable[[Fraction], Fraction]
 
 
-# -- 1: the least frame ------------------------------------------------------------------------
+# -- 1: the least cycle ------------------------------------------------------------------------
 
 
-def shortest(points: Sequence[Point], amount: Fraction) -> Fraction | None:
+def shortest(points: Sequence[BatchPoint], amount: Fraction) -> Fraction | None:
     """Return the shortest length of a point with at least this amount."""
     return min((length for a, length in points if a >= amount), default=None)
 
 
-def least_frame(points: Sequence[Sequence[Point]], rates: Rates) -> Fraction | None:
+def least_cycle(points: Sequence[Sequence[BatchPoint]], rates: Rates) -> Fraction | None:
     """Return D*; None where no point is large enough.
 
     Examples
     --------
     >>> slow, fast = (Fraction(1), Fraction(2)), (Fraction(4), Fraction(3))
-    >>> least_frame([[slow, fast]], (Fraction(1),))
+    >>> least_cycle([[slow, fast]], (Fraction(1),))
     Fraction(3, 1)
     """
-    frame = ZERO
+    cycle = ZERO
     while True:
-        lengths = [shortest(own, q * frame) for own, q in zip(points, rates, strict=True)]
+        lengths = [shortest(own, q * cycle) for own, q in zip(points, rates, strict=True)]
         if None in lengths:
             return None
         longer = sum((length for length in lengths if length is not None), ZERO)
-        if longer <= frame:
-            return frame
-        frame = longer
+        if longer <= cycle:
+            return cycle
+        cycle = longer
 
 
-def _least_frames(shared: Shared, rng: random.Random) -> None:
+def _least_cycles(shared: Shared, rng: random.Random) -> None:
     i = rng.randrange(len(shared.configurations[0]))
     rates = tuple(Fraction(rng.randint(1, 8), 16) for _ in shared.jobs)
     hosted = any(
         all(m >= q for m, q in zip(mix.rates, rates, strict=True)) for mix in mixes(shared, i)
     )
     points = [job.points[i] for job in shared.jobs]
-    frame = least_frame(points, rates)
-    fits = frame is not None and all(
-        shared.admits(frame, shortest(job.points[i], q * frame) or ZERO, job.limit)
+    cycle = least_cycle(points, rates)
+    fits = cycle is not None and all(
+        shared.admits(cycle, shortest(job.points[i], q * cycle) or ZERO, job.limit)
         for job, q in zip(shared.jobs, rates, strict=True)
     )
-    require(fits == hosted, f"rates {rates} on {i}: D* = {frame}, hosted by some mix: {hosted}")
+    require(fits == hosted, f"rates {rates} on {i}: D* = {cycle}, hosted by some mix: {hosted}")
 
 
 # -- 2 and 3: the linear bound without truncation -----------------------------------------------
@@ -268,7 +268,7 @@ def _intervals(shared: Shared, rng: random.Random) -> None:
     i = rng.randrange(len(shared.configurations[0]))
     given = [function_of(job, rng) for job in shared.jobs]
     plain = [phi(f, job.demand) for f, job in zip(given, shared.jobs, strict=True)]
-    every = [(mix.frame, _worth(mix, plain)) for mix in mixes(shared, i)]
+    every = [(mix.cycle, _worth(mix, plain)) for mix in mixes(shared, i)]
     best = max((worth for _, worth in every), default=ZERO)
     for _ in range(20):
         lo = Fraction(rng.randint(1, 40), 4)
@@ -317,7 +317,7 @@ def check(*, seed: int = 0, cases: int = 60) -> Finding:
     True
     """
     tally = Tally(
-        THEOREM, "frames, LP_0, price functions, the image in CMS, the dearest mix",
+        THEOREM, "cycles, LP_0, price functions, the image in CMS, the dearest mix",
         ratio="OPT / (LP_0 rounded up + n - 1)", proved="1",
     )  # fmt: skip
     for number in range(cases):
@@ -325,7 +325,7 @@ def check(*, seed: int = 0, cases: int = 60) -> Finding:
         shared = drawn(rng)
         with tally.case(f"problem {number}: {shared}"):
             tally.seen(linear_bounds(shared, rng))
-            for part in (_least_frames, _functions, _intervals):
+            for part in (_least_cycles, _functions, _intervals):
                 for _ in range(4):
                     part(shared, rng)
             _image(shared, rng)

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cms.checker.kinds import check
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.solving.solution import StopReason
 from cms.solving.solve import solve
 from cms.testing.edge_problems import CROWDS

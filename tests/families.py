@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from tests.oracle import given
 
 Family = Callable[[random.Random], Problem]
@@ -57,13 +57,13 @@ def a100(rng: random.Random) -> Problem:
         )
         jobs.append(Job(f"model-{j}", demand, supply))
     return Problem(
-        configurations=gpu(_A100).configurations, jobs=jobs, machine_types=[MachineType(_A100)]
+        configurations=get_gpu(_A100).configurations, jobs=jobs, machine_types=[MachineType(_A100)]
     )
 
 
 def a100_arbitrary(rng: random.Random) -> Problem:
     """The shapes of an A100 with tables that no hardware would show."""
-    shapes = [Configuration(shape.blocks) for shape in gpu(_A100).configurations]
+    shapes = [Configuration(shape.blocks) for shape in get_gpu(_A100).configurations]
     return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 3)))
 
 

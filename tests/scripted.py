@@ -68,7 +68,12 @@ class Clock:
 
     def rule(self, monkeypatch: pytest.MonkeyPatch) -> Clock:
         """Replace the machine's clock for runs of the driver."""
-        for module in ("solving.driver", "solving.solve", "shortages.shortage", "shortages.search"):
+        for module in (
+            "solving.driver",
+            "solving.solve",
+            "infeasibility.shortage",
+            "infeasibility.search",
+        ):
             monkeypatch.setattr(importlib.import_module(f"cms.{module}"), "time", self)
         return self
 

@@ -34,22 +34,22 @@ LAYERS = (
     "cms.schedule",
     "cms.knapsack",
     "cms.certificate",
-    "cms.referee",
+    "cms.checker",
     "cms.time_sharing",
     "cms.shards",
-    "cms.reduction",
+    "cms.presolver",
     "cms.plugin",
     "cms.solving",
-    "cms.shortages",
-    "cms.tidying",
+    "cms.infeasibility",
+    "cms.simplification",
     "cms.testing",
     "cms.files",
     "cms.fleet.hardware",
     "cms.fleet.serving",
     "cms.fleet.what_if",
-    "cms.fleet.sharing",
+    "cms.fleet.colocation",
     "cms.fleet.deployment",
-    "cms.fleet.reconciling",
+    "cms.fleet.replanner",
     "cms.fleet.published",
     "cms.fleet.simulation",
     "cms.fleet.report",
@@ -68,7 +68,7 @@ METHODS = (
     "lp_rounding",
     "mig_serving",
     "muxflow",
-    "price_and_branch",
+    "branch_and_price",
     "ptas",
 )
 # The two pages that re-export a public interface stand above the layers they show. Library modules
@@ -79,13 +79,13 @@ PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
 EXACT = (
     "cms.schedule.faults",
     "cms.certificate",
-    "cms.referee",
+    "cms.checker",
     "cms.time_sharing",
     "cms.shards",
     "cms.fleet.published.muxflow_monitor",
     "cms.fleet.published.muxflow_protection",
-    "cms.fleet.sharing.certificate",
-    "cms.fleet.sharing.problem",
+    "cms.fleet.colocation.certificate",
+    "cms.fleet.colocation.problem",
     "proofs_checks.checker",
 )
 KERNEL = ("cms.knapsack.pricing", "cms.knapsack.covering", "cms.knapsack.kinds")
@@ -115,14 +115,14 @@ BUDGETS = {
     "cms.schedule": 917,
     "cms.knapsack": 1_168,
     "cms.certificate": 814,
-    "cms.referee": 183,
+    "cms.checker": 183,
     "cms.time_sharing": 1_820,
     "cms.shards": 920,
-    "cms.reduction": 430,
+    "cms.presolver": 430,
     "cms.plugin": 600,
     "cms.solving": 1_102,
-    "cms.shortages": 761,
-    "cms.tidying": 233,
+    "cms.infeasibility": 761,
+    "cms.simplification": 233,
     "cms.testing": 654,
     "cms.files": 3_385,
     "algorithms": 350,
@@ -214,7 +214,7 @@ def test_a_room_of_algorithms_imports_only_rooms_before_it() -> None:
     before: dict[str, set[str]] = {room: set(ROOMS[:at]) for at, room in enumerate(ROOMS)}
     before |= {method: set(ROOMS) for method in METHODS}
     before["branch_and_price"].add("greedy")
-    before["auto"] = {"price_and_branch"}
+    before["auto"] = {"branch_and_price"}
     breaches = [
         f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"
         for m in modules().values()

@@ -11,11 +11,11 @@ import pytest
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 from cms.certificate.quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
     Quantity,
 )
 from cms.errors import InvalidCertificate
@@ -42,12 +42,15 @@ def on(quantity: Quantity) -> Branch:
         (BlockPrices(multipliers=[1]), "1 multipliers"),
         (BlockPrices({"b": "2.5"}, {"cheap": 1}), "b on 'cheap' is worth 2.5"),
         (on(MachinesOfType("DEAR")), "machine type 'DEAR'"),
-        (on(BlocksOf("c")), "block 'c'"),
+        (on(BlocksOfType("c")), "block 'c'"),
         (on(BlocksOfJob("b", "z")), "job 'z'"),
-        (on(MachinesWith(Configuration({"c": 1}, "dear"))), "block 'c'"),
-        (on(MachinesWith(Configuration({"b": 1}))), "Configuration(b)"),
-        (on(MachinesOf(Configuration({"b": 1}))), "Configuration(b)"),
-        (on(MachinesOf(Configuration({"b": 2}, "dear"))), "Configuration(2 x b on dear)"),
+        (on(MachinesWithBlocks(Configuration({"c": 1}, "dear"))), "block 'c'"),
+        (on(MachinesWithBlocks(Configuration({"b": 1}))), "Configuration(b)"),
+        (on(MachinesOfConfiguration(Configuration({"b": 1}))), "Configuration(b)"),
+        (
+            on(MachinesOfConfiguration(Configuration({"b": 2}, "dear"))),
+            "Configuration(2 x b on dear)",
+        ),
     ],
 )
 def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
@@ -76,7 +79,7 @@ def test_prices_that_are_none_are_refused(arguments: Any, words: str) -> None:
     assert words in refused(BlockPrices, *arguments)
 
 
-class Everywhere(BlocksOf):
+class Everywhere(BlocksOfType):
     """A quantity of one's own, that could be known to every problem."""
 
 
@@ -89,16 +92,16 @@ class Turncoat(Configuration):
     [
         (lambda: Branch("b", 0, LEAF, LEAF), "'b'"),  # type: ignore[arg-type]
         (lambda: Branch(Everywhere("b"), 0, LEAF, LEAF), "Everywhere"),
-        (lambda: Branch(BlocksOf("b"), 0.5, LEAF, LEAF), "at_most is 0.5"),  # type: ignore[arg-type]
-        (lambda: Branch(BlocksOf("b"), 0, None, LEAF), "None"),  # type: ignore[arg-type]
+        (lambda: Branch(BlocksOfType("b"), 0.5, LEAF, LEAF), "at_most is 0.5"),  # type: ignore[arg-type]
+        (lambda: Branch(BlocksOfType("b"), 0, None, LEAF), "None"),  # type: ignore[arg-type]
         (lambda: MachinesOfType(5), "5"),  # type: ignore[arg-type]
         (lambda: MachinesOfType({}), "no type"),
         (lambda: MachinesOfType({"m": 0}), "machine type 'm' is 0"),
-        (lambda: BlocksOf(""), "''"),
+        (lambda: BlocksOfType(""), "''"),
         (lambda: BlocksOfJob("b", ["x"]), "['x']"),  # type: ignore[arg-type]
-        (lambda: MachinesOf(Turncoat({"b": 3})), "3 x b"),
-        (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]
-        (lambda: MachinesWith("b"), "'b'"),  # type: ignore[arg-type]
+        (lambda: MachinesOfConfiguration(Turncoat({"b": 3})), "3 x b"),
+        (lambda: MachinesOfConfiguration(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]
+        (lambda: MachinesWithBlocks("b"), "'b'"),  # type: ignore[arg-type]
     ],
 )
 def test_branches_and_quantities_that_are_none_are_refused(
@@ -107,7 +110,7 @@ def test_branches_and_quantities_that_are_none_are_refused(
     assert words in refused(make)
 
 
-class Boast(BlocksOf, Certificate):
+class Boast(BlocksOfType, Certificate):
     """A part of one's own, that could prove anything."""
 
     def leaves(self) -> Any:
@@ -115,7 +118,7 @@ class Boast(BlocksOf, Certificate):
 
 
 def test_a_part_that_is_no_leaf_proves_nothing() -> None:
-    half = Branch(BlocksOf("b"), 0, BlockPrices(multipliers=[1]), Boast("b"))
+    half = Branch(BlocksOfType("b"), 0, BlockPrices(multipliers=[1]), Boast("b"))
     assert "Boast" in refused(half.bound, two_types())
     assert "Boast" in refused(Boast("b").proves_infeasible, two_types())
 
@@ -132,8 +135,8 @@ def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
 @pytest.mark.parametrize(
     "quantity",
     [
-        MachinesOf(Configuration({"b": 3}, "machine")),
-        MachinesWith(Configuration({"b": 2}, "machine")),
+        MachinesOfConfiguration(Configuration({"b": 3}, "machine")),
+        MachinesWithBlocks(Configuration({"b": 2}, "machine")),
     ],
 )
 def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:

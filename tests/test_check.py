@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cms.checker.kinds import check
 from cms.problem.parts import (
     Configuration,
     DemandFunction,
@@ -14,7 +15,6 @@ from cms.problem.parts import (
     MachineType,
 )
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.numbers import format_exact

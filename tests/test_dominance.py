@@ -7,9 +7,9 @@ import random
 import pytest
 
 from cms import Configuration, MachineType, Problem
-from cms.reduction import dominance
-from cms.reduction.dominance import beaten
-from cms.reduction.reduction import reduce
+from cms.presolver import dominance
+from cms.presolver.dominance import beaten
+from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
 from tests.algorithms.branch_and_price.parts import Counting
 
@@ -69,7 +69,7 @@ def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
     )
     budget = Counting(looks)
     with pytest.raises(Stopped):
-        reduce(problem, lambda: budget.stopped)
+        presolve(problem, lambda: budget.stopped)
     assert budget.asked == looks + 1
 
 

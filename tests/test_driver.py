@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cms.checker.kinds import check
 from cms.errors import AlgorithmError, InvalidSchedule
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.running.stopping import GRACE_SECONDS
 from cms.schedule.schedule import Schedule
 from cms.solving.solution import Incumbent, Status, StopReason

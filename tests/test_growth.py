@@ -13,10 +13,10 @@ from cms import (
     Proof,
     SizeBoundedConfigurations,
     check,
-    growth,
+    find_growth,
     solve,
 )  # fmt: skip
-from cms.shortages.variants import PARTS, at_share
+from cms.infeasibility.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
 
@@ -30,7 +30,7 @@ def test_growth_is_the_largest_thousandth_that_the_machines_meet(
     if solution.cost is None:
         return
     certificate = solution.certificate if certified else None
-    grown = growth(problem, solution.schedule, certificate=certificate, time_limit=None)
+    grown = find_growth(problem, solution.schedule, certificate=certificate, time_limit=None)
     if grown.share is None:
         assert not problem.rows.wants.any()
         return
@@ -47,4 +47,4 @@ def test_proper_counts_too_few_for_larger_demands_are_no_obstacle() -> None:
     shares = SizeBoundedConfigurations({"a": 1, "b": 3}, capacity=7)
     problem = Problem(configurations=shares, jobs=[Job("x", 2, {"a": 1}), Job("y", 2, {"b": 1})])
     known = BlockPrices({"a": "1/7", "b": "3/7"}, proper={"a": 2, "b": 2})
-    assert growth(problem, solve(problem).schedule, certificate=known).share == 1.5
+    assert find_growth(problem, solve(problem).schedule, certificate=known).share == 1.5

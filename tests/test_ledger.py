@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, first_certificate
+from cms.checker.kinds import check
 from cms.errors import AlgorithmError
 from cms.plugin.algorithm import SolverBound
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
 from cms.solving.ledger import Ledger

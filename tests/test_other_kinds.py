@@ -9,8 +9,8 @@ import pytest
 import cms
 from cms import Schedule, solve
 from cms.errors import AlgorithmError, InvalidOption, InvalidSchedule, UnsupportedProblem
-from cms.fleet.sharing import SharingPlan, SharingProblem
-from cms.fleet.sharing.edge_problems import posed
+from cms.fleet.colocation import ColocationPlan, ColocationProblem
+from cms.fleet.colocation.edge_problems import posed
 from cms.plugin.algorithm import kinds_taken
 from cms.plugin.registry import algorithm_of
 from cms.testing import check_algorithm
@@ -18,13 +18,13 @@ from tests.plugins import OneByOne
 from tests.scripted import Scripted, blocks
 
 CROSSED = posed([1, 2], [2, 1], [[10, 9], [9, -1]])  # 9 + 2 * 9 = 27 of 29
-BEST, WORSE = SharingPlan({("g0", "w1"): 1, ("g1", "w0"): 2}), SharingPlan({("g0", "w1"): 1})
+BEST, WORSE = ColocationPlan({("g0", "w1"): 1, ("g1", "w0"): 2}), ColocationPlan({("g0", "w1"): 1})
 
 
 class Sharing(Scripted):
-    """Claims what it is told to about problems of sharing."""
+    """Claims what it is told to about co-location problems."""
 
-    takes = (SharingProblem,)
+    takes = (ColocationProblem,)
 
 
 def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
@@ -32,15 +32,17 @@ def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
     assert [line.cost for line in solution.history] == [20, 2, 2]
     assert solution.schedule == BEST
     with pytest.raises(InvalidSchedule, match="start is not valid"):
-        solve(CROSSED, Sharing([]), start=SharingPlan({("g0", "w1"): 2}))
-    with pytest.raises(InvalidOption, match="expected SharingPlan"):
+        solve(CROSSED, Sharing([]), start=ColocationPlan({("g0", "w1"): 2}))
+    with pytest.raises(InvalidOption, match="expected ColocationPlan"):
         solve(CROSSED, Sharing([]), start=Schedule())
     for claim in (Schedule(), cms.BlockPrices(), cms.SolverBound(3, "oracle")):
-        with pytest.raises(AlgorithmError, match="expected SharingPlan, |a solver's word is"):
+        with pytest.raises(AlgorithmError, match="expected ColocationPlan, |a solver's word is"):
             solve(CROSSED, Sharing([claim]))
 
 
-@pytest.mark.parametrize("method", [*cms.algorithms(), pytest.param(OneByOne(), id="one_by_one")])
+@pytest.mark.parametrize(
+    "method", [*cms.list_algorithms(), pytest.param(OneByOne(), id="one_by_one")]
+)
 def test_an_algorithm_that_does_not_take_it_says_so(method: Any) -> None:
     name, taken = getattr(method, "name", method), kinds_taken(algorithm_of(method)[0])
     for problem in (CROSSED, blocks(3)):
@@ -53,7 +55,7 @@ def test_an_algorithm_that_does_not_take_it_says_so(method: Any) -> None:
 
 def test_an_algorithm_of_several_kinds_is_asked_about_each() -> None:
     class Both(OneByOne):
-        takes = (cms.Problem, SharingProblem)
+        takes = (cms.Problem, ColocationProblem)
 
     assert solve(blocks(3), Both()).cost == 2
     with pytest.raises(AlgorithmError, match=r"support\(\) raised AttributeError"):
@@ -66,4 +68,4 @@ def test_a_class_without_a_referee_is_no_problem() -> None:
     algorithm: Any = type("Odd", (OneByOne,), {"takes": (int,)})()
     report = check_algorithm(algorithm, [])
     assert "support" in report.failed
-    assert "it takes int, for which no referee is registered" in str(report)
+    assert "it takes int, for which no checker is registered" in str(report)

@@ -20,7 +20,7 @@ METHODS = ("auto", "cp_sat")
 LONG = {"set-cover-f2-4"}
 NAMES = [
     pytest.param(name, marks=[pytest.mark.long] if name in LONG or at % 4 else [])
-    for at, name in enumerate(cms.instances())
+    for at, name in enumerate(cms.list_instances())
 ]
 EVERY = pytest.mark.parametrize("name", NAMES)
 BY_EVERY = pytest.mark.parametrize("method", METHODS)
@@ -31,7 +31,7 @@ def problem_of(name: str) -> cms.Problem:
     instance = load_instance(name)
     if isinstance(instance, cms.NamedProblem):
         return instance.make()  # type: ignore[no-any-return]
-    return instance.as_problem().problem  # type: ignore[no-any-return]
+    return instance.build_problem().problem  # type: ignore[no-any-return]
 
 
 @cache
@@ -99,7 +99,7 @@ def test_a_run_is_the_same_for_every_hash_seed() -> None:
 import cms
 for name in ("S1", "non-irup", "limited-type", "greedy-trap-3"):
     instance = cms.load_instance(name)
-    problem = instance.make() if hasattr(instance, "make") else instance.as_problem().problem
+    problem = instance.make() if hasattr(instance, "make") else instance.build_problem().problem
     solution = cms.solve(problem, time_limit=None, threads=1, seed=3)
     print(problem.sha256, list(solution.schedule.groups), solution.certificate.to_json())
     print([(line.cost, line.lower_bound, line.claimed_bound) for line in solution.history])

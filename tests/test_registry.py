@@ -18,8 +18,8 @@ from cms.plugin.registry import (
     PluginError,
     UnknownInstance,
     algorithm_details,
-    algorithms,
-    instances,
+    list_algorithms,
+    list_instances,
     load_algorithm,
     load_instance,
 )
@@ -70,10 +70,15 @@ eight = NamedProblem(name="eight", title="8 blocks", source="here", make=lambda:
 def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> None:
     install(
         "Acme_Scheduling",
-        {"cms.algorithms": {"visitor": "acme_plugin:Visitor", "boaster": "acme_plugin:Boaster"}},
+        {
+            "cms.algorithms": {
+                "visitor": "acme_plugin:Visitor",
+                "boaster": "acme_plugin:Boaster",
+            }
+        },
         acme_plugin=PLUGIN,
     )
-    assert "visitor" in algorithms()
+    assert "visitor" in list_algorithms()
     assert "acme_plugin" not in sys.modules, "names are listed without loading anything"
     solution = solve(blocks(8), "visitor", options={"choose": "first"})
     assert (solution.status, solution.method) == (Status.OPTIMAL, "visitor")
@@ -95,7 +100,7 @@ def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> No
 
 def test_an_installed_instance_is_found(install: Install) -> None:
     install("acme", {"cms.instances": {"eight": "acme_plugin:eight"}}, acme_plugin=PLUGIN)
-    assert "eight" in instances()
+    assert "eight" in list_instances()
     named = load_instance("eight")
     assert isinstance(named, NamedProblem)
     assert named.make() == blocks(8)
@@ -167,7 +172,7 @@ def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) 
     cms.plugin.registry._entries.cache_clear()
     monkeypatch.setattr(cms.plugin.registry, "entry_points", lambda group: EntryPoints())
     try:
-        assert algorithms() == ()
+        assert list_algorithms() == ()
         with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
             load_algorithm("auto")
     finally:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cms.checker.kinds import check
 from cms.errors import InvalidSchedule
 from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.schedule.schedule import MachineGroup, Schedule, machine_cost
 from cms.values.frozen import FrozenMap
 from tests.samples import PAIR, columns, halves, ints, refusal

@@ -24,12 +24,12 @@ from cms import (
     SolverBound,
     Status,
     check,
+    explain_infeasibility,
     load_instance,
-    shortage,
     solve,
 )
 from cms.fleet import Scenario
-from cms.shortages.variants import without_unservable_jobs
+from cms.infeasibility.variants import without_unservable_jobs
 from tests import families, oracle
 from tests.property.problems import share
 from tests.samples import refusal
@@ -97,7 +97,7 @@ def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> 
     problem = getattr(families, kind)(random.Random(seed))
     solution = solve(problem)
     given_it = solution if solution.status is Status.INFEASIBLE and seed % 2 else None
-    found = shortage(problem, solution=given_it, time_limit=None)
+    found = explain_infeasibility(problem, solution=given_it, time_limit=None)
     event(f"{found.machines_proof}, {found.demand_proof}, {len(found.unservable) > 0}")
     require_true(problem, found)
     assert found.machines_proof is not Proof.NONE
@@ -113,8 +113,10 @@ def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> 
 def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None:
     scenario = load_instance("S5")
     assert isinstance(scenario, Scenario)
-    few = scenario.as_problem().problem.replace(machine_types=[MachineType("a100-80gb", limit=9)])
-    found = shortage(few, time_limit=None)
+    few = scenario.build_problem().problem.replace(
+        machine_types=[MachineType("a100-80gb", limit=9)]
+    )
+    found = explain_infeasibility(few, time_limit=None)
     assert found.more_machines == {"a100-80gb": 3}
     assert (found.machines_proof, found.demand_proof) == (Proof.CHECKED, Proof.CHECKED)
     assert found.too_much_demand == found.less_demand + STEP
@@ -124,7 +126,7 @@ def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None
 
 @pytest.mark.parametrize("demand", [10**12, 10**30])
 def test_huge_demands_lack_huge_fleets(demand: int) -> None:
-    found = shortage(blocks(2 * demand + 1, limit=demand * 7 // 10))
+    found = explain_infeasibility(blocks(2 * demand + 1, limit=demand * 7 // 10))
     assert found.more_machines == {"machine": demand * 3 // 10 + 1}
     assert found.machines_proof is Proof.CHECKED
     assert found.less_demand == Fraction(699, 1000)
@@ -141,14 +143,18 @@ def word_of_infeasibility(problem: Problem) -> Solution:
 
 def test_a_solvers_word_is_no_proof() -> None:
     problem = blocks(8, limit=3)
-    found = shortage(problem, solution=word_of_infeasibility(problem), time_limit=0)
+    found = explain_infeasibility(problem, solution=word_of_infeasibility(problem), time_limit=0)
     assert (found.machines_at_least, found.too_much_demand) == (0, None)
 
 
 def test_a_solvers_word_that_a_schedule_disproves_is_an_error() -> None:
     problem = blocks(8, limit=4)
     message = refusal(
-        AlgorithmError, shortage, problem, solution=word_of_infeasibility(problem), time_limit=None
+        AlgorithmError,
+        explain_infeasibility,
+        problem,
+        solution=word_of_infeasibility(problem),
+        time_limit=None,
     )
     assert "claims by a solver's word that there is no schedule; there is a valid one" in message
 
@@ -170,4 +176,6 @@ SHORT = solve(blocks(8, limit=3))
 def test_wrong_arguments_are_refused_by_name(
     demand: int, limit: int | None, arguments: dict[str, Any], words: str
 ) -> None:
-    assert words in refusal(InvalidOption, shortage, blocks(demand, limit=limit), **arguments)
+    assert words in refusal(
+        InvalidOption, explain_infeasibility, blocks(demand, limit=limit), **arguments
+    )

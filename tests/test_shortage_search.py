@@ -9,7 +9,16 @@ from fractions import Fraction
 
 import pytest
 
-from cms import BlockPrices, Configuration, Job, MachineType, Problem, Proof, shortage, solve
+from cms import (
+    BlockPrices,
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    explain_infeasibility,
+    solve,
+)
 from cms.plugin.algorithm import Budget, Claim
 from tests.scripted import Clock, Scripted, blocks, serving
 
@@ -20,7 +29,7 @@ def test_without_time_only_what_needs_none_is_known() -> None:
         jobs=[Job("x", 3, {"b": 1}), Job("lost", 3, {})],
         machine_types=[MachineType("machine", limit=1)],
     )
-    found = shortage(problem, time_limit=0)
+    found = explain_infeasibility(problem, time_limit=0)
     assert (found.unservable, found.more_machines) == ({"lost": ()}, None)
     assert (found.machines_at_least, found.less_demand, found.too_much_demand) == (0, 0, None)
     assert (found.machines_proof, found.demand_proof) == (Proof.NONE, Proof.NONE)
@@ -50,7 +59,7 @@ def test_what_was_given_up_for_want_of_time_gets_what_is_left(
                 time.sleep(0.001)
 
     clock = Clock().rule(monkeypatch)
-    found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=2.4)
+    found = explain_infeasibility(blocks(8000, limit=3000), method=Scripted(run), time_limit=2.4)
     # a quarter of the time is less than it wants, and what the others leave of it is more
     assert asked == [1000, 749, 750, 750]
     assert (found.less_demand, found.demand_proof) == (Fraction(3, 4), Proof.CHECKED)
@@ -70,7 +79,7 @@ def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        found = shortage(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+        found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
@@ -88,7 +97,7 @@ def test_a_method_that_proves_nothing_leaves_the_answer_open() -> None:
         elif problem.rows.demand(0) <= 4:
             yield serving(4, 2)
 
-    found = shortage(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+    found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
     # all four machines were twins; three of them are within the limit
     assert found.more_machines == {"machine": 1}
     assert (found.machines_at_least, found.machines_proof) == (0, Proof.NONE)
@@ -104,7 +113,7 @@ def test_a_bound_above_the_limits_is_a_proof_without_a_ray() -> None:
             if problem.rows.demand(0) <= 6:
                 yield serving(6, 3)
 
-    found = shortage(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+    found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
     assert (found.less_demand, found.too_much_demand) == (Fraction(3, 4), Fraction(751, 1000))
     assert found.demand_proof is Proof.CHECKED
     assert str(found) == (

@@ -14,7 +14,7 @@ from cms.certificate.quantity import MachinesOfType
 from cms.errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
 from cms.plugin.guarantee import Guarantee, Verdict
-from cms.plugin.registry import algorithms
+from cms.plugin.registry import list_algorithms
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
@@ -243,7 +243,7 @@ LONG: list[Any] = [1e20, 1e300, float("inf"), sys.maxsize, 10**400, Fraction(10*
 SHORT: list[Any] = [0, 5e-324, 1e-300]
 
 
-@pytest.mark.parametrize("method", algorithms())
+@pytest.mark.parametrize("method", list_algorithms())
 def test_a_time_limit_may_be_of_any_size(method: str) -> None:
     """Solvers count milliseconds in 63 bits, and threads have a longest wait."""
     laboratory = Laboratory(method)

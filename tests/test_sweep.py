@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.checker.kinds import check
 from cms.errors import InvalidSchedule
 from cms.problem.parts import Configuration, Job
 from cms.problem.problem import Problem
-from cms.referee.kinds import check
 from cms.schedule.schedule import Schedule
 from tests.samples import PAIR, halves, ints, refusal
 

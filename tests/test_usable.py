@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Status, solve
 from cms.files.problems import problem_to_json
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import round_up as independently_rounded
@@ -45,7 +45,7 @@ def agree(problem: Problem) -> None:
     assert independently_usable(again) == [machine.name for machine in problem.usable_types()]
     step = problem.cost_step
     assert independently_rounded(again, Fraction(1, 10**9)) == (step or Fraction(1, 10**9))
-    assert reduce(problem).problem.cost_step == step
+    assert presolve(problem).problem.cost_step == step
 
 
 @settings(max_examples=80)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
-from cms.shortages.variants import PARTS, at_share, without_unservable_jobs
+from cms.infeasibility.variants import PARTS, at_share, without_unservable_jobs
 
 HUGE = 10**30
 

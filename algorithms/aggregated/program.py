@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
+    from cms.presolver.presolve import PresolvedProblem
     from cms.problem.parts import Configuration
-    from cms.reduction.reduction import Reduction
 
     from ..tables.integers import Counts, Tables
     from .pseudoforest import Edge
@@ -114,13 +114,13 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
     if undecided:
         raise UnsupportedProblem(
             "the search for the most valuable content of a machine comes to no end: sizes "
-            "are too far apart for a table of all capacities; use auto or price_and_branch"
+            "are too far apart for a table of all capacities; use auto or branch_and_price"
         )
     return program.tables, vertex
 
 
 def certificate(
-    reduction: Reduction, prices: Sequence[Fraction], part: str = "dual prices"
+    reduction: PresolvedProblem, prices: Sequence[Fraction], part: str = "dual prices"
 ) -> Named | None:
     """Turn a program's dual values into block prices that prove a bound.
 

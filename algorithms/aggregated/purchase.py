@@ -295,7 +295,7 @@ def total_of_quotients(
         if left[0].denominator.bit_length() > _MOST_BITS // 2:
             raise UnsupportedProblem(
                 "the numbers of blocks that jobs need have no common denominator that can be "
-                "written down; use auto or price_and_branch"
+                "written down; use auto or branch_and_price"
             )
         pairs = []
         for number, at in enumerate(range(0, len(left), 2)):

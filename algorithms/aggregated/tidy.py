@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
-    from cms.reduction.reduction import Reduction
+    from cms.presolver.presolve import PresolvedProblem
 
     from ..tables.integers import Counts, Tables
 
@@ -90,7 +90,7 @@ class Answers:
     """Makes schedules of a run's counts, tidied up unless ``plain``, and keeps the best."""
 
     def __init__(
-        self, reduction: Reduction, tables: Tables, budget: Budget, *, plain: bool
+        self, reduction: PresolvedProblem, tables: Tables, budget: Budget, *, plain: bool
     ) -> None:
         self._reduction, self._tables = reduction, tables
         self._budget, self._plain = budget, plain

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.reduction.reduction import Reduction
+    from cms.presolver.presolve import PresolvedProblem
 
     from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
@@ -83,7 +83,7 @@ _MOST_FOR_GREEDY, _TIME, _LATE = 20_000, 0.2, 0.1
 class Closing:
     """Closes the gap between the prices of a search on a reduced problem and its schedules."""
 
-    def __init__(self, reduction: Reduction, search: PriceSearch, budget: Budget) -> None:
+    def __init__(self, reduction: PresolvedProblem, search: PriceSearch, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
         self._search, self._jobs = search, search.jobs
         self._greedy = _GreedyTurn(reduction, budget)
@@ -323,7 +323,7 @@ def _part(task: Task) -> str:
 class _GreedyTurn:
     """Greedy's turn, which comes once, and only where it takes little of the time."""
 
-    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+    def __init__(self, reduction: PresolvedProblem, budget: Budget) -> None:
         self._problem, self._budget = reduction.original, budget
         small = reduction.problem
         few = small.n_jobs * len(small.blocks) <= _MOST_FOR_GREEDY

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.presolver.presolve import PresolvedProblem, let_stand_in
+from cms.presolver.replacement import NOTHING_REPLACED, replaced
 from cms.problem.parts import held_blocks
 from cms.problem.problem import Problem
-from cms.reduction.reduction import Reduction, let_stand_in
-from cms.reduction.replacement import NOTHING_REPLACED, replaced
 from cms.running.stopping import never
 
 from ..prices.region import PricePoint, Region
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from cms.certificate.conditions import Condition
 
 
-def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
+def branchable(problem: Problem, *, fewer: bool = False) -> PresolvedProblem:
     """Leave out what cannot matter below any branch.
 
     Below a branch on machines or blocks a configuration that another beats may be worth more than
     that one; so all of them stay as the user gave them, each once, and every certificate of the
-    smaller problem holds for the original after :meth:`Reduction.restore_prices`. What goes are
-    jobs without demand, supply beyond it, and blocks that serve no job or that no machine can have.
-    With ``fewer`` blocks go that smaller ones replace, too: then certificates may branch on
+    smaller problem holds for the original after :meth:`PresolvedProblem.restore_prices`. What goes
+    are jobs without demand, supply beyond it, and blocks that serve no job or that no machine can
+    have. With ``fewer`` blocks go that smaller ones replace, too: then certificates may branch on
     machines of types, and on nothing else.
     """
     jobs = np.flatnonzero(problem.rows.wants)
@@ -48,12 +48,12 @@ def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
         rows.select(np.arange(len(jobs)), kept),
     )
     lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
-    reduction = Reduction(problem, small, lost, (), replacement)
+    reduction = PresolvedProblem(problem, small, lost, (), replacement)
     let_stand_in(reduction, small)
     return reduction
 
 
-def is_branchable(reduction: Reduction, *, fewer: bool) -> bool:
+def is_branchable(reduction: PresolvedProblem, *, fewer: bool) -> bool:
     """Whether a reduction left out no more than :func:`branchable` does: blocks of sets alone."""
     if reduction.replacement.gone and not fewer:
         return False
@@ -81,7 +81,7 @@ class Node:
                 yield node
 
 
-def build_certificate(given: Reduction, root: Node, *, free_machines: bool) -> Certificate:
+def build_certificate(given: PresolvedProblem, root: Node, *, free_machines: bool) -> Certificate:
     """Write the tree of a :func:`branchable` problem as a certificate of the original one."""
 
     def write(node: Node, depths: tuple[int, ...]) -> Certificate:

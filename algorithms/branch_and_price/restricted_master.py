@@ -15,11 +15,11 @@ import numpy as np
 
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
 )
 from cms.problem.parts import Configuration
 
@@ -103,7 +103,7 @@ class RestrictedMaster:
         self.options: dict[Pick, int] = {}
         self.contents: dict[Row, int] = {}
         self.quantities: list[Quantity] = [MachinesOfType(name) for name in region.names]
-        self.quantities += map(BlocksOf, region.blocks)
+        self.quantities += map(BlocksOfType, region.blocks)
         # How much of each quantity a content has; a region with branches on all of them knows.
         self._counting = region.below([Condition(each, 1, 0) for each in self.quantities])
         self._table: NDArray[np.float64] = np.zeros((0, len(self.quantities)))
@@ -324,12 +324,12 @@ def find_contents(region: Region, solution: NodeSolution) -> Iterator[Quantity]:
     for _, row in sorted(mixed, key=lambda pair: -pair[0])[:_MOST_CONTENTS]:
         if row.shape is not None:
             if not any(region.problem.sets_with(row.shape)):
-                yield MachinesOf(row.shape)
+                yield MachinesOfConfiguration(row.shape)
             continue
         for i, count in enumerate(row.counts):
             for n in range(max(1, count + 1 - _FEW_OF_A_TYPE), count + 1):
                 content = Configuration({region.blocks[i]: n}, region.names[row.machine])
-                yield MachinesWith(content)
+                yield MachinesWithBlocks(content)
 
 
 def find_jobs(jobs: Jobs, region: Region, solution: NodeSolution) -> dict[BlocksOfJob, float]:

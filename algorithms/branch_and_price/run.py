@@ -1,12 +1,12 @@
-"""One run of price-and-branch: a schedule, prices, and what closes the gap between the two."""
+"""One run of branch-and-price: a schedule, prices, and what closes the gap between the two."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Claim, Named
+from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.problem.problem import Problem
-from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 from cms.schedule.contents import Mix
 from cms.schedule.schedule import MachineGroup, Schedule
@@ -43,7 +43,7 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
             yield Named(first, "first schedule")
             del first
     try:
-        reduction = reduce(problem, lambda: budget.stopped, fewer=True)
+        reduction = presolve(problem, lambda: budget.stopped, fewer=True)
         yield from _claims(reduction, _jobs_of(reduction.problem, budget), budget)
     except Stopped:
         return
@@ -90,7 +90,7 @@ def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> Jobs:
     return ShardedJobs(problem, lambda: budget.stopped, budget.threads)
 
 
-def _claims(reduction: Reduction, jobs: Jobs, budget: Budget) -> Iterator[Claim]:
+def _claims(reduction: PresolvedProblem, jobs: Jobs, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of the user's problem."""
     if budget.best is None:
         no_way = ray(reduction, jobs, budget)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import MOST_NAMED, Condition
-from cms.certificate.quantity import MachinesOfType, MachinesWith
+from cms.certificate.quantity import MachinesOfType, MachinesWithBlocks
 
 from ..prices.jobs import Jobs
 from ..prices.master import block_sizes
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from cms.certificate.certificate import Certificate
     from cms.plugin.algorithm import Budget
+    from cms.presolver.presolve import PresolvedProblem
     from cms.problem.problem import Problem
-    from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
 
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
@@ -72,7 +72,7 @@ def branch_and_price(
     *,
     node_limit: int,
     fewer: bool = False,
-    known: tuple[Reduction, PriceSearch] | None = None,
+    known: tuple[PresolvedProblem, PriceSearch] | None = None,
 ) -> Iterator[Certificate | Schedule]:
     """Search for schedules cheaper than ``cost``, or prove that there are none.
 
@@ -121,7 +121,7 @@ class _Tree:
 
     def __init__(
         self,
-        given: Reduction,
+        given: PresolvedProblem,
         search: PriceSearch,
         root: Node,
         budget: Budget,
@@ -327,7 +327,7 @@ class _Tree:
     def _candidates(self, node: _Open) -> dict[int, float]:
         """Return what a node can be split by: contents where no total is, then blocks of a job."""
         found = self._fractional(node)
-        named = sum(isinstance(c.quantity, MachinesWith) for c in node.node.path)
+        named = sum(isinstance(c.quantity, MachinesWithBlocks) for c in node.node.path)
         if not found and self._with_contents and named < MOST_NAMED:
             for quantity in find_contents(self._region, node.solution):
                 total = self._master.total(quantity, node.solution)

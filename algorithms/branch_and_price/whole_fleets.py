@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.reduction.reduction import Reduction
+    from cms.presolver.presolve import PresolvedProblem
     from cms.schedule.schedule import Schedule
 
     from ..prices.choices import Choices
@@ -267,7 +267,7 @@ class NodeSchedules:
 
     def __init__(
         self,
-        given: Reduction,
+        given: PresolvedProblem,
         search: PriceSearch,
         point: PricePoint,
         master: RestrictedMaster,

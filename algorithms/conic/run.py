@@ -13,8 +13,8 @@ from cms.certificate.certificate import BlockPrices
 from cms.errors import UnsupportedProblem
 from cms.knapsack.pricing import cheapest_option, common_denominator
 from cms.plugin.algorithm import Named, SolverBound, Support
+from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
-from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
@@ -52,7 +52,7 @@ class Prepared(NamedTuple):
     These are the maximal contents, or, by cells, the corners of the ``polygon`` of all.
     """
 
-    reduction: Reduction
+    reduction: PresolvedProblem
     machine: MachineType
     demands: tuple[Demand, ...]
     highest: Content
@@ -70,7 +70,7 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
     """Prepare a problem, or refuse it; ``Support(True)`` where nothing is left to decide."""
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
-    reduction = reduce(problem)
+    reduction = presolve(problem)
     small, blocks = reduction.problem, reduction.problem.blocks
     if not small.n_jobs or not all(any(small.rows.row(j).supply) for j in range(small.n_jobs)):
         return Support(True)
@@ -115,7 +115,7 @@ def _list_points(small: Problem) -> tuple[Content, ...] | str:
     if listing.left_out:
         return (
             f"a machine has more than {MAX_MAXIMAL:,} maximal contents, which are listed one by "
-            "one; take the route 'cells' for two block types, price_and_branch for more"
+            "one; take the route 'cells' for two block types, branch_and_price for more"
         )
     return tuple(map(tuple, blocks_and_costs(small, listing.shapes)[0]))
 
@@ -338,5 +338,5 @@ class Run:
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "
-                "take the method price_and_branch"
+                "take the method branch_and_price"
             ) from None

@@ -83,7 +83,7 @@ class Gpulet(_OnShares):
     and the rest. Where there is none, it is spread over the free shares, the largest first; what
     is then left shares the smallest occupied share in time that can carry it. It fails if none can,
     and is tried with one GPU more: from a lower bound upwards, since the scheduler itself does not
-    look for few GPUs. The batches are those of the shortest frame that keeps all rates.
+    look for few GPUs. The batches are those of the shortest cycle that keeps all rates.
 
     Notes
     -----

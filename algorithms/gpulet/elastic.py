@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
 from cms.problem.parts import Configuration
-from cms.time_sharing.model import Point, TimeSharedJob
+from cms.time_sharing.model import BatchPoint, TimeSharedJob
 from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
@@ -82,7 +82,7 @@ class PublishedOptions(CheckedFields):
             ]
         )
 
-    def _points(self, table: Mapping[str, Sequence[Point]]) -> dict[str, list[Point]]:
+    def _points(self, table: Mapping[str, Sequence[BatchPoint]]) -> dict[str, list[BatchPoint]]:
         return {
             block: [
                 point
@@ -122,7 +122,7 @@ class GpuletOptions(PublishedOptions):
         self._flag("short_scan")
 
 
-def _interpolated(points: Sequence[Point]) -> list[Point]:
+def _interpolated(points: Sequence[BatchPoint]) -> list[BatchPoint]:
     """Add a point for every whole amount between two measured ones, on a straight line."""
     added = list(points)
     for low, high in pairwise(points):
@@ -135,7 +135,7 @@ def _interpolated(points: Sequence[Point]) -> list[Point]:
                 "out interpolate"
             )
         added += [
-            Point(Fraction(amount), low.length + slope * (amount - low.amount))
+            BatchPoint(Fraction(amount), low.length + slope * (amount - low.amount))
             for amount in range(first, last + 1)
         ]
     return added

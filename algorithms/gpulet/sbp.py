@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cms.problem.parts import Configuration
-    from cms.time_sharing.model import Point
+    from cms.time_sharing.model import BatchPoint
     from cms.time_sharing.problem import TimeSharedProblem
 
     from ..time_sharing.hosting import Hosting
@@ -25,7 +25,7 @@ class Duty(NamedTuple):
 
     cycle: Fraction
     rates: dict[str, Fraction]
-    points: dict[str, Point]
+    points: dict[str, BatchPoint]
 
     @property
     def occupancy(self) -> Fraction:
@@ -91,7 +91,7 @@ class SquishyBinPacking:
         most = self._problem.max_jobs
         if most is not None and len(rates) > most:
             return None
-        points: dict[str, Point] = {}
+        points: dict[str, BatchPoint] = {}
         for job, rate in rates.items():
             point = next((p for p in self._points[job] if p.amount >= rate * cycle), None)
             limit = self._problem.job(job).limit

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Named, Support
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
     from cms.plugin.guarantee import Guarantee
+    from cms.presolver.presolve import PresolvedProblem
     from cms.problem.problem import Problem
-    from cms.reduction.reduction import Reduction
 
 _VARIANTS = ("best", "units", "inflated", "alone")
 _INNER = ("auto", "greedy", "independent", "dependent", "exact")
@@ -139,7 +139,7 @@ class Greedy:
         best = options.variant == "best"
         if not general or (best and options.inner in ("auto", "greedy")):
             return general
-        small = reduce(problem, fewer=True).problem
+        small = presolve(problem, fewer=True).problem
         tables = Tables.of(small)
         if tables.vast and not best:
             return supported(problem, small)
@@ -160,7 +160,7 @@ class Greedy:
 
     def guarantee(self, problem: Problem, options: GreedyOptions) -> Guarantee | None:
         """Return the strongest statement about this problem; see the notes above."""
-        tables = Tables.of(reduce(problem, fewer=True).problem)
+        tables = Tables.of(presolve(problem, fewer=True).problem)
         if options.variant == "best":
             return _strongest(tables, options)
         return promises.of(tables, *_part(options.variant, tables, options))
@@ -168,7 +168,7 @@ class Greedy:
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
         with suppress(Stopped):
-            reduction = reduce(problem, lambda: budget.stopped, fewer=True)
+            reduction = presolve(problem, lambda: budget.stopped, fewer=True)
             yield from _claims(reduction, options, budget)
 
 
@@ -233,7 +233,7 @@ def _parts(tables: Tables, options: GreedyOptions) -> list[tuple[str, str, Fract
     return parts
 
 
-def _claims(reduction: Reduction, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
+def _claims(reduction: PresolvedProblem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
     """Yield the claims of a run on a reduced problem. Raises Stopped."""
     tables = Tables.of(reduction.problem, budget=budget)
     if tables.unservable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
+    from cms.presolver.presolve import PresolvedProblem
     from cms.problem.problem import Problem
-    from cms.reduction.reduction import Reduction
 
     from ..aggregated.purchase import Blocks, Vertex
     from ..tables.integers import Counts
@@ -138,7 +138,7 @@ class LpRounding:
         general = without_limits(problem, None)
         if not general or options.variant in ("milp", "doubling"):
             return general
-        tables = Tables.of(reduce(problem).problem)
+        tables = Tables.of(presolve(problem).problem)
         if tables.unservable:
             return Support(True)  # the driver knows that there is no schedule
         if tables.vast:
@@ -146,7 +146,7 @@ class LpRounding:
                 False,
                 f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
                 f"variant={options.variant!r} goes through sets of them; choose variant='doubling' "
-                "or 'milp' (T-2), auto or price_and_branch",
+                "or 'milp' (T-2), auto or branch_and_price",
             )
         if options.variant != "enumeration":
             return general
@@ -176,13 +176,13 @@ class LpRounding:
             return Guarantee(3, 0, "OPT", "Theorem A'', theory 3")
         if options.variant == "enumeration":
             return Guarantee(2 + epsilon, 0, "OPT", "Theorem A', theory 3")
-        tables = Tables.of(reduce(problem).problem)
+        tables = Tables.of(presolve(problem).problem)
         return _theorem_a(tables) if options.variant == "milp" else guarantee_of_doubled(tables)
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
         with suppress(Stopped):
-            reduction = reduce(problem, lambda: budget.stopped)
+            reduction = presolve(problem, lambda: budget.stopped)
             tables = Tables.of(reduction.problem, budget=budget)
             yield from _Run(reduction, tables, options, budget).claims()
 
@@ -232,7 +232,11 @@ def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 
 class _Run:
     def __init__(
-        self, reduction: Reduction, tables: Tables, options: LpRoundingOptions, budget: Budget
+        self,
+        reduction: PresolvedProblem,
+        tables: Tables,
+        options: LpRoundingOptions,
+        budget: Budget,
     ) -> None:
         self._reduction, self._tables = reduction, tables
         self._options, self._budget = options, budget

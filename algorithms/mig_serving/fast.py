@@ -17,7 +17,7 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 from cms.knapsack.pricing import common_denominator
 from cms.plugin.algorithm import Named, Support
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.fields import CheckedFields
 
@@ -309,7 +309,7 @@ class Run:
     """What both algorithms need of a problem."""
 
     def __init__(self, problem: Problem, options: MigServingFastOptions) -> None:
-        self._reduction = reduce(problem)
+        self._reduction = presolve(problem)
         self.services = Services(Tables.of(self._reduction.problem))
         self.candidates = Candidates(self.services, options)
 
@@ -335,7 +335,7 @@ class ByScores:
         if free:
             reason = f"machine type {free[0]!r} costs nothing, and scores are divided by costs"
             return Support(False, f"{reason}; use auto")
-        small = reduce(problem).problem
+        small = presolve(problem).problem
         # Jobs by themselves fill these machines, and none needs more than one of its own on top;
         # with costs far apart it can be more, which the run then tells.
         machines = len(small.job_names)

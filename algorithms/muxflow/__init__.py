@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.problem import FORBIDDEN, SharingProblem
+from cms.fleet.colocation.problem import FORBIDDEN, ColocationProblem
 from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.running.stopping import Stopped
@@ -81,18 +81,18 @@ class MuxFlow:
 
     Examples
     --------
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> from cms.fleet.sharing import share
-    >>> solution = share(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "muxflow")
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> from cms.fleet.colocation import colocate
+    >>> solution = colocate(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "muxflow")
     >>> solution.value, solution.gap
     (18, 0)
     """
 
     name = "muxflow"
     options_type = MuxFlowOptions
-    takes = (SharingProblem,)
+    takes = (ColocationProblem,)
 
-    def support(self, problem: SharingProblem, options: MuxFlowOptions) -> Support:
+    def support(self, problem: ColocationProblem, options: MuxFlowOptions) -> Support:
         """Refuse counts so large that sums of them leave 61 bits, and parts of too many GPUs."""
         gpus, work = (sum(counts) for counts in counts_of(problem))
         classes, many = sum(problem.weights.shape), f"{shown(max(gpus, work))} GPUs or workloads"
@@ -105,14 +105,14 @@ class MuxFlow:
             return Support(False, f"{many} {drawn}; leave parts at 1")
         return Support(True)
 
-    def guarantee(self, problem: SharingProblem, options: MuxFlowOptions) -> Guarantee | None:
+    def guarantee(self, problem: ColocationProblem, options: MuxFlowOptions) -> Guarantee | None:
         """Return that it is optimal, where it is asked for that."""
         if options.parts > 1 or options.stay:
             return None
         return Guarantee(1, 0, "OPT", "Assignment prices")
 
     def run(
-        self, problem: SharingProblem, options: MuxFlowOptions, budget: Budget
+        self, problem: ColocationProblem, options: MuxFlowOptions, budget: Budget
     ) -> Iterator[Named]:
         """Yield plans and prices."""
 

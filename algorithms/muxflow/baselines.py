@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.problem import SharingProblem
-from cms.plugin.algorithm import Support
+from cms.fleet.colocation.problem import ColocationProblem
+from cms.plugin.algorithm import NoOptions, Support
 from cms.running.stopping import Stopped
 
 from .plans import counts_of, filled, named_plan, pairs_by_weight, shuffled
@@ -21,13 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.fleet.sharing.problem import SharingPlan
+    from cms.fleet.colocation.problem import ColocationPlan
     from cms.plugin.algorithm import Budget
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """It has none."""
 
 
 class _Baseline(ABC):
@@ -38,19 +32,19 @@ class _Baseline(ABC):
 
     name: str
     options_type = NoOptions
-    takes = (SharingProblem,)
+    takes = (ColocationProblem,)
 
-    def support(self, problem: SharingProblem, options: NoOptions) -> Support:
+    def support(self, problem: ColocationProblem, options: NoOptions) -> Support:
         """Take every problem."""
         return Support(True)
 
-    def guarantee(self, problem: SharingProblem, options: NoOptions) -> None:
+    def guarantee(self, problem: ColocationProblem, options: NoOptions) -> None:
         """Return None: nothing is promised about the loss."""
         del problem, options
 
     def run(
-        self, problem: SharingProblem, options: NoOptions, budget: Budget
-    ) -> Iterator[SharingPlan]:
+        self, problem: ColocationProblem, options: NoOptions, budget: Budget
+    ) -> Iterator[ColocationPlan]:
         """Yield one plan."""
         pairs = self._pairs(problem.weights, budget.seed)
         with suppress(Stopped):
@@ -61,7 +55,7 @@ class _Baseline(ABC):
         """Return the pairs of classes, the first to fill first."""
 
 
-class SharingGreedy(_Baseline):
+class ColocationGreedy(_Baseline):
     """Fill the pairs of classes by falling weight.
 
     Notes
@@ -76,41 +70,41 @@ class SharingGreedy(_Baseline):
 
     Examples
     --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "sharing_greedy").value
+    >>> from cms.fleet.colocation import colocate
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> colocate(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "colocation_greedy").value
     10
     """
 
-    name = "sharing_greedy"
+    name = "colocation_greedy"
 
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         return pairs_by_weight(weights)
 
 
-class SharingRandom(_Baseline):
+class ColocationRandom(_Baseline):
     """Fill the allowed pairs of classes in random order: a baseline without a guarantee."""
 
-    name = "sharing_random"
+    name = "colocation_random"
 
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         pairs = np.flatnonzero(weights >= 0)
         return pairs[shuffled(len(pairs), Random(f"sharing {seed}"))]
 
 
-class SharingFirstFit(_Baseline):
+class ColocationFirstFit(_Baseline):
     """Give each online class, in its order, the first offline classes allowed: a baseline."""
 
-    name = "sharing_first_fit"
+    name = "colocation_first_fit"
 
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         return np.flatnonzero(weights >= 0)
 
 
-class SharingDedicated(_Baseline):
+class ColocationDedicated(_Baseline):
     """Share nothing: every GPU is its online service's alone; a baseline without a guarantee."""
 
-    name = "sharing_dedicated"
+    name = "colocation_dedicated"
 
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)

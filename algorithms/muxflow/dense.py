@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.problem import SharingProblem
-from cms.plugin.algorithm import Support
+from cms.fleet.colocation.problem import ColocationProblem
+from cms.plugin.algorithm import NoOptions, Support
 from cms.plugin.guarantee import Guarantee
 from cms.running.stopping import Stopped
 from cms.values.numbers import shown
 
-from .baselines import NoOptions
 from .plans import best_plan, claim_plan, claim_prices, counts_of, prices_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 MOST_GPUS = 1_500
 
 
-class SharingDense:
+class ColocationDense:
     """Match GPUs and workloads one by one, in one flow: what counting classes saves.
 
     The plan is told, and proved, in classes.
@@ -46,17 +45,17 @@ class SharingDense:
 
     Examples
     --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "sharing_dense").value
+    >>> from cms.fleet.colocation import colocate
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> colocate(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "colocation_dense").value
     18
     """
 
-    name = "sharing_dense"
+    name = "colocation_dense"
     options_type = NoOptions
-    takes = (SharingProblem,)
+    takes = (ColocationProblem,)
 
-    def support(self, problem: SharingProblem, options: NoOptions) -> Support:
+    def support(self, problem: ColocationProblem, options: NoOptions) -> Support:
         """Refuse more GPUs or workloads than a table of single ones can have."""
         most = max(sum(counts) for counts in counts_of(problem))
         if most > MOST_GPUS:
@@ -64,11 +63,13 @@ class SharingDense:
             return Support(False, f"{many}; at most {MOST_GPUS} do; use muxflow")
         return Support(True)
 
-    def guarantee(self, problem: SharingProblem, options: NoOptions) -> Guarantee:
+    def guarantee(self, problem: ColocationProblem, options: NoOptions) -> Guarantee:
         """Return that it is optimal."""
         return Guarantee(1, 0, "OPT", "Assignment prices")
 
-    def run(self, problem: SharingProblem, options: NoOptions, budget: Budget) -> Iterator[Named]:
+    def run(
+        self, problem: ColocationProblem, options: NoOptions, budget: Budget
+    ) -> Iterator[Named]:
         """Yield the plan, and the prices that prove it."""
         classes = counts_of(problem)
         of_row, of_column = (np.repeat(np.arange(len(side)), side) for side in classes)

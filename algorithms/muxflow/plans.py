@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from cms.fleet.sharing.certificate import AssignmentPrices
-from cms.fleet.sharing.problem import SharingPlan
+from cms.fleet.colocation.certificate import AssignmentPrices
+from cms.fleet.colocation.problem import ColocationPlan
 from cms.plugin.algorithm import Named
 from cms.running.stopping import Stopped, look
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.fleet.sharing.problem import SharingProblem
+    from cms.fleet.colocation.problem import ColocationProblem
     from cms.plugin.algorithm import Budget
 
 #: Pairs looked at, and numbers worked on, between two looks at the clock.
@@ -41,24 +41,24 @@ Counts: TypeAlias = tuple[list[int], list[int]]
 Plan: TypeAlias = dict[tuple[int, int], int]
 
 
-def counts_of(problem: SharingProblem) -> Counts:
+def counts_of(problem: ColocationProblem) -> Counts:
     """Count the GPUs and workloads of each class."""
     return [each.count for each in problem.online], [each.count for each in problem.offline]
 
 
-def named_plan(problem: SharingProblem, plan: Plan) -> SharingPlan:
+def named_plan(problem: ColocationProblem, plan: Plan) -> ColocationPlan:
     """Return a plan with the names of its classes."""
     online, offline = problem.online, problem.offline
-    return SharingPlan({(online[i].name, offline[j].name): n for (i, j), n in plan.items()})
+    return ColocationPlan({(online[i].name, offline[j].name): n for (i, j), n in plan.items()})
 
 
-def claim_plan(problem: SharingProblem, plan: Plan, words: str) -> Named:
+def claim_plan(problem: ColocationProblem, plan: Plan, words: str) -> Named:
     """Claim a plan, and name the part of the method that found it."""
     made: Any = named_plan(problem, plan)  # `Named` is typed by problems of machines
     return Named(made, words)
 
 
-def claim_prices(problem: SharingProblem, prices: NDArray[np.int64], words: str) -> Named:
+def claim_prices(problem: ColocationProblem, prices: NDArray[np.int64], words: str) -> Named:
     """Claim what prices of the offline side prove."""
     made: Any = AssignmentPrices.of_offline(problem, prices.tolist())
     return Named(made, words)

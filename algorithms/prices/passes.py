@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
-    from cms.reduction.reduction import Reduction
+    from cms.presolver.presolve import PresolvedProblem
 
     from .jobs import Jobs
     from .region import Region
@@ -100,7 +100,7 @@ class Passes:
         return point, bought.loads
 
 
-def certificate(reduction: Reduction, search: Passes, point: PricePoint) -> Named:
+def certificate(reduction: PresolvedProblem, search: Passes, point: PricePoint) -> Named:
     """Name the prices that a search without branches on machines came to."""
     worth = point.bound - search.region.constant(point.vector)
     prices = reduction.restore_prices(search.region.leaf(point.vector), worth)

@@ -12,7 +12,13 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
+from cms.certificate.quantity import (
+    BlocksOfJob,
+    BlocksOfType,
+    MachinesOfConfiguration,
+    MachinesOfType,
+    MachinesWithBlocks,
+)  # fmt: skip
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
@@ -177,17 +183,17 @@ class Region:
         self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
         for at, condition in enumerate(self.path):
             quantity = condition.quantity
-            if isinstance(quantity, BlocksOf):
+            if isinstance(quantity, BlocksOfType):
                 self.block_terms.append((at, index[quantity.block]))
             elif isinstance(quantity, MachinesOfType):
                 for name, times in quantity.weights.items():
                     machine = self.names.index(name)
                     self._machine_terms.append(_Counted(at, machine, condition.sign * times))
-            elif isinstance(quantity, MachinesOf):
+            elif isinstance(quantity, MachinesOfConfiguration):
                 shape = problem.own(quantity.configuration)
                 machine = self.names.index(shape.machine or "")
                 self._machine_terms.append(_Counted(at, machine, condition.sign, {}, shape))
-            elif isinstance(quantity, MachinesWith):
+            elif isinstance(quantity, MachinesWithBlocks):
                 content = problem.own(quantity.content)
                 machine = self.names.index(content.machine or "")
                 least = {index[block]: n for block, n in content.blocks.items()}

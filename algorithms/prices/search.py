@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget, Named
-    from cms.reduction.reduction import Reduction
+    from cms.presolver.presolve import PresolvedProblem
 
     from .jobs import Jobs
 
@@ -357,7 +357,7 @@ def fractional(search: PriceSearch) -> Fractional:
     return Fractional([mine or last for mine in found], machines)
 
 
-def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:
+def ray(reduction: PresolvedProblem, jobs: Jobs, budget: Budget) -> Named | None:
     """Prove that the limits are too low for any schedule, if block prices alone can."""
     search = PriceSearch(jobs, budget, free_machines=True)
     limited = any(machine.limit is not None for machine in reduction.problem.machine_types)

@@ -12,7 +12,7 @@ from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.schedule.schedule import Schedule
 from cms.values.fields import CheckedFields
 from cms.values.numbers import common_step
@@ -126,7 +126,7 @@ class Ptas:
 
 class _Run:
     def __init__(self, problem: Problem, options: PtasOptions, budget: Budget) -> None:
-        self._reduction = reduce(problem)
+        self._reduction = presolve(problem)
         self._small = self._reduction.problem
         self._options, self._budget = options, budget
 
@@ -183,7 +183,7 @@ class _Run:
         else:
             if enough:
                 return
-            advice = "take a larger epsilon, or the method price_and_branch"
+            advice = "take a larger epsilon, or the method branch_and_price"
             raise UnsupportedProblem("; ".join([*refusals, advice]))
         best, cost = rounding, highest
         for found in way.run(budget):

@@ -14,8 +14,8 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 from cms.plugin.algorithm import Support
+from cms.presolver.presolve import presolve
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
-from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
+    from cms.presolver.presolve import PresolvedProblem
     from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
-    from cms.reduction.reduction import Reduction
 
 #: Machines of each configuration, and blocks of each type given to each job, n rows of k.
 Counts: TypeAlias = "tuple[list[int], NDArray[Any]]"
@@ -198,7 +198,9 @@ class Tables:
         holders = [at for at in range(self.c) if self.counts[at][block]]
         return min(holders, key=lambda at: (self.costs[at], -self.counts[at][block], at))
 
-    def schedule(self, reduction: Reduction, machines: Sequence[int], given: Any) -> Schedule:
+    def schedule(
+        self, reduction: PresolvedProblem, machines: Sequence[int], given: Any
+    ) -> Schedule:
         """Build the schedule of the original problem from counts."""
         opened = dict(zip(self.shapes, machines, strict=True))
         return reduction.restore(schedule_of(self.problem, opened, given))
@@ -247,7 +249,7 @@ def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_S
         return Support(
             False,
             f"a size-bounded set has more than {most_shapes} maximal configurations, which are "
-            "listed one by one here; use auto or price_and_branch",
+            "listed one by one here; use auto or branch_and_price",
         )
     return Support(True)
 
@@ -259,10 +261,10 @@ def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> S
             return Support(
                 False,
                 f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
-                "up does not keep limits; use auto or price_and_branch",
+                "up does not keep limits; use auto or branch_and_price",
             )
     return supported(
-        problem, problem if most_shapes is None else reduce(problem).problem, most_shapes
+        problem, problem if most_shapes is None else presolve(problem).problem, most_shapes
     )
 
 

@@ -1,1 +1,1 @@
-"""Blocks that services share in time: first fit, and what ``price_and_branch`` does with them."""
+"""Blocks that services share in time: first fit, and what ``branch_and_price`` does with them."""

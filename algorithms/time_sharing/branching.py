@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import Branch, Certificate, round_up
 from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOfJob, MachinesOf
+from cms.certificate.quantity import BlocksOfJob, MachinesOfConfiguration
 
 from ..solvers.floats import near
 from .master import Master
@@ -87,7 +87,7 @@ class Tree:
         blocks: dict[Quantity, float] = defaultdict(float)
         for row, amount in zip(region.rows, point.machines, strict=False):
             if row.shape is not None:
-                machines[MachinesOf(row.shape)] += amount
+                machines[MachinesOfConfiguration(row.shape)] += amount
         names = columns.problem.job_names
         for column, amount in zip(columns.listed, point.mixes, strict=False):
             for job, _ in column.shares:

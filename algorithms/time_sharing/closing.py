@@ -83,7 +83,7 @@ def _cheapest(search: PriceSearch) -> list[int]:
 def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
     """Leave jobs out of mixes, the smallest shares first, as long as all are served.
 
-    A mix without one of its jobs has a shorter frame, which gives the others more. ``counts`` says
+    A mix without one of its jobs has a shorter cycle, which gives the others more. ``counts`` says
     how many of each mix there are; the smaller mixes join the columns.
     """
     index = columns.problem.job_index

@@ -1,8 +1,8 @@
 """The mixes in sight, each with the part of every job's demand that it serves, and good new ones.
 
 New mixes at given prices are found at once, by a knapsack on a grid in floating-point numbers: for
-each of some frames D the points of a mix fill D as well as they can, their lengths rounded up to
-whole cells of it. What is found keeps its limits, since its own frame is D or shorter, and is worth
+each of some cycles D the points of a mix fill D as well as they can, their lengths rounded up to
+whole cells of it. What is found meets its limits, since its own cycle is D or shorter, and is worth
 at least as much as there. It need not be the dearest mix.
 """
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from cms.time_sharing.problem import TimeSharedProblem
 
-#: Cells of a frame.
+#: Cells of a cycle.
 _CELLS = 32
-#: From one frame to the next, and the most of them.
+#: From one cycle to the next, and the most of them.
 _RATIO, _MOST_FRAMES = 1.04, 96
-#: Of a frame's length that a mix must not exceed, for the digits that floats leave out.
+#: Of a cycle's length that a mix must not exceed, for the digits that floats leave out.
 _SAFE = 1 - 1e-9
 
 
@@ -102,8 +102,8 @@ class Columns:
             return self._numbers[block, picks]
         number = self._numbers[block, picks] = len(self.listed)
         lengths, names, demands = self.lengths[block], self.problem.job_names, self._demands
-        frame = sum((lengths[pick] for pick in picks), Fraction(0))
-        shares = ((j, min(Fraction(1), amount / (frame * demands[j]))) for j, amount in picks)
+        cycle = sum((lengths[pick] for pick in picks), Fraction(0))
+        shares = ((j, min(Fraction(1), amount / (cycle * demands[j]))) for j, amount in picks)
         mix = Mix({names[job]: amount for job, amount in picks})
         self.listed.append(Column(block, mix, tuple(shares)))
         return number
@@ -176,13 +176,13 @@ _Chosen = tuple[tuple[int, int], ...]
 
 
 class _Points(NamedTuple):
-    """A job's points on a block: arrays of length k, or (frames, k)."""
+    """A job's points on a block: arrays of length k, or (cycles, k)."""
 
     job: int
     amounts: list[Fraction]
     lengths: NDArray[np.float64]
     rates: NDArray[np.float64]  # amount / demand
-    weights: NDArray[np.int64]  # in cells of each frame; more than there are where not admitted
+    weights: NDArray[np.int64]  # in cells of each cycle; more than there are where not admitted
 
 
 class BlockKnapsack:
@@ -195,7 +195,7 @@ class BlockKnapsack:
         for (job, amount), length in lengths.items():
             longest = problem.rule.longest(length, problem.jobs[job].limit)
             table.setdefault(job, []).append((amount, length, longest))
-        self._frames = _frames(table)
+        self._cycles = _cycles(table)
         self._points = [
             self._of_job(job, rows, problem.jobs[job].demand) for job, rows in table.items()
         ]
@@ -203,7 +203,7 @@ class BlockKnapsack:
         # Each point takes a cell at least: a larger cap says nothing.
         self._most = most if most is not None and most < min(len(table), _CELLS) else None
         self._layers = 1 if self._most is None else self._most + 1
-        #: Of each job, by point, frame, layer and cell.
+        #: Of each job, by point, cycle, layer and cell.
         self._before = [self._places_before(points) for points in self._points]
 
     def _of_job(
@@ -212,10 +212,10 @@ class BlockKnapsack:
         amounts = [amount for amount, _, _ in rows]
         lengths = np.array([near(length) for _, length, _ in rows])
         longest = np.array([near(longest) for _, _, longest in rows])
-        frames = self._frames[:, None]
-        weights = np.ceil(np.minimum(lengths * (_CELLS / frames), _CELLS + 1)).astype(np.int64)
-        weights = np.where(frames <= longest * _SAFE, np.maximum(weights, 1), _CELLS + 1)
-        # Alone a point may take all of a frame that is as long as it.
+        cycles = self._cycles[:, None]
+        weights = np.ceil(np.minimum(lengths * (_CELLS / cycles), _CELLS + 1)).astype(np.int64)
+        weights = np.where(cycles <= longest * _SAFE, np.maximum(weights, 1), _CELLS + 1)
+        # Alone a point may take all of a cycle that is as long as it.
         rates = np.array([near(amount / demand) for amount in amounts])
         return _Points(job, amounts, lengths, rates, weights)
 
@@ -239,17 +239,17 @@ class BlockKnapsack:
         ]
 
     def _worth(self, chosen: _Chosen, prices: Prices, left: NDArray[np.float64]) -> float:
-        frame = sum(self._points[at].lengths[i] for at, i in chosen)
+        cycle = sum(self._points[at].lengths[i] for at, i in chosen)
         total = 0.0
         for at, i in chosen:
             points = self._points[at]
-            share = np.minimum(points.rates[i] / (frame * left[points.job]), 1.0)
+            share = np.minimum(points.rates[i] / (cycle * left[points.job]), 1.0)
             total += float(prices.worth(points.job, share))
         return total
 
     def _filled(self, prices: Prices, left: NDArray[np.float64]) -> list[_Chosen]:
-        """Fill each frame, with each number of jobs there can be at most."""
-        shape = len(self._frames), self._layers
+        """Fill each cycle, with each number of jobs there can be at most."""
+        shape = len(self._cycles), self._layers
         # The first cell stands for what does not fit.
         best = np.zeros((*shape, _CELLS + 2))
         best[:, :, 0] = -np.inf
@@ -258,7 +258,7 @@ class BlockKnapsack:
         for at, points in enumerate(self._points):
             if not left[points.job]:
                 continue
-            shares = np.minimum(points.rates / (self._frames[:, None] * left[points.job]), 1.0)
+            shares = np.minimum(points.rates / (self._cycles[:, None] * left[points.job]), 1.0)
             values = prices.worth(points.job, shares)
             if not values.any():
                 continue
@@ -277,26 +277,26 @@ class BlockKnapsack:
 
     def _places_before(self, points: _Points) -> NDArray[np.int32]:
         """Return where in the table of best values each cell's value without a point stands."""
-        frames, layers = len(self._frames), self._layers
+        cycles, layers = len(self._cycles), self._layers
         room = np.maximum(np.arange(_CELLS + 1) - points.weights.T[:, :, None], -1) + 1
         # With a cap, the point is the last of its layer's: the one below has the others.
         lower = np.arange(layers if self._most is None else layers - 1) * (_CELLS + 2)
-        start = np.arange(frames) * (layers * (_CELLS + 2))
+        start = np.arange(cycles) * (layers * (_CELLS + 2))
         found: NDArray[np.int64] = room[:, :, None, :] + start[:, None, None] + lower[:, None]
         return found.astype(np.int32)
 
     def _traced(self, steps: Sequence[tuple[int, NDArray[np.int8]]]) -> list[_Chosen]:
-        """Return what fills each frame, with each number of jobs there can be at most."""
+        """Return what fills each cycle, with each number of jobs there can be at most."""
         if not steps:
             return []
-        frame = np.arange(len(self._frames)).repeat(self._layers)
-        layer = np.tile(np.arange(self._layers), len(self._frames))
-        cell = np.full(len(frame), _CELLS)
+        cycle = np.arange(len(self._cycles)).repeat(self._layers)
+        layer = np.tile(np.arange(self._layers), len(self._cycles))
+        cell = np.full(len(cycle), _CELLS)
         columns = []
         for at, choice in reversed(steps):
-            i = choice[frame, layer, cell]
+            i = choice[cycle, layer, cell]
             taken = i >= 0
-            cell = cell - np.where(taken, self._points[at].weights[frame, i], 0)
+            cell = cell - np.where(taken, self._points[at].weights[cycle, i], 0)
             if self._most is not None:
                 layer = layer - taken
             columns.append(i)
@@ -305,10 +305,10 @@ class BlockKnapsack:
         return [tuple((at, i) for at, i in zip(places, row, strict=True) if i >= 0) for row in rows]
 
 
-def _frames(
+def _cycles(
     table: Mapping[int, Sequence[tuple[Fraction, Fraction, Fraction]]],
 ) -> NDArray[np.float64]:
-    """Return the frames to fill: from the shortest point to what all jobs can use."""
+    """Return the cycles to fill: from the shortest point to what all jobs can use."""
     if not table:
         return np.zeros(0)
     lengths = [near(length) for rows in table.values() for _, length, _ in rows]

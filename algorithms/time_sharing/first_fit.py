@@ -189,7 +189,7 @@ class FirstFit:
         rooms: list[tuple[Fraction, int]] = []
         for at, loaded in enumerate(self._blocks):
             most = gives.get(loaded.block)
-            # A job with the rate q, alone at most f, takes q / f of the frame at least.
+            # A job with the rate q, alone at most f, takes q / f of the cycle at least.
             if most is None or self._used[at] >= _WHOLE:
                 continue
             room = most * (_WHOLE - self._used[at]) / _WHOLE
@@ -212,7 +212,7 @@ class FirstFit:
         return best
 
     def _load(self, at: int, hosted: Hosted) -> None:
-        """Have a block serve rates, which take a least share of its frame, rounded down."""
+        """Have a block serve rates, which take a least share of its cycle, rounded down."""
         loaded, alone = self._blocks[at], self._hosting.saturated
         loaded.hosted = hosted
         parts = (_WHOLE * rate / alone[job][loaded.block] for job, rate in hosted.rates.items())

@@ -1,6 +1,6 @@
-"""Which rates one block can carry in turn, the least frame, exact; and machines of such blocks.
+"""Which rates one block can carry in turn, the least cycle, exact; and machines of such blocks.
 
-The lengths of a block are whole multiples of one unit of time, so that a frame is an int and no
+The lengths of a block are whole multiples of one unit of time, so that a cycle is an int and no
 question takes a fraction apart.
 """
 
@@ -47,9 +47,9 @@ class Hosting:
 
     For rates q on a block let B_s(D) be the shortest point of job s with an amount of at least
     q_s D, and F(D) the sum of their lengths. F does not fall, so going from D to F(D), from 0 on,
-    ends at the least D with F(D) <= D, or runs out of points. A mix that carries q with a frame of
+    ends at the least D with F(D) <= D, or runs out of points. A mix that carries q with a cycle of
     D has F(D) <= D, hence no shorter one than this; and both rules admit what is shorter. So the
-    rates can be hosted iff the rule admits the least frame. The question is gpulet's (USENIX
+    rates can be hosted iff the rule admits the least cycle. The question is gpulet's (USENIX
     ATC '22, section 4).
     """
 
@@ -65,7 +65,7 @@ class Hosting:
         }
 
     def host(self, block: str, rates: Mapping[str, Fraction]) -> Hosted | None:
-        """Return the amounts of the least frame that gives every job its rate; None if none does.
+        """Return the amounts of the least cycle that gives every job its rate; None if none does.
 
         Rates are in items per unit of time, >= 0.
         """
@@ -77,8 +77,8 @@ class Hosting:
         rows = [known[job] for job in rates]
         places = [0] * len(rows)
         asked = [rate.as_integer_ratio() for rate in rates.values()]
-        frame = _least_frame(rows, asked, places, sum(row.lengths[0] for row in rows))
-        if frame is None or not self._admitted(rows, places, frame):
+        cycle = _least_cycle(rows, asked, places, sum(row.lengths[0] for row in rows))
+        if cycle is None or not self._admitted(rows, places, cycle):
             return None
         pairs = zip(rates, rows, places, strict=True)
         return Hosted(dict(rates), {job: row.amounts[at] for job, row, at in pairs})
@@ -98,33 +98,33 @@ class Hosting:
         rows = [known[name] for name in others]
         asked = [other.as_integer_ratio() for other in others.values()]
         rate, chosen = Fraction(0), list[int]()
-        places, frame, before = [0] * len(rows), sum(row.lengths[0] for row in rows), 0
+        places, cycle, before = [0] * len(rows), sum(row.lengths[0] for row in rows), 0
         for at, (amount, length) in enumerate(zip(own.scaled, own.lengths, strict=True)):
             # A longer turn of its own only moves the others further: they go on from here.
-            longer = _least_frame(rows, asked, places, frame + length - before)
+            longer = _least_cycle(rows, asked, places, cycle + length - before)
             if longer is None or not self._admitted([*rows, own], [*places, at], longer):
                 break
-            frame, before = longer, length
-            if Fraction(amount, frame) > rate:
-                rate, chosen = Fraction(amount, frame), [*places, at]
+            cycle, before = longer, length
+            if Fraction(amount, cycle) > rate:
+                rate, chosen = Fraction(amount, cycle), [*places, at]
         if not chosen:
             return None
         pairs = zip([*others, job], [*rows, own], chosen, strict=True)
         return Hosted({**others, job: rate}, {name: row.amounts[at] for name, row, at in pairs})
 
-    def _admitted(self, rows: Sequence[_Row], places: Sequence[int], frame: int) -> bool:
+    def _admitted(self, rows: Sequence[_Row], places: Sequence[int], cycle: int) -> bool:
         return all(
-            self._admits(frame, row.lengths[at], row.limit)
+            self._admits(cycle, row.lengths[at], row.limit)
             for row, at in zip(rows, places, strict=True)
         )
 
 
-def _least_frame(
-    rows: Sequence[_Row], asked: Sequence[tuple[int, int]], places: list[int], frame: int
+def _least_cycle(
+    rows: Sequence[_Row], asked: Sequence[tuple[int, int]], places: list[int], cycle: int
 ) -> int | None:
     """Move every job on to the shortest point that gives its rate; None if one runs out of points.
 
-    ``places`` are changed to the points of the least frame, ``frame`` is the sum of the lengths at
+    ``places`` are changed to the points of the least cycle, ``cycle`` is the sum of the lengths at
     those given (and of whatever else takes its turn).
     """
     jobs = range(len(rows))
@@ -133,7 +133,7 @@ def _least_frame(
         settled = True
         for j in jobs:
             row, (rate, parts), at = rows[j], asked[j], places[j]
-            needed = rate * frame
+            needed = rate * cycle
             if row.scaled[at] * parts >= needed:
                 continue
             length, last = row.lengths[at], len(row.scaled) - 1
@@ -142,8 +142,8 @@ def _least_frame(
                     return None
                 at += 1
             places[j], settled = at, False
-            frame += row.lengths[at] - length
-    return frame
+            cycle += row.lengths[at] - length
+    return cycle
 
 
 def _rows(problem: TimeSharedProblem, block: str) -> dict[str, _Row]:
@@ -228,7 +228,7 @@ class Saturated:
 
         A unit of a job's rate is priced at what it costs on the configuration that gives the job
         most for its cost. A block is worth no more than to one job alone, since a mix gives an
-        average of what its jobs would get alone, each for its part of the frame. So all demands
+        average of what its jobs would get alone, each for its part of the cycle. So all demands
         cost no less than they are worth, at the rate of the configuration that is worth most for
         its cost.
         """

@@ -1,4 +1,4 @@
-"""One run of price-and-branch where jobs share blocks in time: prices, programs, dives, a proof."""
+"""One run of branch-and-price where jobs share blocks in time: prices, programs, dives, a proof."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ SUITES_OF: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         "published": ({}, {"methods": ("auto",)}),
         "stock": ({"seeds": 4}, {"seeds": 1, "largest": 500, "time_limit": 2.0}),
         "gpulet": ({"seeds": 10, "time_limit": 5.0}, {"seeds": 2, "instances": 1, "largest": 1}),
-        "sharing": ({"largest": 20_000}, {"seeds": 1, "instances": 2, "largest": 1_000}),
+        "colocation": ({"largest": 20_000}, {"seeds": 1, "instances": 2, "largest": 1_000}),
         "transitions": ({"largest": 50}, {"seeds": 1, "largest": 1}),
         "day": ({"seeds": 1, "instances": 6}, {"seeds": 1, "instances": 2, "largest": 4}),
         "promises": ({"requests": 20_000}, {"instances": 0, "largest": 6, "requests": 2_000}),
@@ -64,12 +64,28 @@ PROGRAMS: dict[str, Sequence[Sequence[str]]] = {
     ],
     "suites": ([f"{FIGURES} 100"], [f"{FIGURES} 2 --figures 1,4-7"]),
 }
-METHODS = ("auto", "price_and_branch", "cp_sat", "greedy", "lp_rounding", "ptas", "conic")
+METHODS = ("auto", "branch_and_price", "cp_sat", "greedy", "lp_rounding", "ptas", "conic")
 #: All but the suites that an issue's end alone runs whole.
 SECTIONS = ("quality", "theory", "time", "trust", "scale", "reader", "interrupt", "suites")
 #: How often a task on which this tree is worse runs again; of each tree the best answer counts,
 #: so that what the clock cuts short on a busy machine is no loss, and what is lost stays lost.
 AGAIN = 2
+
+
+#: What has another name in trees before version 0.2.0, in the order in which it is replaced.
+OLD_NAMES = {"branch_and_price": "price_and_branch", "colocation": "sharing"}
+
+
+def is_old(root: Path) -> bool:
+    """Whether a tree has the names and documents of version 0.1.0."""
+    return (root / "algorithms" / "price_and_branch.py").exists()
+
+
+def in_old_names(text: str) -> str:
+    """Replace names by those of version 0.1.0."""
+    for new, old in OLD_NAMES.items():
+        text = text.replace(new, old)
+    return text
 
 
 class Tree:
@@ -90,6 +106,10 @@ class Tree:
                 command, cwd=self.root, env=self._environment, capture_output=True, text=True
             )
             return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
+        if is_old(self.root):
+            names = {key: in_old_names(getattr(task.source, key)) for key in ("family", "module")}
+            source = replace(task.source, **names)
+            task = replace(task, method=in_old_names(task.method), source=source)
         worker = None if task.fresh else self._worker
         worker = worker or Worker(self._python, self.root, self._environment)
         row, reusable = worker.run(task, 1)

@@ -9,8 +9,8 @@ from fractions import Fraction
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
 from cms.files.tables import TableRow, read_table
-from cms.fleet.sharing.classes import OfflineClass, OnlineClass
-from cms.fleet.sharing.tables import merge, round_to
+from cms.fleet.colocation.classes import OfflineClass, OnlineClass
+from cms.fleet.colocation.tables import merge, round_to
 from cms.values.names import nearest
 from cms.values.numbers import Number, exact, shown
 

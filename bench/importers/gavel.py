@@ -15,7 +15,7 @@ from cms.files.json_text import parse_json
 from cms.files.model import read_as
 from cms.files.parsed import Parsed
 from cms.files.source import StrPath, read_source
-from cms.fleet.sharing.weights import MeasuredPair, Profiles
+from cms.fleet.colocation.weights import MeasuredPair, Profiles
 
 #: No share was set: each of the two could use all SMs.
 _WHOLE = 100

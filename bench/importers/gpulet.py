@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from cms.errors import InvalidProblem
+from cms.fleet.colocation.weights import MeasuredPair, Profiles
 from cms.fleet.serving.interference import Interference, Pair
 from cms.fleet.serving.operating_point import MPS_PREFIX, OperatingPoint
-from cms.fleet.sharing.weights import MeasuredPair, Profiles
 
 _PLACES = 4
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from cms.files.source import Source, StrPath, read_source
 from cms.files.tables import TableRow, read_table
-from cms.fleet.sharing.weights import MeasuredPair, Profiles
+from cms.fleet.colocation.weights import MeasuredPair, Profiles
 
 _JOB = ("model", "dataset", "batchsize", "amp")
 _SIDES = tuple(f"{name}{side}" for side in (1, 2) for name in (*_JOB, "gpu_num", "speed"))

@@ -13,9 +13,9 @@ import pytest
 from cms import BlockPrices, check, solve
 from cms.files.problems import problem_to_json
 from cms.files.solutions import solution_to_json
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.knapsack.pricing import price_jobs
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from instances.families import generate
 from proofs_checks.checker import check_solution
 
@@ -56,7 +56,7 @@ def test_pricing_pass(benchmark: Any, n: int) -> None:
 
 def test_reduce(benchmark: Any) -> None:
     """Leaving out what cannot matter, 100,000 jobs."""
-    benchmark(reduce, problem(100_000))
+    benchmark(presolve, problem(100_000))
 
 
 def test_check_of_a_schedule(benchmark: Any) -> None:
@@ -85,7 +85,7 @@ def test_solve(benchmark: Any, method: str) -> None:
 
 def test_placement(benchmark: Any) -> None:
     """A thousand look-ups of start slots on an A100."""
-    card = gpu("a100-80gb")
+    card = get_gpu("a100-80gb")
     profiles = [name for name in card.base_profiles if "7g" not in name]
     rng = random.Random(1)
     wanted = [{name: rng.randrange(3) for name in profiles} for _ in range(1_000)]

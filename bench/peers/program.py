@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cms.errors import UnsupportedProblem
-from cms.reduction.reduction import Reduction, reduce
+from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
@@ -46,7 +46,7 @@ class Program(ABC):
         The job and the block that each of the variables y is about.
     step : Fraction
         The cost of one step.
-    reduction : Reduction
+    reduction : PresolvedProblem
         From the problem to the one the program is about.
 
     Notes
@@ -65,7 +65,7 @@ class Program(ABC):
     jobs: NDArray[np.int64]
     blocks: NDArray[np.int64]
     step: Fraction
-    reduction: Reduction
+    reduction: PresolvedProblem
 
     @classmethod
     @abstractmethod
@@ -98,7 +98,7 @@ class Jobs(NamedTuple):
         As many blocks meet the demand by themselves.
     """
 
-    reduction: Reduction
+    reduction: PresolvedProblem
     demands: NDArray[np.int64]
     jobs: NDArray[np.int64]
     blocks: NDArray[np.int64]
@@ -108,7 +108,7 @@ class Jobs(NamedTuple):
     @classmethod
     def of(cls, problem: Problem) -> Jobs:
         """Reduce a problem and take equal scales out of its rows."""
-        reduction = reduce(problem)
+        reduction = presolve(problem)
         small = reduction.problem
         if small.rows.wide:
             name = small.job_names[min(small.rows.wide)]

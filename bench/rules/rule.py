@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bench.task import Method
 from cms.errors import InvalidOption, UnsupportedProblem
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import Schedule
 
@@ -79,7 +79,7 @@ class Services:
         if problem.size_bounded_configurations:
             raise UnsupportedProblem("it knows MIG layouts, not shares")
         try:
-            card = gpu(problem.machine_types[0].name)
+            card = get_gpu(problem.machine_types[0].name)
             self.slices = [card.profile(str(block)).compute for block in problem.blocks]
         except InvalidOption as fault:
             raise UnsupportedProblem(f"it knows MIG alone: {fault}") from None

@@ -13,12 +13,12 @@ from cms.solving.driver import available_cores
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
 from .changing import run_change
+from .colocation import run_share, run_shared_day
 from .comparing import run_cold, run_warm
 from .playing import run_day
 from .promising import run_promise
 from .replaying import run_replay
 from .sharding import run_shards
-from .sharing import run_share, run_shared_day
 from .solving import run_algorithm
 from .stage import Facts, Run, Stage, Tell, sizes
 

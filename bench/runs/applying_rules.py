@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench.row import Outcome
 from bench.rules import BOUNDS, RULES
 from bench.task import Task
-from cms.referee.kinds import check
+from cms.checker.kinds import check
 from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Tell, timed

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bench.peers import PEERS, PeerAnswer, Program
 from bench.row import Outcome
 from bench.task import Task
+from cms.checker.kinds import check
 from cms.errors import InvalidSchedule
-from cms.referee.kinds import check
 from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Tell, timed

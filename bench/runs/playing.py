@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench.days import scene_of
 from bench.row import Outcome
 from bench.task import Task
-from cms.fleet.reconciling import FORECASTS, compare
+from cms.fleet.replanner import FORECASTS, compare
 
 from .stage import Facts, Stage, Tell
 

@@ -9,7 +9,7 @@ from bench.task import Task
 from cms.fleet.serving import Plan
 from cms.fleet.simulation import Gamma, Poisson, simulate
 from cms.fleet.simulation.statistics import Verdict
-from cms.shortages.shortage import growth, with_schedule
+from cms.infeasibility.shortage import find_growth, with_schedule
 
 from .solving import rechecked, solved
 from .stage import Facts, Stage, Tell
@@ -49,7 +49,7 @@ def run_promise(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts
         found = simulate(plan, **how, requests=requests, seed=task.seed, threads=threads)
         measured[name] = [
             float(sum(each.late_share <= each.tolerated for each in found.services)),
-            float(found.count(Verdict.KEPT)),
+            float(found.count(Verdict.MET)),
             max(float(each.p99_share or 0) for each in found.services),
         ]
     return {**rechecked(problem, solution), "measurements": measured}
@@ -57,7 +57,7 @@ def run_promise(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts
 
 def _grown(problem: Problem, solution: Solution, threads: int) -> tuple[Solution, float | None]:
     """Let all rates grow alike on the solution's machines; return by what factor."""
-    found = growth(
+    found = find_growth(
         problem,
         solution.schedule,
         certificate=solution.certificate,

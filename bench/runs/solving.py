@@ -133,7 +133,7 @@ def passes(sources: Iterable[str]) -> int | None:
 
     Examples
     --------
-    >>> passes(["trivial", "price_and_branch: block prices, 7 passes"])
+    >>> passes(["trivial", "branch_and_price: block prices, 7 passes"])
     7
     """
     told = [int(number) for s in sources for number in re.findall(r"(\d+) pass(?:es)?\b", s)]

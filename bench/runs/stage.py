@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.task import Task
-from cms.fleet.sharing.problem import SharingProblem
+from cms.fleet.colocation.problem import ColocationProblem
 from cms.problem.machine_problem import MachineProblem
 from cms.problem.problem import Problem
 
@@ -35,9 +35,9 @@ Facts: TypeAlias = dict[str, Any]
 Run: TypeAlias = Callable[[Task, Problem, int, Tell], Facts]
 
 
-def sizes(problem: MachineProblem | SharingProblem) -> Facts:
+def sizes(problem: MachineProblem | ColocationProblem) -> Facts:
     """Return the sizes that a row keeps; of sharing there are only GPUs, in the place of jobs."""
-    if isinstance(problem, SharingProblem):
+    if isinstance(problem, ColocationProblem):
         return {"n": sum(each.count for each in problem.online)}
     return {
         "n": problem.n_jobs,

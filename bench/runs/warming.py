@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cms.errors import CmsError
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
 from cms.solving.solve import solve
@@ -33,7 +33,7 @@ def warming_problem(n: int) -> Problem:
     >>> warming_problem(5)
     Problem(5 jobs, 5 blocks, 12 configurations, 1 machine types)
     """
-    shapes = [Configuration(shape.blocks) for shape in gpu("a100-80gb").configurations]
+    shapes = [Configuration(shape.blocks) for shape in get_gpu("a100-80gb").configurations]
     blocks = sorted({block for shape in shapes for block in shape.blocks})
     random = np.random.default_rng(n)
     slices = np.array([1.0, 2.0, 3.0, 4.0, 7.0])

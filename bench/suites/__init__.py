@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .colocation import SUITE as SHARING
 from .day import SUITE as DAY
 from .fleets import SUITE as FLEETS
 from .gpulet import SUITE as GPULET
@@ -16,7 +17,6 @@ from .ratios import SUITE as RATIOS
 from .replay import SUITE as REPLAY
 from .scale import SUITE as SCALE
 from .shards import SUITE as SHARDS
-from .sharing import SUITE as SHARING
 from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
 from .stock import SUITE as STOCK

@@ -11,7 +11,7 @@ from bench.figures import median
 from bench.row import RunRow
 from bench.tables import Column, Table, grouped, plain
 from bench.task import Kind, Source, Task
-from cms.fleet.reconciling import CONTENDERS, SHARING_CONTENDERS
+from cms.fleet.replanner import CONTENDERS, SHARING_CONTENDERS
 
 from .suite import Settings, Suite
 

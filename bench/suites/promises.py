@@ -55,7 +55,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
 
 
 class _Kept(NamedTuple):
-    """Services that kept their limits, and those of them that are sure to."""
+    """Services that met their limits, and those of them that are sure to."""
 
     seen: float
     sure: float

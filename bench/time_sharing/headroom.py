@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bench.tables import Column, Table
-from cms import FrameRule, TimeSharedProblem, solve
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.fleet.simulation import replay_frames
+from cms import DutyCycleRule, TimeSharedProblem, solve
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
+from cms.fleet.simulation import replay_duty_cycles
 from instances.families.time_sharing import random_mix
 
 from .asked import GPU
@@ -34,18 +34,18 @@ def headroom_table(plans: int, requests: int) -> Table:
     for said, name, margin in (EVEN, *HEADROOMS):
         arrivals, tolerated = ("even", 0) if said == EVEN[0] else ("poisson", Fraction(1, 100))
         cells: list[object] = []
-        for rule in FrameRule:
+        for rule in DutyCycleRule:
             kept = services = gpus = 0
             for seed in range(1, plans + 1):
                 plan = _planned(random_mix(seed, most=6), rule, name, margin)
-                found = replay_frames(plan, arrivals=arrivals, requests=requests).services
+                found = replay_duty_cycles(plan, arrivals=arrivals, requests=requests).services
                 kept += sum(each.late <= tolerated * each.requests for each in found)
                 services += len(found)
                 gpus += plan.solution.machine_count or 0
             cells += [f"{kept} of {services}", gpus]
         lines.append((said, *cells))
     heads = [Column("planned with", left=True)]
-    for rule in FrameRule:
+    for rule in DutyCycleRule:
         heads += [Column(f"{rule}: kept"), Column("GPUs")]
     return Table(
         "Head-room and the 99th percentile",
@@ -57,7 +57,9 @@ def headroom_table(plans: int, requests: int) -> Table:
     )
 
 
-def _planned(problem: TimeSharedProblem, rule: FrameRule, name: str | None, margin: str) -> Plan:
+def _planned(
+    problem: TimeSharedProblem, rule: DutyCycleRule, name: str | None, margin: str
+) -> Plan:
     """The plan of a made-up problem, whose jobs become services of models of their own."""
     services = [Service(job.name, job.name, job.demand, 1000 * job.limit) for job in problem.jobs]
     points = [
@@ -69,7 +71,7 @@ def _planned(problem: TimeSharedProblem, rule: FrameRule, name: str | None, marg
         for block, own in job.points.items()
         for point in own
     ]  # fmt: skip
-    posed = as_problem(
+    posed = build_problem(
         services, points, GPU, sharing="time", rule=rule, headroom=name, rate_margin=margin
     )
     return Plan(posed, solve(posed.problem, "mix_first_fit", options={"orders": 1}))

@@ -8,11 +8,11 @@ from itertools import product
 from random import Random
 
 from algorithms.time_sharing.hosting import Hosting
-from cms import Configuration, FrameRule, Mix, TimeSharedJob, TimeSharedProblem
-from cms.time_sharing.frames import Frame
+from cms import Configuration, DutyCycleRule, Mix, TimeSharedJob, TimeSharedProblem
+from cms.time_sharing.duty_cycle import DutyCycle
 from proofs_checks.finding import require
 
-RULES = tuple(FrameRule)
+RULES = tuple(DutyCycleRule)
 
 
 def drawn(random: Random) -> TimeSharedProblem:
@@ -33,25 +33,25 @@ def drawn(random: Random) -> TimeSharedProblem:
     )
 
 
-def all_mixes(problem: TimeSharedProblem, jobs: tuple[str, ...]) -> Iterator[tuple[Mix, Frame]]:
+def all_mixes(problem: TimeSharedProblem, jobs: tuple[str, ...]) -> Iterator[tuple[Mix, DutyCycle]]:
     """Every admitted mix of just these jobs."""
     if problem.max_jobs is not None and len(jobs) > problem.max_jobs:
         return
     points = [problem.job(job).points["b"] for job in jobs]
     for chosen in product(*points):
         mix = Mix({job: point.amount for job, point in zip(jobs, chosen, strict=True)})
-        frame = problem.frame("b", mix)
-        if frame.admitted:
-            yield mix, frame
+        cycle = problem.duty_cycle("b", mix)
+        if cycle.admitted:
+            yield mix, cycle
 
 
 def rates(random: Random, problem: TimeSharedProblem, jobs: tuple[str, ...]) -> dict[str, Fraction]:
     """Rates near what some mix gives: exactly that, a little more, or any."""
-    frames = [frame for _, frame in all_mixes(problem, jobs)]
-    if frames and random.random() < 0.7:
-        frame = random.choice(frames)
+    cycles = [cycle for _, cycle in all_mixes(problem, jobs)]
+    if cycles and random.random() < 0.7:
+        cycle = random.choice(cycles)
         hair = random.choice([Fraction(1), Fraction(1), Fraction(10**9 + 1, 10**9), Fraction(3, 4)])
-        return {job: frame.rates[job] * hair for job in jobs}
+        return {job: cycle.rates[job] * hair for job in jobs}
     return {job: Fraction(random.randint(1, 9), random.randint(1, 30)) for job in jobs}
 
 
@@ -63,17 +63,19 @@ def require_hosting(seed: int) -> None:
     jobs = tuple(random.sample(names, random.randint(1, len(names))))
     asked = rates(random, problem, jobs)
     able = [
-        frame.length
-        for _, frame in all_mixes(problem, jobs)
-        if all(frame.rates[job] >= asked[job] for job in jobs)
+        cycle.length
+        for _, cycle in all_mixes(problem, jobs)
+        if all(cycle.rates[job] >= asked[job] for job in jobs)
     ]
     hosted = Hosting(problem).host("b", asked)
     require((hosted is None) == (not able), f"hosted: {hosted}, by {len(able)} mixes")
     if hosted is not None:
-        frame = problem.frame("b", Mix(hosted.amounts))
-        require(frame.admitted, f"{hosted} is not admitted")
-        require(frame.length == min(able), f"a frame of {frame.length}, the least is {min(able)}")
-        require(all(frame.rates[job] >= asked[job] for job in jobs), f"{hosted} is too little")
+        cycle = problem.duty_cycle("b", Mix(hosted.amounts))
+        require(cycle.admitted, f"{hosted} is not admitted")
+        require(
+            cycle.length == min(able), f"a duty cycle of {cycle.length}, the least is {min(able)}"
+        )
+        require(all(cycle.rates[job] >= asked[job] for job in jobs), f"{hosted} is too little")
         require(hosted.rates == asked, f"{hosted.rates} for {asked}")
     _require_most(problem, asked, jobs)
 
@@ -83,15 +85,15 @@ def _require_most(
 ) -> None:
     *others, job = jobs
     able = [
-        frame.rates[job]
-        for _, frame in all_mixes(problem, jobs)
-        if all(frame.rates[other] >= asked[other] for other in others)
+        cycle.rates[job]
+        for _, cycle in all_mixes(problem, jobs)
+        if all(cycle.rates[other] >= asked[other] for other in others)
     ]
     most = Hosting(problem).most("b", asked, job)
     require((most is None) == (not able), f"most: {most}, by {len(able)} mixes")
     if most is not None:
         wanted = {**asked, job: max(able)}
         require(most.rates == wanted, f"{most.rates}, the most is {wanted}")
-        frame = problem.frame("b", Mix(most.amounts))
-        enough = all(frame.rates[name] >= rate for name, rate in most.rates.items())
-        require(frame.admitted and enough, f"{most} is not what it says")
+        cycle = problem.duty_cycle("b", Mix(most.amounts))
+        enough = all(cycle.rates[name] >= rate for name, rate in most.rates.items())
+        require(cycle.admitted and enough, f"{most} is not what it says")

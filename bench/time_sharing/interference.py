@@ -18,7 +18,7 @@ from cms.fleet.serving import (
     Pair,
     Plan,
     Service,
-    as_problem,
+    build_problem,
     neighbour_faults,
     read_gpulet_pairs,
 )
@@ -65,7 +65,7 @@ def neighbours(asked: Asked) -> Iterator[Line]:
 
 def _posed(own: Sequence[OperatingPoint], table: Interference, classes: int) -> NeighbourServing:
     services = [Service(model, model, _RATE, limit) for model, limit in OTHERS.items()]
-    posed: NeighbourServing = as_problem(
+    posed: NeighbourServing = build_problem(
         services, own, GPU, sharing="time", interference=table, classes=classes
     )
     return posed
@@ -80,7 +80,7 @@ def _optimum(posed: NeighbourServing) -> Line:
     plan = Plan(posed, inner, outer).answer
     kept = not neighbour_faults(posed, inner.schedule)
     return Line(
-        "9", f"{_RATE:,}/s, {posed.classes} classes: GPUs", "4, proved >= 4; every limit kept",
+        "9", f"{_RATE:,}/s, {posed.classes} classes: GPUs", "4, proved >= 4; every limit met",
         f"{plan.cost}, proved >= {plan.lower_bound}; {'kept' if kept else 'not kept'}",
         kept and plan.cost == 4 and plan.lower_bound == 4,
     )  # fmt: skip
@@ -158,11 +158,11 @@ def _served(
         )
         for place in mix
     ]
-    frame = sum(lengths)
+    cycle = sum(lengths)
     for place, length in zip(mix, lengths, strict=True):
         job = solo.jobs[place.job]
-        takes = frame + length if solo.rule == "round_robin" else 2 * frame
+        takes = cycle + length if solo.rule == "round_robin" else 2 * cycle
         if takes > float(job.limit):
             return None
-        served[place.job] = min(1.0, place.batch / frame / float(job.demand))
+        served[place.job] = min(1.0, place.batch / cycle / float(job.demand))
     return served

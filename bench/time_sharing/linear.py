@@ -78,14 +78,14 @@ def admitted_mixes(
             for chosen in combinations(range(len(problem.jobs)), size):
                 own = [problem.jobs[job].points.get(block, ()) for job in chosen]
                 for points in product(*own):
-                    frame = sum((point.length for point in points), Fraction(0))
+                    cycle = sum((point.length for point in points), Fraction(0))
                     if all(
-                        problem.rule.admits(frame, point.length, problem.jobs[job].limit)
+                        problem.rule.admits(cycle, point.length, problem.jobs[job].limit)
                         for job, point in zip(chosen, points, strict=True)
                     ):
                         yield (
                             block,
-                            {j: p.amount / frame for j, p in zip(chosen, points, strict=True)},
+                            {j: p.amount / cycle for j, p in zip(chosen, points, strict=True)},
                         )
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from bench.expected import Line
 from cms import Solution, solve
-from cms.fleet.serving import as_problem
+from cms.fleet.serving import build_problem
 from instances import published
 from proofs_checks.shared import drawn
 from proofs_checks.time_sharing import linear_bounds
@@ -31,8 +31,8 @@ def both_ways(name: str, tenths: int) -> tuple[Solution, Solution]:
         for each in scenario.services
     ]
     points, gpus = scenario.operating_points, scenario.gpus
-    plain = as_problem(services, points, gpus, rule="half", max_processes=3)
-    mixed = as_problem(services, points, gpus, sharing="time", max_services=1, max_processes=3)
+    plain = build_problem(services, points, gpus, rule="half", max_processes=3)
+    mixed = build_problem(services, points, gpus, sharing="time", max_services=1, max_processes=3)
     return solve(plain.problem), solve(mixed.problem)
 
 

@@ -28,7 +28,7 @@ from cms.files import (
 )
 from cms.files.json_text import parse_json
 from cms.files.source import Source
-from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, as_problem
+from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
 from proofs_checks.checker import Fault, check_schedule, parse_document
 
 from .asked import GPU, Asked
@@ -47,9 +47,9 @@ class _Planted(NamedTuple):
 
 
 def _problem(**more: Any) -> TimeSharedProblem:
-    """Two jobs that keep their limits, and are served, to the last digit.
+    """Two jobs that meet their limits, and are served, to the last digit.
 
-    The frame is 0.032: 0.032 + 0.012 = 0.044 and 0.032 + 0.02 = 0.052; 8 and 4 / 0.032.
+    The cycle is 0.032: 0.032 + 0.012 = 0.044 and 0.032 + 0.02 = 0.052; 8 and 4 / 0.032.
     """
     of_a = {"demand": 250, "limit": "0.044", **more.get("a", {})}
     of_b = {"demand": 125, "limit": "0.052", **more.get("b", {})}
@@ -75,7 +75,7 @@ def _planted() -> Iterator[_Planted]:
     late, short = _problem(a={"limit": "0.0439999"}), _problem(b={"demand": 125 + _billionth()})
     of_problem, of_schedule = _texts(problem, schedule)
     yield _Planted(
-        "a frame 0.1 us over a limit", problem, schedule, (_texts(late, schedule)[0], of_schedule)
+        "a cycle 0.1 us over a limit", problem, schedule, (_texts(late, schedule)[0], of_schedule)
     )
     yield _Planted(
         "a rate short by 10^-9", problem, schedule, (_texts(short, schedule)[0], of_schedule)
@@ -113,7 +113,7 @@ def _of_a_higher_class() -> _Planted:
             for other in (4, 8)
         }
     )
-    posed = as_problem(
+    posed = build_problem(
         [Service("s", "m", 300, 100)], points, GPU, sharing="time", interference=table, classes=2
     )
     mix = Mix({"s": 8})

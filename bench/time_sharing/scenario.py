@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bench.expected import Line
 from cms import TimeSharedJob, TimeSharedProblem, solve
-from cms.fleet.serving import Headroom, OperatingPoint, Service, SharedServing, as_problem
+from cms.fleet.serving import Headroom, OperatingPoint, Service, SharedServing, build_problem
 from cms.fleet.serving.headroom import read_overheads
 from instances.families.time_sharing import pairs
 from instances.families.time_sharing import scenario_3 as made_up
@@ -108,7 +108,7 @@ def _inflated(
     points: Sequence[OperatingPoint], rate: int, more: Headroom, cap: int | None
 ) -> SharedServing:
     services = [Service(model, model, rate, limit) for model, limit in SCENARIO_3.items()]
-    return as_problem(
+    return build_problem(
         services, points, GPU, sharing="time", max_services=cap, rule="collect_then_run",
         headroom=more,
     )  # fmt: skip

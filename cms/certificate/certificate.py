@@ -36,7 +36,7 @@ LARGEST_DEPTH = 200
 LARGEST_LEAVES = 20_000
 
 
-class Proved(NamedTuple):
+class ProvedBound(NamedTuple):
     """A lower bound, and whether there is no schedule at all."""
 
     value: Fraction
@@ -73,7 +73,7 @@ class Certificate(ABC):
         *,
         stopped: Callable[[], bool] | None = None,
         undisturbed: int = 0,
-    ) -> Proved | None:
+    ) -> ProvedBound | None:
         """Return what this certificate proves; None if `stopped`, asked again and again, said so.
 
         Within a pass over the jobs it is asked after the effort `undisturbed` first.
@@ -88,10 +88,10 @@ class Certificate(ABC):
         problem: MachineProblem,
         stopped: Callable[[], bool] | None = None,
         undisturbed: int = 0,
-    ) -> Proved:
+    ) -> ProvedBound:
         proved = [one for *_, one in proved_leaves(problem, self, stopped, undisturbed)]
         possible = [one.value for one in proved if not one.infeasible]
-        return Proved(min(possible or [one.value for one in proved]), not possible)
+        return ProvedBound(min(possible or [one.value for one in proved]), not possible)
 
     @abstractmethod
     def leaves(self) -> Iterator[Leaf]:
@@ -107,13 +107,13 @@ def proved_leaves(
     certificate: Certificate,
     stopped: Callable[[], bool] | None = None,
     undisturbed: int = 0,
-) -> Iterator[tuple[Leaf, tuple[Condition, ...], Proved]]:
+) -> Iterator[tuple[Leaf, tuple[Condition, ...], ProvedBound]]:
     """Iterate over the leaves of a certificate, what stands above each, and what it proves.
 
     Leaves with the same prices and the same branches of multipliers other than 0 are evaluated
     together, wherever in the tree they stand. Once it is ``stopped``, CheckStopped is raised.
     """
-    evaluated: dict[Hashable, Proved] = {}
+    evaluated: dict[Hashable, ProvedBound] = {}
     known: set[Quantity] = set()
     waiting: list[tuple[Certificate, tuple[Condition, ...]]] = [(certificate, ())]
     while waiting:
@@ -135,7 +135,7 @@ def proved_leaves(
                 )
                 value += sum(m * condition.sign * condition.value for condition, m in used)
                 infeasible = worth.unservable or (holds_at_no_cost and value > 0)
-                evaluated[key] = Proved(value, infeasible)
+                evaluated[key] = ProvedBound(value, infeasible)
             yield node, path, evaluated[key]
         elif not isinstance(node, Branch):
             raise InvalidCertificate(
@@ -360,8 +360,8 @@ class Branch(Certificate):
     ) -> None:
         if type(quantity) not in get_args(Quantity):
             raise InvalidCertificate(
-                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, "
-                "MachinesWith, BlocksOf or BlocksOfJob"
+                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOfConfiguration, "
+                "MachinesWithBlocks, BlocksOfType or BlocksOfJob"
             )
         value = whole(at_most, "at_most", error=InvalidCertificate)
         for side in (below, above):

@@ -17,11 +17,11 @@ from ..errors import InvalidCertificate
 from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.numbers import in_parts, shown
 from .quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
     Quantity,
     refuse_unknown,
 )
@@ -88,14 +88,14 @@ def refuse_breaches(problem: MachineProblem, leaf: Any, path: tuple[Condition, .
     extras: list[tuple[Configuration, Fraction]] = []
     for condition, multiplier in zip(path, leaf.multipliers, strict=True):
         quantity, amount = condition.quantity, condition.sign * multiplier
-        if isinstance(quantity, BlocksOf):
+        if isinstance(quantity, BlocksOfType):
             worth[quantity.block] += amount
         elif isinstance(quantity, MachinesOfType):
             for counted, times in quantity.weights.items():
                 of_type[counted] += times * amount
-        elif isinstance(quantity, MachinesOf):
+        elif isinstance(quantity, MachinesOfConfiguration):
             of_shape[problem.own(quantity.configuration)] += amount
-        elif isinstance(quantity, MachinesWith) and amount:
+        elif isinstance(quantity, MachinesWithBlocks) and amount:
             extras.append((problem.own(quantity.content), amount))
     named = sum(len(content.blocks) for content, _ in extras)
     if named > MOST_NAMED:

@@ -103,7 +103,7 @@ class MachinesOfType:
 
 
 @dataclass(frozen=True, slots=True)
-class MachinesOf(_Counted):
+class MachinesOfConfiguration(_Counted):
     """How many machines take one listed configuration."""
 
     kind = "machines_of"
@@ -124,7 +124,7 @@ class MachinesOf(_Counted):
 
 
 @dataclass(frozen=True, slots=True)
-class MachinesWith(_Counted):
+class MachinesWithBlocks(_Counted):
     """How many machines of a type have at least a given number of blocks of each of some types.
 
     Parameters
@@ -134,7 +134,7 @@ class MachinesWith(_Counted):
 
     Examples
     --------
-    >>> MachinesWith(Configuration({"1g": 2}, "a100")).to_json()
+    >>> MachinesWithBlocks(Configuration({"1g": 2}, "a100")).to_json()
     {'machines_with': {'machine': 'a100', 'blocks': {'1g': 2}}}
     """
 
@@ -155,7 +155,7 @@ class MachinesWith(_Counted):
 
 
 @dataclass(frozen=True, slots=True)
-class BlocksOf(_Counted):
+class BlocksOfType(_Counted):
     """How many blocks of one type all machines have, in use or idle."""
 
     kind = "blocks_of"
@@ -191,4 +191,6 @@ class BlocksOfJob(_Counted):
             ) from None
 
 
-Quantity: TypeAlias = MachinesOfType | MachinesOf | MachinesWith | BlocksOf | BlocksOfJob
+Quantity: TypeAlias = (
+    MachinesOfType | MachinesOfConfiguration | MachinesWithBlocks | BlocksOfType | BlocksOfJob
+)

@@ -22,7 +22,7 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment import Deployment, DesiredState
     from cms.fleet.deployment.transition import Impossible, Transition
     from cms.fleet.report.page import Page
 
@@ -30,9 +30,9 @@ _METHODS = ("ours", "exchange_and_compact")
 
 
 def _tools() -> Iterable[str]:
-    from cms.fleet.deployment.transition.folder import ACTUATORS
+    from cms.fleet.deployment.transition.folder import TOOLS
 
-    return ACTUATORS
+    return TOOLS
 
 
 _Target = Annotated[
@@ -171,7 +171,7 @@ def apply(
     if method == "ours":
         how |= {
             "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed,
-            "actuator": tool, "time_limit": options.time_limit(time_limit),
+            "tool": tool, "time_limit": options.time_limit(time_limit),
             "cancel": session.interrupts.cancel,
         }  # fmt: skip
     elif tool != "nvidia-smi":
@@ -192,9 +192,9 @@ def apply(
     with session.reading():
         from cms.fleet.deployment import Deployment
         from cms.fleet.deployment.observation.numbering import renumber_gpus
-        from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
+        from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
 
-        own, told = actuator_of(tool), export_options(session)
+        own, told = tool_writer(tool), export_options(session)
         start, to = read_fleet(current), _wanted(target)
         if isinstance(to, Deployment):
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
@@ -210,13 +210,13 @@ def apply(
         known = None if rates is None else _rates(rates)
     found = heard(session, lambda: _planned(start, to, method, how), doing="planning")
     from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.deployment.transition.whole_gpus import Actuator as Actuators
+    from cms.fleet.deployment.transition.whole_gpus import PartitioningTool
 
     if isinstance(found, Impossible):
         return _refuse(session, found)
     timed = {
         "durations": durations, "max_parallel": max_parallel,
-        "by_node": Actuators(tool).drains_nodes,
+        "by_node": PartitioningTool(tool).drains_nodes,
     }  # fmt: skip
 
     def view() -> Page:
@@ -263,22 +263,22 @@ def _floor_words(share: Fraction, shares: dict[str, Fraction]) -> str:
     return f"{shown(share * 100)} %" + "".join(own)
 
 
-def _wanted(path: Path) -> Deployment | Wanted:
+def _wanted(path: Path) -> Deployment | DesiredState:
     kind, document = open_document(path)
     if kind != "cms-plan":
         return read_fleet(path)
-    from cms.fleet.deployment import wanted_of
+    from cms.fleet.deployment import desired_state
     from cms.fleet.serving.plan_document import plan_from_json
 
     plan = plan_from_json(document)
     if plan.solution.cost is None:
         raise FileError(path, "the plan has no schedule, so nothing leads to it")
-    return wanted_of(plan)
+    return desired_state(plan)
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
     """Read rates by the seconds since the first."""
-    from cms.fleet.reconciling import read_rates
+    from cms.fleet.replanner import read_rates
 
     found = read_rates(path)
     return {
@@ -288,7 +288,7 @@ def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
 
 
 def _planned(
-    start: Deployment, to: Deployment | Wanted, method: str, how: dict[str, Any]
+    start: Deployment, to: Deployment | DesiredState, method: str, how: dict[str, Any]
 ) -> Transition | Impossible:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import exchange_and_compact, transition

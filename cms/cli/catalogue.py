@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def gpu_keys() -> Iterable[str]:
     """Return the keys of the catalogue, for a shell that completes."""
-    from cms.fleet.hardware import gpus as catalogue
+    from cms.fleet.hardware import list_gpus as catalogue
 
     return [one.key for one in catalogue()]
 
@@ -38,7 +38,7 @@ def gpus(
 
     It shows profiles, placements and configurations.
     """
-    from cms.fleet.hardware import gpus as catalogue
+    from cms.fleet.hardware import list_gpus as catalogue
 
     session = session_of(context)
     output = session.begin(output, json=json)
@@ -61,15 +61,15 @@ def gpus(
 def find_gpu(name: str, option: str = "") -> Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
     from cms.errors import InvalidOption
-    from cms.fleet.hardware import gpu, read_gpu
-    from cms.fleet.hardware import gpus as catalogue
+    from cms.fleet.hardware import get_gpu, read_gpu
+    from cms.fleet.hardware import list_gpus as catalogue
     from cms.fleet.hardware.catalogue import likely_gpus
     from cms.fleet.hardware.device_file import is_device_file
 
     if is_device_file(name):
         return read_gpu(name)
     try:
-        return gpu(name)
+        return get_gpu(name)
     except InvalidOption:
         if guess := likely_gpus(name):
             raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None

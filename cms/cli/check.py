@@ -65,7 +65,7 @@ def check(
     with session.reading("reading and checking"):
         kind, document = open_document(file)
         name = kind.removeprefix("cms-").replace("-", " ")
-        if solution is None and name.removeprefix("sharing ") in ("problem", "solution"):
+        if solution is None and name.removeprefix("colocation ") in ("problem", "solution"):
             raise usage_error(
                 f"{file} holds a {name} alone; give both: cms check problem.json solution.json"
             )
@@ -146,7 +146,7 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 
     Not with the plan's own reader first, which stops at the first thing that does not hold. It
     compares the plan's services and GPUs with its problem and solution. Under interference, what
-    keeps its limits beside the worst is checked against the pairs, and what is proved against the
+    meets its limits beside the worst is checked against the pairs, and what is proved against the
     problem that bounds.
     """
     from cms.files.model import read_as, require_head
@@ -172,7 +172,7 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 def _recheck_deployment(document: Parsed) -> Rechecked:
     """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
     from cms.files import solution_from_json
-    from cms.fleet.deployment import check_deployment, deployment_from_json, wanted_of
+    from cms.fleet.deployment import check_deployment, deployment_from_json, desired_state
     from cms.schedule.faults import Violation
     from cms.solving.recheck import faults_of
     from cms.solving.words import verdict
@@ -183,7 +183,7 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
     if found.plan is not None:
         # wishes may have asked for more than the plan, and a plan near what ran has other
         # instances: none the worse where they supply all that was planned for
-        wanted, there = wanted_of(found.plan), found.kinds()
+        wanted, there = desired_state(found.plan), found.kinds()
         supplied = {
             service.name: sum(
                 n * kind.work.supply_rps
@@ -230,20 +230,23 @@ def _recheck_simulation(document: Parsed) -> Rechecked:
 
 
 def _recheck_day(document: Parsed) -> Rechecked:
-    from cms.fleet.simulation.sharing_loop.result import shared_day_from_json
+    from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
 
     # its reader recounts all that follows
     return Rechecked(shared_day_from_json(document), [], {}, "valid in itself\n")
 
 
-def _recheck_sharing(problem: Parsed, told: Parsed) -> Rechecked:
+def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
     """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
-    from cms.fleet.sharing.files import sharing_problem_from_json, sharing_solution_from_json
-    from cms.fleet.sharing.solution import equivalents, sharing_faults
+    from cms.fleet.colocation.files import (
+        colocation_problem_from_json,
+        colocation_solution_from_json,
+    )
+    from cms.fleet.colocation.solution import colocation_faults, equivalents
     from cms.values.words import decimal
 
-    posed = sharing_problem_from_json(problem)
-    answer = sharing_solution_from_json(told, posed)
+    posed = colocation_problem_from_json(problem)
+    answer = colocation_solution_from_json(told, posed)
     said = {
         "status": answer.status.value,
         "proof": answer.proof.value,
@@ -257,17 +260,17 @@ def _recheck_sharing(problem: Parsed, told: Parsed) -> Rechecked:
         f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
         f"GPU-equivalents: {answer.status}{proof}\n"
     )
-    return Rechecked((posed, answer), list(sharing_faults(posed, answer)), said, words)
+    return Rechecked((posed, answer), list(colocation_faults(posed, answer)), said, words)
 
 
 _RECHECKS: dict[str, Callable[[Parsed], Rechecked]] = {
     "cms-deployment": _recheck_deployment,
     "cms-transition": _recheck_transition,
     "cms-simulation": _recheck_simulation,
-    "cms-shared-day": _recheck_day,
+    "cms-colocation-day": _recheck_day,
 }
 #: Of a problem and its solution.
 RECHECKS_OF_TWO: dict[str, Callable[[Parsed, Parsed], Rechecked]] = {
     "cms-problem": _recheck_solution,
-    "cms-sharing-problem": _recheck_sharing,
+    "cms-colocation-problem": _recheck_colocation,
 }

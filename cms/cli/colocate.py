@@ -18,8 +18,8 @@ from .session import Exit, refuse_two_readers, session_of
 from .weights import By, Weights
 
 if TYPE_CHECKING:
+    from cms.fleet.colocation import ColocationProblem, ColocationSolution, NamedGpus, OfflineClass
     from cms.fleet.report.page import Page
-    from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
 
     from .settings import Colocation
 
@@ -114,25 +114,25 @@ def match(
     for words in (*_placeless(posed), *weights.warnings(posed)):
         session.warn(words)
     solution = heard(session, lambda: _shared(posed, arguments), doing="assigning")
-    from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
+    from cms.fleet.colocation.files import colocation_solution_to_json, write_colocation_problem
 
     def view() -> Page:
-        from cms.fleet.report.sharing import sharing_page
+        from cms.fleet.report.colocation import colocation_page
 
         bucketing = heard(
             session, lambda: _bucketing(asked, solution, arguments), doing="pricing the bucketing"
         )
-        return sharing_page(
+        return colocation_page(
             posed, solution, known=weights.known, bucketing=bucketing, reasons=weights.reasons,
             more=weights.parts(posed, solution),
         )  # fmt: skip
 
     def make() -> dict[str, Any]:
-        return sharing_solution_to_json(posed, solution)
+        return colocation_solution_to_json(posed, solution)
 
     session.show(make, view, output, picture)
     if problem is not None:
-        write_sharing_problem(posed, problem)
+        write_colocation_problem(posed, problem)
     if assign is not None:
         _write_assigned(asked, posed, solution, assign)
     interrupted = session.interrupts.pressed or solution.stop_reason == "interrupted"
@@ -149,13 +149,13 @@ class _Asked:
     margin: int
     lowest_share: int
 
-    def problem(self, sign: int = -1) -> SharingProblem:
+    def problem(self, sign: int = -1) -> ColocationProblem:
         """The problem with activities rounded up, or as they are if the sign is 0."""
-        from cms.fleet.sharing import SharingProblem
-        from cms.fleet.sharing.tables import merge, round_to
+        from cms.fleet.colocation import ColocationProblem
+        from cms.fleet.colocation.tables import merge, round_to
 
         gpus = [each.online for each in self.gpus]
-        return SharingProblem(
+        return ColocationProblem(
             online=merge([round_to(each, 1, sign) for each in gpus] if sign else gpus)[0],
             offline=self.offline, weights=self.weights.function, margin=self.margin,
             lowest_share=self.lowest_share,
@@ -163,7 +163,7 @@ class _Asked:
 
 
 def _read(online: Path, offline: Path, weights: Weights, settings: Colocation) -> _Asked:
-    from cms.fleet.sharing import read_named_gpus, read_offline
+    from cms.fleet.colocation import read_named_gpus, read_offline
 
     factor = settings.slowdown_limit
     if factor is not None and factor < 1:
@@ -176,9 +176,9 @@ def _read(online: Path, offline: Path, weights: Weights, settings: Colocation) -
     )  # fmt: skip
 
 
-def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, Any]) -> str:
+def _bucketing(asked: _Asked, solution: ColocationSolution, arguments: dict[str, Any]) -> str:
     """Say what it costs that activities are rounded up; nothing where all of them are whole."""
-    from cms.fleet.report.sharing import bucketing_words
+    from cms.fleet.report.colocation import bucketing_words
 
     activities = {each.online.sm_activity for each in asked.gpus}
     if all(activity.denominator == 1 for activity in activities):
@@ -190,17 +190,17 @@ def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, An
 
 
 def _write_assigned(
-    asked: _Asked, problem: SharingProblem, solution: SharingSolution, path: Path
+    asked: _Asked, problem: ColocationProblem, solution: ColocationSolution, path: Path
 ) -> None:
     """Spread the plan over the rows of the table, and write it."""
-    from cms.fleet.sharing import NamedGpus, assign, write_assignment
-    from cms.fleet.sharing.tables import round_to
+    from cms.fleet.colocation import NamedGpus, assign, write_assignment
+    from cms.fleet.colocation.tables import round_to
 
     rows = [NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in asked.gpus]
     write_assignment(assign(problem, solution.plan, rows), path)
 
 
-def _placeless(problem: SharingProblem) -> Iterable[str]:
+def _placeless(problem: ColocationProblem) -> Iterable[str]:
     """Say which workloads need more memory than any GPU has left."""
     from cms.values.words import decimal
 
@@ -217,7 +217,7 @@ def _placeless(problem: SharingProblem) -> Iterable[str]:
             )
 
 
-def _shared(problem: SharingProblem, arguments: dict[str, Any]) -> SharingSolution:
-    from cms.fleet.sharing import share as solved
+def _shared(problem: ColocationProblem, arguments: dict[str, Any]) -> ColocationSolution:
+    from cms.fleet.colocation import colocate as solved
 
     return solved(problem, **arguments)

@@ -186,7 +186,7 @@ def read_rechecked(session: Session, path: Path, done: str) -> Plan | int:
     if plan.answer.status == "infeasible":
         report_error(
             f"{path}: the plan is infeasible, so that nothing can be {done}; 'cms plan' says why, "
-            "and what would do",
+            "and sufficient changes",
             Exit.INFEASIBLE, as_json=session.json, kind="Infeasible",
         )  # fmt: skip
         return Exit.INFEASIBLE

@@ -80,10 +80,10 @@ def read_known(path: Path) -> Deployment:
         return replace(known, nodes=(*known.nodes, *kinds.nodes))
     if kind != "cms-plan":
         return _deployment(document)
-    from cms.fleet.deployment import Deployment, wanted_of
+    from cms.fleet.deployment import Deployment, desired_state
     from cms.fleet.serving.plan_document import plan_from_json
 
-    wanted = wanted_of(plan_from_json(document))
+    wanted = desired_state(plan_from_json(document))
     known = Deployment((), wanted.services, wanted.rule)
     return _of_kinds(known, wanted.counts, wanted.devices)
 
@@ -94,12 +94,12 @@ def without_places(meant: Deployment) -> Deployment:
 
 
 def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gpu]) -> Deployment:
-    from cms.fleet.deployment import FleetGpu, FleetNode, Instance, Seen
+    from cms.fleet.deployment import FleetGpu, FleetNode, Instance, StartSource
 
     cards = tuple(
         FleetGpu(
             _NOWHERE, index, devices[each.gpu],
-            instances=(Instance(each.profile, None, each.work),), seen=Seen.UNKNOWN,
+            instances=(Instance(each.profile, None, each.work),), start_source=StartSource.UNKNOWN,
         )
         for index, each in enumerate(kinds)
     )  # fmt: skip

@@ -25,9 +25,9 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 
 def _methods() -> Iterable[str]:
-    from cms.plugin.registry import algorithms
+    from cms.plugin.registry import list_algorithms
 
-    return algorithms()
+    return list_algorithms()
 
 
 # Options of nearly every command; `cms --help` lists them once.

@@ -18,7 +18,14 @@ from .searching import heard
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import Compacted, Deployment, Placed, Unplaceable, Wanted, Wishes
+    from cms.fleet.deployment import (
+        Compacted,
+        Deployment,
+        DesiredState,
+        PlacementConstraints,
+        PlacementInfeasible,
+        PlacementResult,
+    )
     from cms.fleet.report.page import Page
     from cms.fleet.serving import Plan, Service
 
@@ -89,12 +96,12 @@ def place_plan(
     session: Session, plan: Plan, fleet: Deployment, title: str, seconds: float | None, to: _Files
 ) -> int:
     """Place a plan on the GPUs of a fleet and keep most of what runs there."""
-    from cms.fleet.deployment import Unplaceable, wanted_of
+    from cms.fleet.deployment import PlacementInfeasible, desired_state
 
     if plan.solution.cost is None:
         session.warn("the plan has no schedule, so nothing can be placed")
         return session.code_of(plan.solution)
-    wanted, as_grouped = wanted_of(plan), session.fleet.placement.as_grouped
+    wanted, as_grouped = desired_state(plan), session.fleet.placement.as_grouped
     wishes = _wishes(session, wanted.services)
     if as_grouped and wishes:
         raise options.usage_error(
@@ -104,11 +111,11 @@ def place_plan(
         )
     how = {"wishes": wishes, "as_grouped": as_grouped, "time_limit": seconds}
     found = heard(session, lambda: _placed(session, wanted, fleet, how), doing="placing")
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         more = heard(
             session,
             lambda: _what_would_do(session, wanted, fleet, found, how),
-            doing="no place; looking for what would do",
+            doing="no place; looking for sufficient changes",
         )
         return _refuse(session, found, more)
     return _show(session, found.deployment, title, str(found), to)
@@ -123,15 +130,15 @@ def plan_nearest(
     to: _Files,
 ) -> int:
     """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
-    from cms.fleet.deployment import Unplaceable, nearest, wanted_of
+    from cms.fleet.deployment import PlacementInfeasible, desired_state, nearest
 
-    wishes = _wishes(session, wanted_of(plan).services)
+    wishes = _wishes(session, desired_state(plan).services)
     found = heard(
         session,
         lambda: nearest(current, plan, wishes=wishes, cancel=session.interrupts.cancel, **how),
         doing="looking for the nearest plan",
     )
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         return _refuse(session, found, "")
     return _show(session, found.deployment, title, str(found), to) or session.code_of(plan.solution)
 
@@ -176,24 +183,24 @@ def _show(session: Session, found: Deployment, title: str, end: str, to: _Files)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _wishes(session: Session, services: Sequence[Service]) -> Wishes:
+def _wishes(session: Session, services: Sequence[Service]) -> PlacementConstraints:
     """The columns of services, and the fleet's constraints, which go before them."""
-    from cms.fleet.deployment import Wishes, wishes_of
+    from cms.fleet.deployment import PlacementConstraints, placement_constraints
 
     given = session.fleet.placement
     try:
-        own = Wishes(
+        own = PlacementConstraints(
             given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu, given.survive
         )
         own.require(services)
     except InvalidOption as fault:
         raise options.usage_error(str(fault), "[placement]") from None
-    return wishes_of(services) | own
+    return placement_constraints(services) | own
 
 
 def _placed(
-    session: Session, wanted: Wanted, fleet: Deployment, how: Mapping[str, Any]
-) -> Placed | Unplaceable:
+    session: Session, wanted: DesiredState, fleet: Deployment, how: Mapping[str, Any]
+) -> PlacementResult | PlacementInfeasible:
     from cms.fleet.deployment import place
 
     return place(wanted, fleet, cancel=session.interrupts.cancel, **how)
@@ -201,9 +208,9 @@ def _placed(
 
 def _what_would_do(
     session: Session,
-    wanted: Wanted,
+    wanted: DesiredState,
     fleet: Deployment,
-    found: Unplaceable,
+    found: PlacementInfeasible,
     how: Mapping[str, Any],
 ) -> str:
     """Find how many more empty GPUs would do, of the one type that is wanted, without wishes."""
@@ -218,7 +225,7 @@ def _what_would_do(
     return f"{high} more {key} would do: list {'it' if high == 1 else 'them'} in --nodes"
 
 
-def _grown(fleet: Deployment, wanted: Wanted, key: str, more: int) -> Deployment:
+def _grown(fleet: Deployment, wanted: DesiredState, key: str, more: int) -> Deployment:
     from cms.fleet.deployment import FleetGpu, FleetNode
 
     name = max((node.name for node in fleet.nodes), default="") + "+"  # sorts behind all others
@@ -226,7 +233,7 @@ def _grown(fleet: Deployment, wanted: Wanted, key: str, more: int) -> Deployment
     return replace(fleet, nodes=(*fleet.nodes, FleetNode(name, cards)))
 
 
-def _refuse(session: Session, found: Unplaceable, more: str) -> int:
+def _refuse(session: Session, found: PlacementInfeasible, more: str) -> int:
     """Say why nothing could be placed; no file is written, since there is no deployment."""
     document = {
         "placed": False,

@@ -15,12 +15,12 @@ from cms.values.numbers import shown
 
 from . import options, placing
 from .catalogue import find_gpu, gpu_keys
+from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
 from .published import load_published, names_of
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
-from .sharing import Shared, slowdowns, time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
@@ -73,7 +73,7 @@ class _Wishes:
         load_curves: Mapping[PointKey, LoadCurve] | None = None,
     ) -> AnyServing:
         """Build the problem. Options and settings override what a scenario says itself."""
-        from cms.fleet.serving import as_problem, read_load_curves
+        from cms.fleet.serving import build_problem, read_load_curves
 
         if self.load_curves is not None:
             load_curves = read_load_curves(self.load_curves)
@@ -83,11 +83,11 @@ class _Wishes:
         }  # fmt: skip
         given = services, operating_points, self.fleet(gpus)
         if not self.shares:
-            return as_problem(*given, rule=self.rule or rule, load_curves=load_curves, **how)
+            return build_problem(*given, rule=self.rule or rule, load_curves=load_curves, **how)
         terms = time_sharing(self.session, self.rule)
         beside, said = slowdowns(self.session)
         how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
-        shared: AnyServing = as_problem(
+        shared: AnyServing = build_problem(
             *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
         )
         return replace(shared, warnings=(*shared.warnings, *said))
@@ -309,7 +309,7 @@ def plan(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.plans"
     )
     from cms.fleet.serving import NeighbourServing, Plan, ServingProblem, plan_to_json
-    from cms.tidying.tidy import tidy
+    from cms.simplification.simplify import simplify_schedule
 
     outer = None
     if isinstance(serving, NeighbourServing):
@@ -327,7 +327,7 @@ def plan(
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
-        solution = tidy(serving.problem, solution)
+        solution = simplify_schedule(serving.problem, solution)
     made = Plan(serving, solution, outer)
     if there is not None and solution.cost is not None:
         return placing.place_plan(session, made, there, title, _placing_time(context, how), to)

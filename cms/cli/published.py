@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from cms.plugin.registry import PluginError, UnknownInstance, instances, load_instance
+from cms.plugin.registry import PluginError, UnknownInstance, list_instances, load_instance
 
 from .options import usage_error
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def names_of(kind: type[Any]) -> tuple[str, ...]:
     """Return the names of the instances of one kind; one that cannot be loaded is left out."""
-    return tuple(name for name in instances() if _is_of(kind, name))
+    return tuple(name for name in list_instances() if _is_of(kind, name))
 
 
 def _is_of(kind: type[Any], name: str) -> bool:

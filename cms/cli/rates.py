@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Durations
     from cms.fleet.hardware import Gpu
-    from cms.fleet.reconciling import Forecast, Planner, Rates, Terms, Tick
+    from cms.fleet.replanner import Forecast, Planner, Rates, ReplanDecision, Terms
     from cms.fleet.serving import OperatingPoint, TimeSharing
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a tick and a trace have in common, read."""
+    """What a answer and a trace have in common, read."""
 
     services: Path
     points: Path
@@ -40,12 +40,12 @@ class Asked:
     forecast: Forecast
     durations: Durations | None
     max_parallel: int | None
-    actuator: str
+    tool: str
 
     def planner(self, session: Session, rates: Rates, now: Deployment | None) -> Planner:
         """Build the planner of the services, on the GPUs that there are."""
         from cms.fleet.hardware.catalogue import is_called
-        from cms.fleet.reconciling import Planner, same_services
+        from cms.fleet.replanner import Planner, same_services
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
         from cms.fleet.serving.measurements import only_device
 
@@ -123,18 +123,18 @@ def refuse_stale_rates(path: Path, rates: Rates, max_age: str) -> None:
         )  # fmt: skip
 
 
-def folder_files(tick: Tick, asked: Asked) -> dict[str, str]:
-    """Return the files of a tick: its transition's folder, and ``decision.json``, why it is so.
+def folder_files(answer: ReplanDecision, asked: Asked) -> dict[str, str]:
+    """Return the files of a answer: its transition's folder, and ``decision.json``, why it is so.
 
-    Who goes on gets a folder, too, without steps: what an earlier tick wrote there has been done,
+    Who goes on gets a folder, too, without steps: what an earlier answer wrote there has been done,
     and must not stay to be run again.
     """
     from cms.files.documents import document_text
     from cms.fleet.deployment.transition.folder import FolderOptions, folder_of
-    from cms.fleet.reconciling import tick_to_json
+    from cms.fleet.replanner import replan_decision_to_json
 
-    how = FolderOptions(asked.actuator, "100 %", asked.durations, asked.max_parallel)
-    document = tick_to_json(tick)
+    how = FolderOptions(asked.tool, "100 %", asked.durations, asked.max_parallel)
+    document = replan_decision_to_json(answer)
     del document["transition"]  # it is beside it
-    files = dict(folder_of(tick.way.transition, how).files)
+    files = dict(folder_of(answer.way.transition, how).files)
     return files | {"decision.json": document_text(lambda: document, "decision.json")}

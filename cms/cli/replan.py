@@ -12,23 +12,23 @@ from cms.errors import InvalidProblem
 
 from . import options
 from .apply import MaxParallel, Tool
+from .colocation import Shared, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, Force, MaxAge, read_current
 from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
 from .rates import Asked, folder_files, refuse_stale_rates
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
-from .sharing import Shared, time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.reconciling import Compared, Planner, Rates, Scene, Tick
+    from cms.fleet.replanner import Compared, Planner, Rates, ReplanDecision, Scene
     from cms.fleet.report.page import Page
 
 
 def _forecasts() -> Iterable[str]:
-    from cms.fleet.reconciling import FORECASTS
+    from cms.fleet.replanner import FORECASTS
 
     return FORECASTS
 
@@ -144,16 +144,16 @@ def replan(
             "TRACE.csv alone"
         )
     if tool != "nvidia-smi":
-        from cms.fleet.deployment.transition.folder import actuator_of
+        from cms.fleet.deployment.transition.folder import tool_writer
 
-        actuator_of(tool)
+        tool_writer(tool)
         raise options.usage_error(
             f"{tool!r}: a change is planned instance by instance; expected nvidia-smi, or 'cms "
             "apply' to the plan of the hour",
             "--tool",
         )
     with session.reading():
-        from cms.fleet.reconciling import Terms, forecast_of, read_rates
+        from cms.fleet.replanner import Terms, forecast_of, read_rates
 
         terms = Terms(
             options.seconds(every, "--every"), options.seconds(settings.lead, "lead"),
@@ -182,9 +182,9 @@ def replan(
         today = read_current(session, current, max_age)
         if output is not None:
             from cms.fleet.deployment.export import ExportOptions
-            from cms.fleet.deployment.transition.folder import actuator_of
+            from cms.fleet.deployment.transition.folder import tool_writer
 
-            actuator_of(tool).refuse(today, ExportOptions())
+            tool_writer(tool).refuse(today, ExportOptions())
         refuse_stale_rates(path, known, max_age)
         planner = asked.planner(session, known, today)
     return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))
@@ -192,7 +192,7 @@ def replan(
 
 def _answered(session: Session, call: Any) -> int:
     """Call, and give what is proved impossible its exit code."""
-    from cms.fleet.reconciling import NoPath
+    from cms.fleet.replanner import NoPath
 
     try:
         code: int = call()
@@ -211,28 +211,28 @@ def _tick(
     to: tuple[Path | None, bool],
 ) -> int:
     from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.reconciling import tick_to_json
+    from cms.fleet.replanner import replan_decision_to_json
 
     found = heard(session, lambda: _decided(session, now, rates, planner, asked), doing="deciding")
     if isinstance(found, Impossible):
         return _refuse(session, found)
-    tick, (output, force) = found, to
+    answer, (output, force) = found, to
 
     def view() -> Page:
-        from cms.fleet.report.catalogue import tick_page
+        from cms.fleet.report.catalogue import replan_page
 
-        return tick_page(tick)
+        return replan_page(answer)
 
-    session.show(lambda: tick_to_json(tick), view, None)
+    session.show(lambda: replan_decision_to_json(answer), view, None)
     if output is not None:
-        session.write_folder(folder_files(tick, asked), output, force=force)
+        session.write_folder(folder_files(answer, asked), output, force=force)
     return Exit.ANSWER
 
 
 def _decided(
     session: Session, now: Deployment, rates: Rates, planner: Planner, asked: Asked
-) -> Tick | Impossible:
-    from cms.fleet.reconciling import reconcile as decide
+) -> ReplanDecision | Impossible:
+    from cms.fleet.replanner import replan as decide
 
     return decide(
         now, rates, planner, asked.forecast, asked.terms, durations=asked.durations,
@@ -257,7 +257,7 @@ def _refuse(session: Session, found: Impossible) -> int:
 
 
 def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Path | None) -> int:
-    from cms.fleet.reconciling import Scene
+    from cms.fleet.replanner import Scene
 
     with session.reading():
         planner = asked.planner(session, trace, None)
@@ -285,7 +285,7 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
 
 
 def _played(session: Session, scene: Scene, asked: Asked) -> list[Compared]:
-    from cms.fleet.reconciling import compare, contenders
+    from cms.fleet.replanner import compare, contenders
 
     found = []
     names = tuple(name for name in contenders(scene) if name != asked.forecast.name)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from cms.fleet.serving import NeighbourServing
+    from cms.infeasibility.shortage import Growth, Shortage
     from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
-    from cms.shortages.shortage import Growth, Shortage
     from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def bounded_beside(
 def lacking(
     session: Session, problem: MachineProblem, solution: Solution, how: Search
 ) -> Shortage | None:
-    """Find out what would do where there is no schedule, in a small part of the time."""
+    """Find sufficient changes where there is no schedule, in a small part of the time."""
     from cms.problem.problem import Problem
 
     if not isinstance(problem, Problem):
@@ -136,7 +136,7 @@ def lacking(
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
     said = threading.Timer(
-        FIRST_LINE_SECONDS, session.note, ["infeasible; looking for what would do"]
+        FIRST_LINE_SECONDS, session.note, ["infeasible; looking for sufficient changes"]
     )
     said.daemon = True
     said.start()
@@ -145,7 +145,7 @@ def lacking(
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
-        session.warn(f"what would do was not looked for: {fault}")
+        session.warn(f"sufficient changes were not looked for: {fault}")
         return None
     finally:
         said.cancel()
@@ -193,17 +193,17 @@ def _solve(problem: MachineProblem, arguments: dict[str, Any], ear: _Ear) -> Sol
 
 
 def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
-    from cms.shortages.shortage import shortage
+    from cms.infeasibility.shortage import explain_infeasibility
 
-    return shortage(problem, **arguments)
+    return explain_infeasibility(problem, **arguments)
 
 
 def _grown(
     problem: Problem, solution: Solution, arguments: dict[str, Any]
 ) -> tuple[Solution, Growth | None]:
-    from cms.shortages.shortage import growth, with_schedule
+    from cms.infeasibility.shortage import find_growth, with_schedule
 
-    found = growth(problem, solution.schedule, **arguments)
+    found = find_growth(problem, solution.schedule, **arguments)
     if found.schedule == solution.schedule:
         return solution, found
     replaced = with_schedule(problem, solution, found.schedule)

@@ -53,7 +53,7 @@ operating_points = "operating_points.csv"
 # floors = { chat = "50%" }            # of single services
 # spare = "auto"                       # GPUs used in between: auto, or a number
 # max_parallel = 4                     # actions at once; default: all
-# durations = { cut_s = 5, start_s = 75, delete_s = 40, stop_s = 30, rewrite_s = 60 }
+# durations = { partition_s = 5, start_s = 75, delete_s = 40, stop_s = 30, repartition_s = 60 }
 
 [export]
 # operator_namespace = "gpu-operator"

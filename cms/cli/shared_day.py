@@ -1,4 +1,4 @@
-"""What ``cms simulate`` does with a plan of sharing: a day of GPUs that are shared."""
+"""What ``cms simulate`` does with a co-location plan: a day of GPUs that are shared."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .weights import limit_by
 
 if TYPE_CHECKING:
     from cms.files import Parsed
+    from cms.fleet.colocation import ColocationPlan, ColocationProblem
     from cms.fleet.report.page import Page
-    from cms.fleet.sharing import SharingPlan, SharingProblem
-    from cms.fleet.simulation.sharing_loop import SharedDay
+    from cms.fleet.simulation.colocation_loop import SharedDay
 
     from .settings import Colocation
 
 #: Formats that are replayed here.
-KINDS = ("cms-sharing-problem", "cms-sharing-solution")
+KINDS = ("cms-colocation-problem", "cms-colocation-solution")
 
 Truth = Annotated[
     Path | None,
@@ -71,7 +71,7 @@ class Given:
     def prepared(
         self, kind: str, path: Path, document: Parsed, others: Mapping[str, object], seed: int
     ) -> dict[str, Any]:
-        """Read what is given, and return the arguments of ``share_day``."""
+        """Read what is given, and return the arguments of ``colocation_day``."""
         for option, value in others.items():
             if value:
                 raise options.usage_error(
@@ -87,9 +87,9 @@ class Given:
         return self._arguments(kind, path, document, seed)
 
     def _arguments(self, kind: str, path: Path, document: Parsed, seed: int) -> dict[str, Any]:
-        from cms.fleet.reconciling import read_rates
-        from cms.fleet.sharing import PredictedWeights, read_measured_pairs, read_predictor
-        from cms.fleet.simulation.sharing_loop import LineWeights, Terms, Traced
+        from cms.fleet.colocation import PredictedWeights, read_measured_pairs, read_predictor
+        from cms.fleet.replanner import read_rates
+        from cms.fleet.simulation.colocation_loop import LineWeights, Terms, Traced
 
         if self.truth is None:
             raise options.usage_error(
@@ -120,27 +120,27 @@ class Given:
 
     def _posed(
         self, kind: str, path: Path, document: Parsed
-    ) -> tuple[SharingProblem, SharingPlan | None]:
-        from cms.fleet.sharing.files import (
-            read_sharing_problem,
-            sharing_problem_from_json,
-            sharing_solution_from_json,
+    ) -> tuple[ColocationProblem, ColocationPlan | None]:
+        from cms.fleet.colocation.files import (
+            colocation_problem_from_json,
+            colocation_solution_from_json,
+            read_colocation_problem,
         )
 
-        if kind == "cms-sharing-problem":
+        if kind == "cms-colocation-problem":
             if self.problem is not None:
                 raise options.usage_error(f"{path} is a problem itself", "--problem")
-            return sharing_problem_from_json(document), None
+            return colocation_problem_from_json(document), None
         if self.problem is None:
             raise options.usage_error(
                 f"{path} says who shares a GPU, and not what there is; --problem FILE does, which "
                 "'cms colocate match --problem FILE' has written"
             )
-        problem = read_sharing_problem(self.problem)
-        return problem, sharing_solution_from_json(document, problem).plan
+        problem = read_colocation_problem(self.problem)
+        return problem, colocation_solution_from_json(document, problem).plan
 
     def _terms(self) -> dict[str, Any]:
-        from cms.fleet.simulation.sharing_loop import Terms
+        from cms.fleet.simulation.colocation_loop import Terms
         from cms.values.names import nearest
 
         known = tuple(term.name for term in fields(Terms))
@@ -177,17 +177,17 @@ def simulate_day(session: Session, how: Mapping[str, Any], title: str, output: P
         return shared_day_page(day, title)
 
     def make() -> dict[str, Any]:
-        from cms.fleet.simulation.sharing_loop.result import shared_day_to_json
+        from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
 
         return shared_day_to_json(day)
 
     session.show(make, view, output)
     if day.stopped:
         return Exit.INTERRUPTED
-    return Exit.FAILED if day.verdict == "broken" else Exit.ANSWER
+    return Exit.FAILED if day.verdict == "violated" else Exit.ANSWER
 
 
 def _played(how: Mapping[str, Any], session: Session, progress: CountProgress) -> SharedDay:
-    from cms.fleet.simulation.sharing_loop import share_day
+    from cms.fleet.simulation.colocation_loop import colocation_day
 
-    return share_day(**how, cancel=session.interrupts.cancel, on_progress=progress)
+    return colocation_day(**how, cancel=session.interrupts.cancel, on_progress=progress)

@@ -66,7 +66,7 @@ _ExitCode = Annotated[
 ]
 _ROWS = ".jsonl"
 _WITHOUT_A_PAGE = (
-    "cms-problem", "cms-solution", "cms-sharing-solution", "cms-predictor",
+    "cms-problem", "cms-solution", "cms-colocation-solution", "cms-predictor",
 )  # fmt: skip
 
 
@@ -182,21 +182,21 @@ class _Asked:
 
 def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Violation]]:
     """Read a file and recheck it as ``cms check`` does."""
-    if kind == "cms-sharing-problem" and asked.solution is None:
+    if kind == "cms-colocation-problem" and asked.solution is None:
         raise usage_error(
-            f"{asked.file} holds a problem of sharing alone; give its solution, too: "
+            f"{asked.file} holds a co-location problem alone; give its solution, too: "
             "cms show problem.json share.json -o page.html"
         )
     if asked.solution is not None and kind not in RECHECKS_OF_TWO:
         raise usage_error(
-            f"{asked.solution} is for a deployment or a problem of sharing, and {asked.file} holds "
+            f"{asked.solution} is for a deployment or co-location problem; {asked.file} holds "
             "none; leave it out"
         )
     if kind in _WITHOUT_A_PAGE:
         raise usage_error(
             f"{asked.file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made "
             "of a plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
-            "problem of sharing and its solution"
+            "co-location problem and its solution"
         )
     found = recheck(kind, document, asked.solution)
     return found.found, found.faults
@@ -232,18 +232,18 @@ def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoin
 def _page(
     session: Session, kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str
 ) -> Page:
-    from cms.fleet.report import deployments, plans, sharing, simulations, transitions
+    from cms.fleet.report import colocation, deployments, plans, simulations, transitions
 
     given = found, asked.title, asked.sources[0]
     if kind == "cms-transition":
         own = session.fleet.transition.durations
         return transitions.transition_page(*given, durations=own)
-    if kind == "cms-sharing-problem":
+    if kind == "cms-colocation-problem":
         posed, answer = found
-        return sharing.sharing_page(posed, answer, asked.title, asked.sources)
+        return colocation.colocation_page(posed, answer, asked.title, asked.sources)
     if kind == "cms-simulation":
         return simulations.simulation_page(*given)
-    if kind == "cms-shared-day":
+    if kind == "cms-colocation-day":
         return simulations.shared_day_page(*given)
     draw = deployments.deployment_page if kind == "cms-deployment" else plans.plan_page
     return draw(*given, points)

@@ -1,4 +1,4 @@
-"""``cms simulate``: whether a plan keeps its latency limits when requests come."""
+"""``cms simulate``: whether a plan meets its latency limits when requests come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from cms.errors import CmsError
 from cms.values.names import nearest
 
-from . import framed, options, shared_day
+from . import duty_cycles, options, shared_day
 from .colocate import Pairs, Predictor, Problem
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
@@ -123,7 +123,7 @@ def simulate(
     of an hour, a monitor takes them away. Columns of traces, and how the day is played, stand in
     [traces] and [colocation.day] of fleet.toml.
 
-    Exit code 0: all limits are kept; 1: one is broken, or could not be replayed, as of a service
+    Exit code 0: all limits are met; 1: one is violated, or could not be replayed, as of a service
     that counts on a measured load curve.
     """
     session = session_of(context)
@@ -162,7 +162,7 @@ def simulate(
                 "--surge": surge, "--threads": threads,
                 "--routing": routing != "weighted_random", "--on-failure": on_failure != "retry",
             }  # fmt: skip
-            how["arrivals"] = framed.arguments(arrivals, queues)
+            how["arrivals"] = duty_cycles.arguments(arrivals, queues)
             how["requests"] = REQUESTS if requests is None else requests
         else:
             how |= {
@@ -192,17 +192,17 @@ def simulate(
     session.show(document, view, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
-    failed = any(each.verdict in ("broken", "not replayed") for each in found.services)
+    failed = any(each.verdict in ("violated", "not replayed") for each in found.services)
     return Exit.FAILED if failed else Exit.ANSWER
 
 
 def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
     """Simulate in a thread of its own, so that this one hears Ctrl-C also while code compiles."""
     from cms.fleet.serving import SharedServing
-    from cms.fleet.simulation import replay_frames
+    from cms.fleet.simulation import replay_duty_cycles
     from cms.fleet.simulation import simulate as replay_queues
 
-    replay = replay_frames if isinstance(plan.serving, SharedServing) else replay_queues
+    replay = replay_duty_cycles if isinstance(plan.serving, SharedServing) else replay_queues
     progress = CountProgress(None if session.quiet else sys.stderr)
     try:
         return heard(
@@ -249,7 +249,7 @@ def _arrivals(texts: list[str] | None, traces: Traces, plan: Plan) -> Arrivals:
         except CmsError as fault:
             raise options.usage_error(str(fault), "--arrivals") from None
         if found is None:
-            framed.refuse_even(value)
+            duty_cycles.refuse_even(value)
             if not value.endswith(".csv") and not Path(value).exists():
                 raise options.usage_error(
                     f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file "

@@ -12,12 +12,12 @@ from .searching import heard
 from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.sharing import MeasuredPair, Profiles
-    from cms.fleet.sharing.predictor import Predictor, Report
+    from cms.fleet.colocation import MeasuredPair, Profiles
+    from cms.fleet.colocation.predictor import Predictor, Report
 
 
 def _models() -> tuple[str, ...]:
-    from cms.fleet.sharing.predictor import MODELS
+    from cms.fleet.colocation.predictor import MODELS
 
     return MODELS
 
@@ -94,8 +94,8 @@ def train(
     with session.reading("reading and fitting"):
         measured, known = _read(pairs, profiles, probe or [])
         trained, report = heard(session, lambda: _trained(measured, known, model, seed))
-        from cms.fleet.sharing import write_profiles as written
-        from cms.fleet.sharing.predictor.files import predictor_to_json
+        from cms.fleet.colocation import write_profiles as written
+        from cms.fleet.colocation.predictor.files import predictor_to_json
 
     def document() -> dict[str, Any]:
         return predictor_to_json(trained)
@@ -118,7 +118,7 @@ def train(
 def _read(
     pairs: Path, profiles: Path | None, probes: list[str]
 ) -> tuple[tuple[MeasuredPair, ...], Profiles]:
-    from cms.fleet.sharing import Profiles, probed, read_measured_pairs, read_profiles
+    from cms.fleet.colocation import Profiles, probed, read_measured_pairs, read_profiles
 
     known = Profiles({}) if profiles is None else read_profiles(profiles)
     measured = read_measured_pairs(pairs)
@@ -130,7 +130,7 @@ def _read(
 def _trained(
     measured: tuple[MeasuredPair, ...], known: Profiles, model: str, seed: int
 ) -> tuple[Predictor, Report]:
-    from cms.fleet.sharing.predictor import evaluate, train_predictor
+    from cms.fleet.colocation.predictor import evaluate, train_predictor
 
     report = evaluate(measured, known, model=model, seed=seed)
     return train_predictor(measured, known, model=model, seed=seed), report

@@ -12,22 +12,22 @@ from . import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cms.fleet.report.page import Part
-    from cms.fleet.sharing import (
+    from cms.fleet.colocation import (
+        ColocationProblem,
+        ColocationSolution,
         MeasuredPair,
         PredictedWeights,
-        SharingProblem,
-        SharingSolution,
         TableWeights,
     )
-    from cms.fleet.sharing.problem import WeightFunction
+    from cms.fleet.colocation.problem import WeightFunction
+    from cms.fleet.report.page import Part
 
     from .settings import Colocation
 
 
 def limit_by(settings: Colocation, predictor: Path | None) -> str:
     """Return which predicted slowdown is held against the limit."""
-    from cms.fleet.sharing.predictor.predictor import LIMITS_BY
+    from cms.fleet.colocation.predictor.predictor import LIMITS_BY
     from cms.values.names import nearest
 
     given, place = settings.limit_by, "[colocation] limit_by"
@@ -57,10 +57,10 @@ class Weights(Protocol):
     def known(self) -> TableWeights | None:
         """What reports may say of pairs, where the weights know more than :meth:`parts` says."""
 
-    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+    def warnings(self, problem: ColocationProblem) -> Iterable[str]:
         """Say what is odd about a problem with these weights."""
 
-    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
+    def parts(self, problem: ColocationProblem, solution: ColocationSolution) -> Sequence[Part]:
         """Say what stands behind a plan."""
 
 
@@ -87,7 +87,7 @@ class By:
 
     def weights(self) -> Weights:
         """Read what the weights are from."""
-        from cms.fleet.sharing import (
+        from cms.fleet.colocation import (
             PredictedWeights,
             read_measured_pairs,
             read_predictor,
@@ -126,7 +126,7 @@ class _Measured:
         """The table as well."""
         return self.function
 
-    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+    def warnings(self, problem: ColocationProblem) -> Iterable[str]:
         """Say which limits no measurement keeps."""
         from cms.values.words import decimal
 
@@ -143,7 +143,7 @@ class _Measured:
                     f"least slowdown measured is {decimal(known)}: nothing is placed there"
                 )
 
-    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
+    def parts(self, problem: ColocationProblem, solution: ColocationSolution) -> Sequence[Part]:
         """Say nothing: the pairs' weights are what was measured."""
         return ()
 
@@ -161,7 +161,7 @@ class _Predicted:
         """What is predicted."""
         return self.function
 
-    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+    def warnings(self, problem: ColocationProblem) -> Iterable[str]:
         """Say which shares the predictor never saw, and which limits it sees kept nowhere."""
         from cms.values.words import decimal
 
@@ -191,7 +191,7 @@ class _Predicted:
                     f"least {of} slowdown is {least_end}: nothing is placed there"
                 )
 
-    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
+    def parts(self, problem: ColocationProblem, solution: ColocationSolution) -> Sequence[Part]:
         """Say what is predicted of the pairs in the plan."""
         from cms.fleet.report.catalogue import predicted_parts
 

@@ -9,11 +9,11 @@ from pydantic import Field, TypeAdapter
 
 from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
 from ..certificate.quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
     Quantity,
 )
 from ..problem.parts import Configuration
@@ -198,9 +198,9 @@ class QuantityPart(m.Part):
 
 _QUANTITIES: dict[str, Any] = {
     "machines_of_type": MachinesOfType,
-    "machines_of": MachinesOf,
-    "machines_with": MachinesWith,
-    "blocks_of": BlocksOf,
+    "machines_of": MachinesOfConfiguration,
+    "machines_with": MachinesWithBlocks,
+    "blocks_of": BlocksOfType,
     "blocks_of_job": lambda quantity: quantity,
 }
 

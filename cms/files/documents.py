@@ -16,7 +16,7 @@ from .parsed import Parsed
 from .source import StrPath, read_source, write_bytes
 
 #: The schema that this version writes and reads.
-SCHEMA = 1
+SCHEMA = 2
 #: What a document of each format holds.
 FORMATS = {
     "cms-problem": "a problem",
@@ -27,16 +27,16 @@ FORMATS = {
     "cms-deployment": "a deployment",
     "cms-transition": "a transition",
     "cms-simulation": "a simulation",
-    "cms-sharing-problem": "a problem of sharing",
-    "cms-sharing-solution": "a solution of a problem of sharing",
-    "cms-shared-day": "a simulated day of shared GPUs",
+    "cms-colocation-problem": "a co-location problem",
+    "cms-colocation-solution": "a solution of a co-location problem",
+    "cms-colocation-day": "a simulated day of shared GPUs",
     "cms-monitor": "thresholds and times of a monitor",
     "cms-predictor": "a predictor of what workloads do to each other",
 }
 
 
 def head(kind: str) -> dict[str, Any]:
-    """Begin a document: ``{"format": "cms-problem", "schema": 1}``."""
+    """Begin a document: ``{"format": "cms-problem", "schema": 2}``."""
     return {"format": kind, "schema": SCHEMA}
 
 

@@ -138,16 +138,24 @@ class Built:
         )  # fmt: skip
 
 
+_OLD = (
+    "configurable-machines 0.1.0 (tag v0.1.0) wrote this file and reads it; make it anew with this "
+    "version, from the tables or the problem it was made from"
+)
+
+
 def require_head(value: Any, kind: str) -> None:
     """Refuse what is no document of a kind, or is of a schema that this version does not read."""
     holds = FORMATS[kind]
     if not isinstance(value, dict) or "format" not in value:
         raise refusal(f'an object with "format": "{kind}" ({holds})')
+    schema = value.get("schema")
+    if schema == 1 and schema is not True and str(value["format"]).startswith("cms-"):
+        raise refusal(str(SCHEMA), "schema", fix=_OLD)  # some formats had other names then
     if value["format"] != kind:
         raise refusal(f'"{kind}" ({holds})', "format")
     if "schema" not in value:
         raise refusal('the key "schema"', what='{} has no "schema"')
-    schema = value["schema"]
     if schema != SCHEMA or isinstance(schema, bool):
         newer = isinstance(schema, int | Fraction) and schema > SCHEMA
         fix = "a newer version of configurable-machines wrote this file; install it to read it"

@@ -23,7 +23,7 @@ from ..problem.parts import (
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..shards.problem import ShardedProblem
-from ..time_sharing.frames import FrameRule
+from ..time_sharing.duty_cycle import DutyCycleRule
 from ..time_sharing.model import TimeSharedJob
 from ..time_sharing.problem import TimeSharedProblem
 from ..values.numbers import shown
@@ -186,7 +186,7 @@ def _ratio(numerator: int, denominator: int) -> int | str:
 
 
 class _SharingTerms(m.Part):
-    rule: FrameRule
+    rule: DutyCycleRule
     max_jobs: f.AtLeastOne | None = None
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from ..errors import InvalidOption
+from ..infeasibility.shortage import Shortage
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from ..problem.machine_problem import MachineProblem
 from ..schedule.schedule import Schedule
 from ..shards.schedule import ShardedSchedule
-from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from ..values.numbers import shown
 from . import fields as f

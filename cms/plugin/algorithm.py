@@ -71,6 +71,11 @@ class Support:
         return self.ok
 
 
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a method that has none; ``solve`` has the seed, the threads and the limits."""
+
+
 class Budget(Protocol):
     """What a run may use, and what is known so far; the driver's side of the conversation.
 

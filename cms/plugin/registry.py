@@ -83,23 +83,23 @@ class AlgorithmDetails(NamedTuple):
     options: Mapping[str, object]  # with their defaults
 
 
-def algorithms() -> tuple[str, ...]:
+def list_algorithms() -> tuple[str, ...]:
     """Return the names of the algorithms installed, without loading any.
 
     Examples
     --------
-    >>> "auto" in algorithms()
+    >>> "auto" in list_algorithms()
     True
     """
     return tuple(sorted(_entries("cms.algorithms").names))
 
 
-def instances() -> tuple[str, ...]:
+def list_instances() -> tuple[str, ...]:
     """Return the names of the instances installed, without loading any.
 
     Examples
     --------
-    >>> "S5" in instances()
+    >>> "S5" in list_instances()
     True
     """
     return tuple(sorted(_entries("cms.instances").names))
@@ -170,7 +170,7 @@ def algorithm_details() -> tuple[AlgorithmDetails, ...]:
     One that cannot be loaded is left out, with a RuntimeWarning that names its distribution.
     """
     found = []
-    for name in algorithms():
+    for name in list_algorithms():
         try:
             algorithm, trusted = load_algorithm(name)
             options = option_fields(algorithm)

@@ -1,10 +1,10 @@
 """Problems whose jobs need not fit into memory: shards, engines that go through them, and counts.
 
-Imports ``referee`` and what stands before it.
+Imports ``checker`` and what stands before it.
 """
 
-from ..referee.kinds import referee_of
+from ..checker.kinds import checker_for
 from .problem import ShardedProblem
-from .schedule import ShardedReferee
+from .schedule import ShardedChecker
 
-referee_of.register(ShardedProblem, ShardedReferee)
+checker_for.register(ShardedProblem, ShardedChecker)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checker.kinds import JobChecker
 from ..problem.parts import Configuration
-from ..referee.kinds import JobReferee
 from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
@@ -119,7 +119,7 @@ def busy_machines(
     return found
 
 
-class ShardedReferee(JobReferee):
+class ShardedChecker(JobChecker):
     """Judges what is claimed about a :class:`ShardedProblem`, shard by shard."""
 
     schedules: Any = ShardedSchedule

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Protocol
 
+from ..checker.kinds import AnyProblem, AnySchedule
 from ..errors import AlgorithmError, ClusterError, FileError, InvalidOption, UnsupportedProblem
 from ..plugin.algorithm import Algorithm
-from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.interrupt import CtrlC, Watchdog
 from ..running.stopping import GRACE_SECONDS, Stopped
 from ..values.frozen import FrozenMap

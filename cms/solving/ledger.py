@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..certificate.certificate import Branch, round_up
+from ..checker.kinds import AnyProblem, AnySchedule, checker_for
 from ..errors import AlgorithmError, ClusterError, FileError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
-from ..referee.kinds import AnyProblem, AnySchedule, referee_of
 from ..running.stopping import Stopped, never
 from ..schedule.faults import Violation
 from ..values.numbers import shown
@@ -47,13 +47,13 @@ class Ledger:
         self._problem, self._algorithm = problem, algorithm
         self._trusted, self._clock = trusted, clock
         self._solvers: dict[str, str] = {}
-        self._referee = referee_of(problem)
-        certificate, bound, infeasible, schedule = self._referee.first()
+        self._checker = checker_for(problem)
+        certificate, bound, infeasible, schedule = self._checker.first()
         self.known = Known(None, None, certificate, bound, None, Proof.NONE, ())
         if infeasible:
             self._accept("trivial", infeasible=Proof.CHECKED)
         elif schedule is not None:
-            self._accept("trivial", best=schedule, cost=self._referee.cost(schedule))
+            self._accept("trivial", best=schedule, cost=self._checker.cost(schedule))
 
     @property
     def proved(self) -> bool:
@@ -77,11 +77,11 @@ class Ledger:
 
     def start_from(self, schedule: AnySchedule) -> None:
         """Take the caller's schedule; InvalidSchedule with what is wrong if it is not valid."""
-        faults = _listed(self._referee.faults(schedule))
+        faults = _listed(self._checker.faults(schedule))
         if faults:
             raise InvalidSchedule(f"start is not valid: {faults}")
         if self.known.cost is None:
-            self._accept("start", best=schedule, cost=self._referee.cost(schedule))
+            self._accept("start", best=schedule, cost=self._checker.cost(schedule))
 
     def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
         """Put a bound beside a schedule that has none, and no solver's word; yield new lines."""
@@ -105,15 +105,15 @@ class Ledger:
         try:
             if type(claim) is Named:
                 part, claim = f": {claim.part}", claim.claim
-            if type(claim) is self._referee.schedules:
+            if type(claim) is self._checker.schedules:
                 found = self._schedule(claim)
-            elif type(claim) in self._referee.certificates:
+            elif type(claim) in self._checker.certificates:
                 found = self._certificate(claim, stopped)
             elif type(claim) is SolverBound:
                 found, source = self._solver_bound(claim), claim.solver
             else:
                 # A subclass could answer for itself when it is checked: a wrong type as well.
-                kinds = self._referee.schedules, *self._referee.certificates
+                kinds = self._checker.schedules, *self._checker.certificates
                 names = ", ".join(kind.__name__ for kind in kinds)
                 raise self._refusal(
                     f"claims an object of type {type(claim).__name__!r}; expected {names} or "
@@ -142,12 +142,12 @@ class Ledger:
 
     def _schedule(self, schedule: Any) -> dict[str, Any]:
         try:
-            cost = self._referee.cost(schedule)
+            cost = self._checker.cost(schedule)
         except InvalidSchedule as fault:
             raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
         if self.known.cost is not None and cost >= self.known.cost:
             return {}
-        faults = _listed(self._referee.faults(schedule))
+        faults = _listed(self._checker.faults(schedule))
         if faults:
             raise self._refusal(
                 f"claims a schedule of cost {shown(cost)} that is not valid: {faults}"
@@ -156,15 +156,15 @@ class Ledger:
 
     def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> dict[str, Any]:
         try:
-            _refuse_others(certificate, self._referee.certificates)
+            _refuse_others(certificate, self._checker.certificates)
             proved = certificate.judged(self._problem, stopped=stopped, undisturbed=_PASS)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
             return {}
-        bound = round_up(proved.value, self._referee.step)
+        bound = round_up(proved.value, self._checker.step)
         found = {"certificate": certificate, "lower_bound": bound}
-        if self._referee.limited and self.known.cost is None and proved.infeasible:
+        if self._checker.limited and self.known.cost is None and proved.infeasible:
             return {**found, "infeasible": Proof.CHECKED}
         return found if bound > self.known.lower_bound else {}
 
@@ -177,7 +177,7 @@ class Ledger:
             )
         found: dict[str, Any] = {}
         if claim.value is not None:
-            bound = round_up(claim.value, self._referee.step)
+            bound = round_up(claim.value, self._checker.step)
             if bound > max(known.claimed_bound or 0, known.lower_bound):
                 found["claimed_bound"] = bound
         elif known.infeasible is Proof.NONE:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from ..certificate.certificate import round_up
+from ..checker.kinds import check
 from ..errors import InvalidCertificate
 from ..problem.machine_problem import MachineProblem
-from ..referee.kinds import check
 from ..schedule.faults import Violation
 from ..values.numbers import shown
 from .solution import Solution

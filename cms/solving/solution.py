@@ -51,7 +51,7 @@ class Incumbent(NamedTuple):
     """A line of the history: what was known after a claim that improved something.
 
     ``source`` is the algorithm or solver whose word it is, mostly with the part of the run it comes
-    from ("price_and_branch: block prices, 7 passes"); or "start", "trivial" or "rough prices".
+    from ("branch_and_price: block prices, 7 passes"); or "start", "trivial" or "rough prices".
     """
 
     seconds: float

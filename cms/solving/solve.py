@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..checker.kinds import AnyProblem, AnySchedule, Checker, checker_for
 from ..errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from ..plugin.algorithm import Algorithm, Support, is_taken, kinds_taken
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from ..plugin.registry import algorithm_of, read_options
-from ..referee.kinds import AnyProblem, AnySchedule, Referee, referee_of
 from ..running.interrupt import CtrlC
 from ..running.stopping import GRACE_SECONDS
 from ..values.frozen import FrozenMap
@@ -109,12 +109,12 @@ def run_checked(
 ) -> Solution:
     """Do as :func:`solve`; ``trusted`` says whether a solver's word is accepted."""
     started = time.monotonic()
-    referee = referee_of(problem)
+    checker = checker_for(problem)
     arguments = Arguments() if arguments is None else arguments
     start, name = arguments.start, algorithm.name
     options = read_options(algorithm, arguments.options)
-    if start is not None and type(start) is not referee.schedules:
-        raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
+    if start is not None and type(start) is not checker.schedules:
+        raise InvalidOption(f"start is {start!r}; expected {checker.schedules.__name__}")
 
     with CtrlC() as interrupt:
         if not is_taken(algorithm, problem):
@@ -157,11 +157,11 @@ def run_checked(
         if has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
             guarantee = _answer(algorithm, "guarantee", problem, options, Guarantee)
             if guarantee is not None:
-                verdict = _verdict(name, guarantee, ledger.known, referee)
+                verdict = _verdict(name, guarantee, ledger.known, checker)
         status, proof = ledger.verdict
         known = ledger.known._asdict()
         best, _ = known.pop("best"), known.pop("infeasible")
-        schedule: Any = referee.schedules() if best is None else best
+        schedule: Any = checker.schedules() if best is None else best
         solution = Solution(
             status=status,
             proof=proof,
@@ -191,11 +191,11 @@ def _answer(
 
 
 def _verdict(
-    name: str, guarantee: Guarantee, known: Known, referee: Referee
+    name: str, guarantee: Guarantee, known: Known, checker: Checker
 ) -> GuaranteeVerdict | None:
     cost = known.cost
     if cost is None:
-        if known.infeasible is not Proof.NONE or referee.limited:
+        if known.infeasible is not Proof.NONE or checker.limited:
             return None  # there may be no schedule
         raise GuaranteeBreached(
             name,

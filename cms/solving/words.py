@@ -12,7 +12,7 @@ from ..problem.machine_problem import MachineProblem
 from ..values.words import at_least, count, decimal, is_told_apart, percent, printable
 
 if TYPE_CHECKING:
-    from ..referee.kinds import AnyProblem
+    from ..checker.kinds import AnyProblem
     from .driver import Arguments
     from .solution import Incumbent, Solution
 

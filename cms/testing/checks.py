@@ -11,11 +11,11 @@ from contextlib import closing, suppress
 from itertools import pairwise, takewhile
 from typing import Any, TypeAlias
 
+from ..checker.kinds import AnyProblem, AnySchedule, checker_for
 from ..errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee
 from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
-from ..referee.kinds import AnyProblem, AnySchedule, referee_of
 from ..running.stopping import GRACE_SECONDS
 from ..solving.driver import Arguments
 from ..solving.ledger import Ledger
@@ -104,7 +104,7 @@ class Observation:
 class Laboratory:
     """An algorithm, the problems to try it on, and the runs already watched.
 
-    Its problems are by default those here, and what the referees of other kinds bring; ``crowds``
+    Its problems are by default those here, and what the checkers of other kinds bring; ``crowds``
     are large ones to stop in the middle of.
     """
 
@@ -121,7 +121,7 @@ class Laboratory:
         self.kinds = kinds_taken(self.algorithm)
         small, large = [*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS], [*CROWDS]
         for kind in self.kinds:
-            bring = getattr(referee_of.dispatch(kind), "edge_problems", tuple)
+            bring = getattr(checker_for.dispatch(kind), "edge_problems", tuple)
             for known, more in zip((small, large), bring(), strict=False):
                 known += more
         if problems is None:
@@ -160,8 +160,8 @@ class Laboratory:
 def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, nothing is raised, and its kinds are known."""
     for kind in laboratory.kinds:
-        if referee_of.dispatch(kind) is referee_of.dispatch(object):
-            yield f"it takes {kind.__name__}, for which no referee is registered"
+        if checker_for.dispatch(kind) is checker_for.dispatch(object):
+            yield f"it takes {kind.__name__}, for which no checker is registered"
     given = [(named.name, named.make()) for named in (*laboratory.problems, *laboratory.crowds)]
     if not any(laboratory.supports(problem) for _, problem in given):
         yield f"it takes none of the {len(given)} problems, so nothing can be said of it"

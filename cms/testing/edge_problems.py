@@ -145,7 +145,7 @@ TIME_SHARED_EDGE_PROBLEMS = (
     _whole("wide_numbers: 2^70 at 2^69, 3^-30 alone: 3", 3, _WIDE_RATES),
     _shared("backwards: a share of 20 is the fastest, and gives 2: 1", 1, _80_20, [_SLOW_WHOLE]),
     _whole("free: machines cost nothing", 0, [(5, 8, [(2, 4)])], types=[MachineType("machine", 0)]),
-    _whole("too_slow: no batch keeps the limit", None, [(1, 1, [(1, 1)])]),
+    _whole("too_slow: no batch meets the limit", None, [(1, 1, [(1, 1)])]),
     _whole("unmeasured: a job that nobody measured", None, [(1, 1, [])]),
     _shared("lost_block: a block on no machine", None, _HALVES, [_ON_B, _GIANT]),
     _whole("too_few_machines: 3, two a block, and one", None, [_EIGHT] * 3, types=_ONE_GPU),

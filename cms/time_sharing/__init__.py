@@ -1,7 +1,7 @@
-"""Problems whose blocks several jobs share in time: data, frames, check and proofs."""
+"""Problems whose blocks several jobs share in time: data, cycles, check and proofs."""
 
-from ..referee.kinds import referee_of
+from ..checker.kinds import checker_for
+from .checker import MixChecker
 from .problem import TimeSharedProblem
-from .referee import MixReferee
 
-referee_of.register(TimeSharedProblem, MixReferee)
+checker_for.register(TimeSharedProblem, MixChecker)

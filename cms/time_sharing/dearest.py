@@ -1,6 +1,6 @@
 """The dearest mix of a block at given price functions, exactly.
 
-Where all mixes are listed each is looked at. Else the frames that a mix can have are split into
+Where all mixes are listed each is looked at. Else the cycles that a mix can have are split into
 intervals, as long as :mod:`.relaxation` cannot tell that none of an interval holds what is looked
 for; what is left of narrow intervals is searched, job by job. Integers rounded outwards decide what
 is left out, and complete mixes are evaluated exactly: so the answer is exact.
@@ -176,7 +176,7 @@ class _Searching:
         for at, own in enumerate(offers):
             for c in range(len(own.choices)):
                 self.meet((Pick(at, c),))
-        cells, waiting = list[Cell](), [numbers.frames]
+        cells, waiting = list[Cell](), [numbers.cycles]
         while waiting:
             split = self._relaxed(waiting)
             cells += [cell for cell in split if cell.interval.is_narrow(_NARROW)]

@@ -1,8 +1,8 @@
-"""The search of one narrow interval of frames, job by job.
+"""The search of one narrow interval of cycles, job by job.
 
 Jobs come by falling best term u - k * length, and of one kind one after the other. A partial mix is
 given up where what it has and the best terms of the jobs to come are no more than (p - k) times its
-frame, which is at least the interval's begin and at least its lengths so far. Choices with a term
+cycle, which is at least the interval's begin and at least its lengths so far. Choices with a term
 below 0 stay: the mix that is looked for may have some. Jobs of one kind are taken in order, and
 later ones only with later choices: the other mixes differ from these by an exchange.
 """
@@ -42,7 +42,7 @@ class Hunt(Protocol):
 
 
 class _Term(NamedTuple):
-    """A choice of a job: u - k * length, its length, and the longest frame it allows."""
+    """A choice of a job: u - k * length, its length, and the longest cycle it allows."""
 
     value: int
     length: int
@@ -92,9 +92,9 @@ class Dive:
             return False
         return True
 
-    def _needed(self, frame: int) -> int:
-        """What the terms of a mix must exceed, if its frame is at least so long."""
-        return (self._hunt.target - self._cell.k) * max(self._cell.lo, frame)
+    def _needed(self, cycle: int) -> int:
+        """What the terms of a mix must exceed, if its cycle is at least so long."""
+        return (self._hunt.target - self._cell.k) * max(self._cell.lo, cycle)
 
     def _visit(
         self,
@@ -102,7 +102,7 @@ class Dive:
         kind: int,
         rank: int,
         value: int,
-        frame: int,
+        cycle: int,
         longest: int,
         picks: tuple[Pick, ...],
     ) -> None:
@@ -115,8 +115,8 @@ class Dive:
         self._left -= 1
         if self._left < 0:
             raise _OutOfEffort
-        # Rounded down, its lengths fall short of the frame by less than one each.
-        if picks and value > self._needed(frame) and frame + len(picks) >= self._cell.lo:
+        # Rounded down, its lengths fall short of the cycle by less than one each.
+        if picks and value > self._needed(cycle) and cycle + len(picks) >= self._cell.lo:
             hunt.meet(picks)
         left = self._most_jobs - len(picks)
         if not left:
@@ -125,14 +125,14 @@ class Dive:
             raise Undecided
         at, sums, last = start, self._sums, len(self._jobs)
         # However long its other slots are, it does not reach the interval.
-        while at < last and frame + self._reach[at] + self._most_jobs >= self._cell.lo:
-            needed = self._needed(frame)
+        while at < last and cycle + self._reach[at] + self._most_jobs >= self._cell.lo:
+            needed = self._needed(cycle)
             if value + sums[min(last, at + left)] - sums[at] <= needed:
                 return
             end, job = self._ends[at], self._jobs[at]
             for place in range(rank if self._kinds[at] == kind else 0, len(job)):
                 term = job[place]
-                worth, longer = value + term.value, frame + term.length
+                worth, longer = value + term.value, cycle + term.length
                 bound = worth + self._rest(at, end, left - 1, term.value)
                 if bound <= needed:
                     break

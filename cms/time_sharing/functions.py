@@ -172,15 +172,15 @@ class Pick(NamedTuple):
 
 def is_admitted(choices: Sequence[Choice]) -> bool:
     """Whether choices of different jobs keep all their limits in one mix."""
-    frame = sum((choice.length for choice in choices), Fraction(0))
-    return all(frame <= choice.longest for choice in choices)
+    cycle = sum((choice.length for choice in choices), Fraction(0))
+    return all(cycle <= choice.longest for choice in choices)
 
 
 def worth_of(turns: Sequence[tuple[Offer, Choice]]) -> Fraction:
     """Compute what an admitted mix is worth, by the definition."""
-    frame = sum((choice.length for _, choice in turns), Fraction(0))
+    cycle = sum((choice.length for _, choice in turns), Fraction(0))
     worths = (
-        offer.function.worth(choice.amount / frame, offer.demand) + offer.charge
+        offer.function.worth(choice.amount / cycle, offer.demand) + offer.charge
         for offer, choice in turns
     )
     return sum(worths, Fraction(0))

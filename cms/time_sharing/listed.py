@@ -1,6 +1,6 @@
 """All mixes of a block, where they are not too many: none is searched for, each is looked at.
 
-What a mix is worth is bounded from above in 64 bits: frames are rounded down, what jobs pay up.
+What a mix is worth is bounded from above in 64 bits: cycles are rounded down, what jobs pay up.
 Those whose bound is as much as what is asked for are told, the likeliest first; whoever asks
 evaluates them in exact arithmetic. So no mix that is worth more is ever missed.
 """
@@ -22,9 +22,9 @@ from .relaxation import Whole, integers
 
 Places = NDArray[np.intp]
 
-#: Bits of frames, and of the greatest share of a job.
+#: Bits of cycles, and of the greatest share of a job.
 _FRAME, _SHARE = 33, 28
-#: Frames of fewer parts are too rough, and steps that may count higher are not counted here.
+#: DutyCycles of fewer parts are too rough, and steps that may count higher are not counted here.
 _ROUGH, _LARGEST_COUNT = 2**9, 2**28
 #: No product and no sum is larger than this, and what has less is of no mix that is offered.
 _MOST, _NEVER = 2**62, -(2**62)
@@ -37,13 +37,13 @@ class _TooManyError(Exception):
 class Turns(NamedTuple):
     """The mixes that have some job: arrays of its turn in each of them.
 
-    Frames are rounded down. Shares of the demand are rounded up, to parts of which ``2**_SHARE``
-    make the greatest, at most 1.
+    Duty cycles are rounded down. Shares of the demand are rounded up, to parts of which
+    ``2**_SHARE`` make the greatest, at most 1.
     """
 
     mixes: Places
     choices: Places
-    frames: Whole
+    cycles: Whole
     shares: Whole
     greatest: Fraction
 
@@ -69,7 +69,7 @@ class ListedMixes:
         self._job_of = np.repeat(np.arange(len(offers)), np.diff(self._first))
         self._most_jobs = min(most_jobs or len(offers), len(offers))
         every = [choice for offer in offers for choice in offer.choices]
-        # No frame is longer than all of the longest turns.
+        # No cycle is longer than all of the longest turns.
         turns = (max(choice.length for choice in offer.choices) for offer in offers)
         end = min(max(choice.longest for choice in every), sum(turns, Fraction(0)))
         self._grid = Fraction(2**_FRAME) / end
@@ -82,20 +82,20 @@ class ListedMixes:
         #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
         self._picks = [picks for picks, _ in levels]
         self._sizes = [*accumulate(map(len, self._picks), initial=0)]
-        self._turns = self._by_job(np.concatenate([frames for _, frames in levels]))
+        self._turns = self._by_job(np.concatenate([cycles for _, cycles in levels]))
 
     def __len__(self) -> int:
         return self._sizes[-1]
 
     def _levels(self, most: int) -> Iterator[tuple[Places, Whole]]:
-        """Iterate over the mixes of one job, of two, ...: choices and frames, by their last job."""
-        picks, frames = np.zeros((1, 0), dtype=np.intp), np.zeros(1, np.int64)
+        """Iterate over the mixes of one job, of two, ...: choices and cycles, by their last job."""
+        picks, cycles = np.zeros((1, 0), dtype=np.intp), np.zeros(1, np.int64)
         room, last = np.full(1, _MOST), np.full(1, -1)
         for _ in range(self._most_jobs):
             grown: list[tuple[Places, Whole, Whole]] = []
             for j in range(len(self._offers)):
                 end, own = np.searchsorted(last, j), slice(*self._first[j : j + 2])
-                longer = frames[:end, None] + self._lengths[own]
+                longer = cycles[:end, None] + self._lengths[own]
                 allowed = np.minimum(room[:end, None], self._longest[own])
                 before, choice = np.nonzero(longer <= allowed)
                 more = np.column_stack((picks[before], choice + own.start))
@@ -104,19 +104,19 @@ class ListedMixes:
                 most -= len(part[0])
                 if most < 0:
                     raise _TooManyError
-            picks, frames, room = (np.concatenate(each) for each in zip(*grown, strict=True))
+            picks, cycles, room = (np.concatenate(each) for each in zip(*grown, strict=True))
             last = self._job_of[picks[:, -1]]
-            yield picks, frames
+            yield picks, cycles
 
-    def _admitted(self, picks: Places, frames: Whole, room: Whole) -> tuple[Places, Whole, Whole]:
-        """Leave out those of which only the rounded frame is admitted: by less than one a job."""
+    def _admitted(self, picks: Places, cycles: Whole, room: Whole) -> tuple[Places, Whole, Whole]:
+        """Leave out those of which only the rounded cycle is admitted: by less than one a job."""
         kept = np.ones(len(picks), dtype=np.bool_)
-        for at in np.flatnonzero(frames + picks.shape[1] > room).tolist():
+        for at in np.flatnonzero(cycles + picks.shape[1] > room).tolist():
             chosen = zip(self._job_of[picks[at]].tolist(), picks[at].tolist(), strict=True)
             kept[at] = is_admitted([self._offers[j].choices[p - self._first[j]] for j, p in chosen])
-        return picks[kept], frames[kept], room[kept]
+        return picks[kept], cycles[kept], room[kept]
 
-    def _by_job(self, frames: Whole) -> list[Turns]:
+    def _by_job(self, cycles: Whole) -> list[Turns]:
         picks = np.concatenate([level.ravel() for level in self._picks])
         widths = np.repeat([level.shape[1] for level in self._picks], np.diff(self._sizes))
         mixes = np.repeat(np.arange(len(self)), widths)
@@ -130,11 +130,11 @@ class ListedMixes:
                 alone = max(choice.amount / choice.length for choice in offer.choices)
                 greatest = min(Fraction(1), alone / offer.demand)
             parts = self._grid * 2**_SHARE / (offer.demand * greatest or 1)
-            # What is cut off is more than all of the demand, in the longest frame.
+            # What is cut off is more than all of the demand, in the longest cycle.
             whole = integers(min(ceil(c.amount * parts), _MOST) for c in offer.choices)
-            choices, own_frames = picks[own] - self._first[j], frames[mixes[own]]
-            shares = np.minimum(-(-whole[choices] // own_frames), 2**_SHARE)
-            found.append(Turns(mixes[own], choices, own_frames, shares, greatest))
+            choices, own_cycles = picks[own] - self._first[j], cycles[mixes[own]]
+            shares = np.minimum(-(-whole[choices] // own_cycles), 2**_SHARE)
+            found.append(Turns(mixes[own], choices, own_cycles, shares, greatest))
         return found
 
     def likely(
@@ -180,6 +180,6 @@ class ListedMixes:
             if most > _LARGEST_COUNT:
                 return None
             high = integers(min(ceil(times * c.amount * self._grid), _MOST) for c in offer.choices)
-            counts = np.minimum(-(-high[turns.choices] // turns.frames), most)
+            counts = np.minimum(-(-high[turns.choices] // turns.cycles), most)
             paid = paid + ceil(height * unit) * counts
         return paid

@@ -14,7 +14,7 @@ from ..values.names import checked_name, checked_names
 from ..values.numbers import Number, exact, shown
 
 
-class Point(NamedTuple):
+class BatchPoint(NamedTuple):
     """Up to ``amount`` items, taken together, occupy the block for ``length``; both > 0.
 
     Fewer items are padded: they take as long. The length is in the unit of time of the latency
@@ -26,7 +26,7 @@ class Point(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A point of a job, which keeps its limit in frames up to ``longest``, at least its length."""
+    """A point of a job, which meets its limit in cycles up to ``longest``, at least its length."""
 
     amount: Fraction
     length: Fraction
@@ -46,7 +46,7 @@ class TimeSharedJob:
         Of an item's latency, > 0, in the same unit of time.
     points : Mapping[str, iterable of (amount, length)]
         For each block type the measured amounts, each once, and how long they occupy the block.
-        The attribute is a FrozenMap of tuples of Point, by rising amount.
+        The attribute is a FrozenMap of tuples of BatchPoint, by rising amount.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class TimeSharedJob:
     name: str
     demand: Fraction
     limit: Fraction
-    points: FrozenMap[Block, tuple[Point, ...]]
+    points: FrozenMap[Block, tuple[BatchPoint, ...]]
 
     def __init__(
         self,
@@ -91,26 +91,26 @@ class TimeSharedJob:
         kept = FrozenMap({block: listed for block, listed in table.items() if listed})
         object.__setattr__(self, "points", kept)
 
-    def point(self, block: Block, amount: Fraction) -> Point | None:
+    def point(self, block: Block, amount: Fraction) -> BatchPoint | None:
         """Find the point of an amount on a block; None if it was not measured."""
         own = self.points.get(block, ())
         return next((point for point in own if point.amount == amount), None)
 
 
-def undominated(points: Iterable[Point]) -> tuple[Point, ...]:
+def undominated(points: Iterable[BatchPoint]) -> tuple[BatchPoint, ...]:
     """List the points, by rising amount, that no other equals or beats in amount and length."""
-    kept: list[Point] = []
+    kept: list[BatchPoint] = []
     for point in sorted(points, key=lambda point: (-point.amount, point.length)):
         if not kept or point.length < kept[-1].length:
             kept.append(point)
     return tuple(reversed(kept))
 
 
-def _points(given: Any, which: str) -> tuple[Point, ...]:
+def _points(given: Any, which: str) -> tuple[BatchPoint, ...]:
     expected = "expected a list of pairs (amount, length)"
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidProblem(f"points {which} is {given!r}; {expected}")
-    found: dict[Fraction, Point] = {}
+    found: dict[Fraction, BatchPoint] = {}
     for pair in given:
         is_listed = isinstance(pair, Iterable) and not isinstance(pair, str | Mapping | Set)
         if not is_listed or len(parts := tuple(pair)) != 2:
@@ -122,7 +122,7 @@ def _points(given: Any, which: str) -> tuple[Point, ...]:
                 "one length"
             )
         what = f"length of the point {which} with the amount {shown(amount)}"
-        found[amount] = Point(amount, _positive(parts[1], what))
+        found[amount] = BatchPoint(amount, _positive(parts[1], what))
     return tuple(sorted(found.values()))
 
 

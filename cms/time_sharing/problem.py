@@ -28,10 +28,10 @@ from ..schedule.contents import Mix
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown, whole
-from .frames import Frame, FrameRule, frame_of
+from .duty_cycle import DutyCycle, DutyCycleRule, duty_cycle_of
 from .functions import Offer, PriceFunction
 from .listed import ListedMixes
-from .model import Choice, Point, TimeSharedJob, undominated
+from .model import BatchPoint, Choice, TimeSharedJob, undominated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ _LISTED = 250_000
 class TimeSharedProblem(MachineProblem):
     """Machines are cut into blocks, and a block serves a mix: a batch of each of several jobs.
 
-    The batches of a mix run in turn, over and over; a job gets its amount once a frame, which is as
+    The batches of a mix run in turn, over and over; a job gets its amount once a cycle, which is as
     long as all batches of the mix together. A mix is admitted where the rule keeps the latency
     limit of each of its jobs. All demands are to be met at the least cost of machines; a demand
     may be split over any number of mixes. Immutable, hashable, picklable; meant for up to some
@@ -57,7 +57,7 @@ class TimeSharedProblem(MachineProblem):
         Without it there is a single type of cost 1 and no limit, called ``"machine"``.
     blocks : sequence of str, optional
         The names of all block types, in their order; by default those of the configurations.
-    rule : FrameRule or str, default "round_robin"
+    rule : DutyCycleRule or str, default "round_robin"
         Or ``"collect_then_run"``: when a mix keeps its jobs' latency limits.
     max_jobs : int, optional
         Of one mix. With 1 this is CMS: see :meth:`unshared`.
@@ -82,15 +82,15 @@ class TimeSharedProblem(MachineProblem):
     ...         TimeSharedJob("vgg16", 100, "0.142", {"60": [(4, "0.02")], "40": [(4, "0.03")]}),
     ...     ],
     ... )
-    >>> frame = problem.frame("60", Mix({"resnet50": 8, "vgg16": 4}))
-    >>> frame.length, dict(frame.rates), frame.admitted
+    >>> cycle = problem.duty_cycle("60", Mix({"resnet50": 8, "vgg16": 4}))
+    >>> cycle.length, dict(cycle.rates), cycle.admitted
     (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)}, True)
     """
 
     __slots__ = ("jobs", "max_jobs", "rule")
     jobs: tuple[TimeSharedJob, ...]
     max_jobs: int | None
-    rule: FrameRule
+    rule: DutyCycleRule
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class TimeSharedProblem(MachineProblem):
         jobs: Iterable[TimeSharedJob] = (),
         machine_types: Iterable[MachineType] = (),
         blocks: Iterable[Block] | None = None,
-        rule: FrameRule | str = FrameRule.ROUND_ROBIN,
+        rule: DutyCycleRule | str = DutyCycleRule.ROUND_ROBIN,
         max_jobs: int | None = None,
     ) -> None:
         types, shapes = checked_configurations(configurations, machine_types)
@@ -144,8 +144,8 @@ class TimeSharedProblem(MachineProblem):
         """Return a job by name; KeyError if there is none such."""
         return self.jobs[self.job_index(name)]
 
-    def frame(self, block: Block, mix: Mapping[str, Number]) -> Frame:
-        """Return the frame of a mix on a block; whether it is admitted is for the frame to say.
+    def duty_cycle(self, block: Block, mix: Mapping[str, Number]) -> DutyCycle:
+        """Return the cycle of a mix on a block; whether it is admitted is for the cycle to say.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class TimeSharedProblem(MachineProblem):
             raise InvalidSchedule(
                 f"the problem does not have the block {block!r}{nearest(block, self.blocks)}"
             )
-        points: dict[str, Point] = {}
+        points: dict[str, BatchPoint] = {}
         for name, amount in mix.items():
             try:
                 job = self.job(name)
@@ -179,15 +179,15 @@ class TimeSharedProblem(MachineProblem):
                     + measured(job, block)
                 )
             points[name] = point
-        return frame_of(self.rule, points, {name: self.job(name).limit for name in points})
+        return duty_cycle_of(self.rule, points, {name: self.job(name).limit for name in points})
 
-    def usable_points(self, block: Block) -> FrozenMap[str, tuple[Point, ...]]:
+    def usable_points(self, block: Block) -> FrozenMap[str, tuple[BatchPoint, ...]]:
         """Return the points that best mixes on a block are made of, by rising amount.
 
         Of each job those that are admitted alone (no other is in any admitted mix), and that no
         other point equals or beats in both amount and length. Jobs without one are left out.
         """
-        tables: dict[Block, FrozenMap[str, tuple[Point, ...]]]
+        tables: dict[Block, FrozenMap[str, tuple[BatchPoint, ...]]]
         tables = self.__dict__.setdefault("_points", {})
         if block not in tables:
             found = {
@@ -289,9 +289,9 @@ def measured(job: TimeSharedJob, block: Block) -> str:
     return f"measured there: {', '.join(amounts) or 'none'}"
 
 
-def _rule(rule: FrameRule | str) -> FrameRule:
+def _rule(rule: DutyCycleRule | str) -> DutyCycleRule:
     try:
-        return FrameRule(rule)
+        return DutyCycleRule(rule)
     except ValueError:
-        known = " or ".join(repr(known.value) for known in FrameRule)
+        known = " or ".join(repr(known.value) for known in DutyCycleRule)
         raise InvalidProblem(f"rule is {rule!r}; expected {known}") from None

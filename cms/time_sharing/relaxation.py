@@ -1,13 +1,13 @@
-"""Upper bounds on the worth of mixes with their frame in an interval: integers rounded outwards.
+"""Upper bounds on the worth of mixes with their cycle in an interval: integers rounded outwards.
 
-For frames D in [lo, hi] let u be at least D * (what a choice pays in a frame D), for every choice
+For cycles D in [lo, hi] let u be at least D * (what a choice pays in a cycle D), for every choice
 of every job. If for some k in [0, p] the sum over jobs of max(0, best u - k * length of a choice)
-is at most (p - k) * lo, then no mix with its frame D in [lo, hi] is worth more than p. For the
+is at most (p - k) * lo, then no mix with its cycle D in [lo, hi] is worth more than p. For the
 choices of such a mix would have sum u > p * D, where D is the sum of their lengths, so that
 sum (u - k * length) > (p - k) * D >= (p - k) * lo. Where a mix has at most m jobs, the m largest
 terms do. The difference of the two sides is convex in k, so that a good k is soon found; all hold.
 
-Lengths and the right side are rounded down, what choices pay and the frames they allow up, so that
+Lengths and the right side are rounded down, what choices pay and the cycles they allow up, so that
 this holds for the true numbers. What is lost is one part in some millions.
 """
 
@@ -27,11 +27,11 @@ from .functions import Offer
 
 Whole = NDArray[np.int64]
 
-#: Lengths and frames are whole parts of the longest frame.
+#: Lengths and cycles are whole parts of the longest cycle.
 _GRID = 60
 #: Larger integers say no more than this one, beside any that they are compared with.
 _LARGE = 2**60
-#: A choice that no frame of an interval allows.
+#: A choice that no cycle of an interval allows.
 _NEVER = -(2**61)
 #: Steps that may count higher are taken by their linear bound alone.
 _LARGEST_COUNT = 2**20
@@ -42,7 +42,7 @@ _TOGETHER, _TOGETHER_OF_STEPS = 100_000, 2_000_000
 
 
 class Interval(NamedTuple):
-    """Frames from ``lo`` to ``hi``, on the grid."""
+    """DutyCycles from ``lo`` to ``hi``, on the grid."""
 
     lo: int
     hi: int
@@ -59,9 +59,9 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """An interval of frames with its numbers; all arrays are (offers, choices).
+    """An interval of cycles with its numbers; all arrays are (offers, choices).
 
-    ``paid`` is u, far below 0 for choices that no frame allows. ``gap`` is the left side less the
+    ``paid`` is u, far below 0 for choices that no cycle allows. ``gap`` is the left side less the
     right one at ``k``, where mixes are to be worth more than ``above``: no mix is if it is <= 0.
     """
 
@@ -76,12 +76,12 @@ class Cell:
     above: int
 
     def admitted(self) -> NDArray[np.bool_]:
-        """Which choices some frame of the interval allows."""
+        """Which choices some cycle of the interval allows."""
         return self.paid > _NEVER
 
 
 class _Table(NamedTuple):
-    """What depends on the scale of frames: (offers, choices), steps before them.
+    """What depends on the scale of cycles: (offers, choices), steps before them.
 
     As Python's integers on the grid; or shifted, all but the lengths rounded up, in 64 bits.
     """
@@ -100,7 +100,7 @@ class _Table(NamedTuple):
 
 
 class Relaxation:
-    """The integers of some offers, at every scale of frames; ``largest`` only scales worths."""
+    """The integers of some offers, at every scale of cycles; ``largest`` only scales worths."""
 
     def __init__(self, offers: Sequence[Offer], most_jobs: int, largest: Fraction) -> None:
         self._offers, self._most_jobs = offers, most_jobs
@@ -110,7 +110,7 @@ class Relaxation:
         longest = sorted((max(c.length for c in offer.choices) for offer in offers), reverse=True)
         end = min(max(c.longest for c in choices), sum(longest[:most_jobs], Fraction(0)))
         self._grid = 2**_GRID / end
-        self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
+        self.cycles = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
         self._prepare((len(offers), max(len(offer.choices) for offer in offers)))
         self._table = cache(self._raw.shifted)
 
@@ -146,7 +146,7 @@ class Relaxation:
         """Compute once what does not depend on an interval."""
         value, grid = self._value, self._grid
         steps = max(len(offer.function.steps) for offer in self._offers)
-        # A choice that is not there is too long for every frame.
+        # A choice that is not there is too long for every cycle.
         lengths, longest, linear = (np.full(shape, n, dtype=object) for n in (_LARGE**2, -1, 0))
         times, heighted = np.zeros((2, steps, *shape), dtype=object)
         self._raw = _Table(lengths, longest, linear, times, heighted)
@@ -182,7 +182,7 @@ class Relaxation:
         """Return u for all intervals: (intervals, offers, choices)."""
         from_, to = lo[:, None, None], hi[:, None, None]
         admitted = (table.longest >= from_) & (table.lengths <= to)
-        # A frame is no shorter than the choice's own length, and no longer than it allows.
+        # A cycle is no shorter than the choice's own length, and no longer than it allows.
         first, last = np.maximum(from_, table.lengths), np.minimum(to, table.longest)
         paid: Whole = np.minimum(table.linear, self._slope * last)
         paid += np.where(self._charge >= 0, self._charge * last, self._charge * first)

@@ -16,14 +16,14 @@ from cms.files.model import Document
 from cms.files.problems import ProblemDocument, TimeSharedDocument
 from cms.files.shards.folders import FolderDocument
 from cms.files.solutions import SolutionDocument, SolutionFolderDocument
+from cms.fleet.colocation.files import ColocationProblemDocument, ColocationSolutionDocument
+from cms.fleet.colocation.predictor.files import PredictorDocument
 from cms.fleet.deployment.document import DeploymentDocument
 from cms.fleet.deployment.transition.document import TransitionDocument
 from cms.fleet.published.muxflow_monitor import MonitorDocument
 from cms.fleet.serving.plan_document import PlanDocument, SharedPlanDocument
-from cms.fleet.sharing.files import SharingProblemDocument, SharingSolutionDocument
-from cms.fleet.sharing.predictor.files import PredictorDocument
+from cms.fleet.simulation.colocation_loop.result import SharedDayDocument
 from cms.fleet.simulation.result import SimulationDocument
-from cms.fleet.simulation.sharing_loop.result import SharedDayDocument
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "schemas"
 MODELS: tuple[Any, ...] = (
@@ -35,8 +35,8 @@ MODELS: tuple[Any, ...] = (
     DeploymentDocument,
     TransitionDocument,
     SimulationDocument,
-    SharingProblemDocument,
-    SharingSolutionDocument,
+    ColocationProblemDocument,
+    ColocationSolutionDocument,
     SharedDayDocument,
     MonitorDocument,
     PredictorDocument,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cms.fleet.hardware import gpu, mps_shares
+from cms.fleet.hardware import get_gpu, mps_shares
 from cms.problem.parts import (
     AnyConfiguration,
     Block,
@@ -115,7 +115,7 @@ def joined(parts: Sequence[Machines]) -> Machines:
 @cache
 def mig(key: str = A100, prefix: str = "") -> Machines:
     """Return a GPU of the catalogue: its plain MIG profiles and maximal configurations."""
-    one = gpu(key)
+    one = get_gpu(key)
     profiles = one.base_profiles
     return made(
         [prefix + profile for profile in profiles],

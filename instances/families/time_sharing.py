@@ -81,7 +81,7 @@ def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
 def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
     """Three services of the same rate with limits of 108, 142 and 64 ms.
 
-    Limits and shares are those of gpulet's third scenario; the models are made up. The frame's
+    Limits and shares are those of gpulet's third scenario; the models are made up. The cycle's
     ``rule`` and the ``max_jobs`` of a mix may be given, here and below.
     """
     limits, points = {"classifier": 108, "detector": 142, "tagger": 64}, _points_by_name()

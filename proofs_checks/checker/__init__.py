@@ -5,7 +5,7 @@ hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, 
 ``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``,
 ``interference``, in this order, and ``tables``, ``loads``, ``devices``, ``fleet``, ``cut``,
 ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``, ``executions``, ``room``,
-``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where; ``sharing``, by itself,
+``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where; ``colocation``, by itself,
 for offline work beside online services. Two kinds of the package's data files it reads, which a
 document may not contradict: devices, and loads that were simulated (``tables``). All numbers are
 exact; there is no tolerance anywhere. ``docs/reference/files.md`` describes the documents.
@@ -33,6 +33,7 @@ The exit status is 0 if everything holds, 1 if something does not, 2 if a file c
 """
 
 from .certificate import certificate_bound as certificate_bound
+from .colocation import check_colocation as check_colocation
 from .deployment import check_deployment as check_deployment
 from .filling import dearest_filling as dearest_filling
 from .knapsacks import cheapest_option as cheapest_option
@@ -42,5 +43,4 @@ from .reading import Fault as Fault
 from .reading import parse_document as parse_document
 from .replay import check_transition as check_transition
 from .schedule import check_schedule as check_schedule
-from .sharing import check_sharing as check_sharing
 from .solution import check_solution as check_solution

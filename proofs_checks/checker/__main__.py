@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .colocation import examine_colocation, read_colocation
 from .cut import cut_faults
 from .deployment import examine_deployment
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
 from .replay import examine_transition
-from .sharing import examine_sharing, read_sharing
 from .solution import examine
 from .verdict import told, unreadable
 
@@ -72,11 +72,11 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
         documents = [first.get("problem"), first.get("solution")]
         if is_beside(first):
             return _examined_beside(first)
-    if isinstance(documents[0], dict) and documents[0].get("format") == "cms-sharing-problem":
-        sharing = read_sharing(documents[0])
+    if isinstance(documents[0], dict) and documents[0].get("format") == "cms-colocation-problem":
+        colocation = read_colocation(documents[0])
         if len(documents) == 2:
-            return examine_sharing(sharing, documents[1])
-        return [], f"the problem is well-formed, with the SHA-256 {sharing.sha256}"
+            return examine_colocation(colocation, documents[1])
+        return [], f"the problem is well-formed, with the SHA-256 {colocation.sha256}"
     problem = read_problem(documents[0])
     if kind == "cms-plan":
         refuse_classes(problem)

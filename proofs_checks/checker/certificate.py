@@ -365,7 +365,7 @@ def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:
     --------
     >>> problem = {
     ...     "format": "cms-problem",
-    ...     "schema": 1,
+    ...     "schema": 2,
     ...     "configurations": [{"blocks": {"a": 2}}],
     ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
     ... }

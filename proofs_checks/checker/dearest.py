@@ -1,13 +1,13 @@
 """Whether some mix on a block is worth more than the block: price functions, decided exactly.
 
-A mix takes one point (a, L) of each of some jobs: its frame is D = ΣL, the rate of a job a/D, and
+A mix takes one point (a, L) of each of some jobs: its cycle is D = ΣL, the rate of a job a/D, and
 its worth Σ (φ(a/D) + e), where φ is the price function of the job and e the charge of the point. It
-is admitted if D is at most the longest frame F of each of its points, in which they keep their
+is admitted if D is at most the longest cycle F of each of its points, in which they keep their
 latency limits.
 
 **What is left out, and why no mix is missed.** Of two points of a job, one with no larger amount
 and no shorter length, and no larger charge, is left out: with the other one the mix has a shorter
-frame, greater rates and no smaller charges, a point of smaller length has an F no smaller, and no φ
+cycle, greater rates and no smaller charges, a point of smaller length has an F no smaller, and no φ
 ever falls. For the rest, let π be the price of the block, and look at the mixes with D in [lo, hi].
 
 Each of their points has L <= hi and F >= lo. For such a point let u be at least D·(φ(a/D) + e) for
@@ -26,7 +26,7 @@ of the m largest where a mix has at most m jobs, is at most (π - κ)·lo. Other
 split, or the mixes in it are built job by job: a part of one is given up if what it has and the
 largest terms of the jobs that may still come do not fulfil (1), or its lengths exceed hi or some F
 of its points. Each complete mix is evaluated in rationals, unless (1), with κ = 0, does not hold
-for the frames that its lengths, rounded, leave possible.
+for the cycles that its lengths, rounded, leave possible.
 
 Jobs that differ in nothing but their names are taken in the order of the list, and the point of
 each stands no earlier in their common list of points than that of the one before: the other mixes
@@ -56,7 +56,7 @@ _DEEPEST = 400
 # Intervals within a twentieth are searched; those that take more steps than this are split again,
 # until they are within a 500th.
 _NARROW, _NARROWEST, _FEW_STEPS = 20, 500, 100
-# Units of length and of worth: the longest frame and the largest worth are so many.
+# Units of length and of worth: the longest cycle and the largest worth are so many.
 _FRAME, _WORTH = 1 << 64, 1 << 48
 # Halvings of the interval that holds the best κ; any κ would do.
 _HALVINGS = 10
@@ -77,7 +77,7 @@ class Function(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A point, and the longest frame in which it keeps its limit."""
+    """A point, and the longest cycle in which it meets its limit."""
 
     amount: Fraction
     length: Fraction
@@ -121,7 +121,7 @@ def dearer_mix(jobs: Sequence[Offered], price: Fraction, most_jobs: int | None) 
     able = []
     for job in jobs:
         places = undominated(p for p in job.places if p.length <= p.longest)
-        # What pays nothing only makes a frame longer.
+        # What pays nothing only makes a cycle longer.
         charged = any(place.charge > 0 for place in places)
         if charged or (places and job.demand and any(job.function)):
             able.append(job._replace(places=places))
@@ -139,7 +139,7 @@ class _Unit(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A point that some frame of an interval admits."""
+    """A point that some cycle of an interval admits."""
 
     paid: int  # u
     length: int
@@ -164,11 +164,11 @@ class _Search:
         longest = sorted(max(place.length for place in job.places) for job in jobs)
         end = min(max(p.longest for p in places), sum(longest[-most_jobs:], ZERO))
         worths = [j.function.at(p.amount / p.length, j.demand) for j in jobs for p in j.places]
-        self._per_frame = _FRAME / end
+        self._per_cycle = _FRAME / end
         most = max([price, *worths, *(abs(place.charge) for place in places)])
         self._per_worth = Fraction(_WORTH) / (most or 1)
         self._pi = max(floor(p * self._per_worth) - b for p, b in self._equal_prices())
-        self._least = floor(min(place.length for place in places) * self._per_frame)
+        self._least = floor(min(place.length for place in places) * self._per_cycle)
         self._units = [[self._unit(job, place) for place in job.places] for job in self._jobs]
         self._slopes = [
             ceil(job.function.slope * self._per_worth) if job.demand else 0 for job in self._jobs
@@ -187,31 +187,31 @@ class _Search:
         return given
 
     def _unit(self, job: Offered, place: Place) -> _Unit:
-        frames, worth = self._per_frame, self._per_worth
+        cycles, worth = self._per_cycle, self._per_worth
         if not job.demand:
             return _Unit(
-                floor(place.length * frames),
-                ceil(place.longest * frames),
+                floor(place.length * cycles),
+                ceil(place.longest * cycles),
                 ceil(place.charge * worth),
                 0,
                 [],
             )
-        amount = place.amount * frames
+        amount = place.amount * cycles
         steps = []
         for t, height in job.function.steps:
             most = ceil(t * job.demand)
             high, product = ceil(height * worth), ceil(height * t * amount * worth)
             steps.append((high, product, ceil(t * amount), most, ceil(height * most * worth)))
         return _Unit(
-            floor(place.length * frames),
-            ceil(place.longest * frames),
+            floor(place.length * cycles),
+            ceil(place.longest * cycles),
             ceil(place.charge * worth),
             ceil(job.function.slope * amount * worth / job.demand),
             steps,
         )
 
     def run(self) -> Dearer | None:
-        """Go through all frames."""
+        """Go through all cycles."""
         waiting = [(self._least, _FRAME)]
         while waiting:
             lo, hi = waiting.pop()
@@ -224,7 +224,7 @@ class _Search:
         return None
 
     def _between(self, lo: int, hi: int) -> Dearer | bool | None:
-        """A dearer mix of these frames, if any; True if they are to be split, as it is open."""
+        """A dearer mix of these cycles, if any; True if they are to be split, as it is open."""
         self._count()
         table = [self._open_points(at, lo, hi) for at in range(len(self._jobs))]
         kappa = self._best_kappa(table, lo)
@@ -253,7 +253,7 @@ class _Search:
         ]
 
     def _most_paid(self, at: int, unit: _Unit, lo: int, hi: int) -> int:
-        """The number u for the frames in [lo, hi]."""
+        """The number u for the cycles in [lo, hi]."""
         slope, charge = self._slopes[at], unit.charge
         u = min(unit.rising, slope * hi) + charge * (hi if charge > 0 else lo)
         for high, product, amount, most, full in unit.steps:
@@ -290,18 +290,18 @@ class _Search:
     def worth(self, picks: Sequence[tuple[int, int]]) -> Dearer | None:
         """The mix of these jobs and points, if it is admitted and worth more than the price."""
         units = [(at, self._units[at][place]) for at, place in picks]
-        # Rounded down, its lengths fall short of its frame by less than one each. If (1) does not
+        # Rounded down, its lengths fall short of its cycle by less than one each. If (1) does not
         # hold between, with κ = 0, it is worth no more.
         least = sum(unit.length for _, unit in units)
         most = least + len(units)
         if sum(self._most_paid(at, unit, least, most) for at, unit in units) <= self._pi * least:
             return None
         chosen = [(self._jobs[at], self._jobs[at].places[place]) for at, place in picks]
-        frame = sum((place.length for _, place in chosen), ZERO)
-        if any(frame > place.longest for _, place in chosen):
+        cycle = sum((place.length for _, place in chosen), ZERO)
+        if any(cycle > place.longest for _, place in chosen):
             return None
         worth = sum(
-            (p.charge + (j.function.at(p.amount / frame, j.demand)) for j, p in chosen), ZERO
+            (p.charge + (j.function.at(p.amount / cycle, j.demand)) for j, p in chosen), ZERO
         )
         if worth <= self._price:
             return None
@@ -309,7 +309,7 @@ class _Search:
 
 
 class _Building:
-    """The mixes with their frames in a narrow interval, job by job."""
+    """The mixes with their cycles in a narrow interval, job by job."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
         for name, job in problem.jobs.items():
             if given[name] < job.demand:
                 faults.append(
-                    f"service {show(name)} is supplied {show(given[name])} items/s of the "
+                    f"service {show(name)} is supplied {show(given[name])} requests/s of the "
                     f"{show(job.demand)} that the plan promises"
                 )
     words += taken_words(taken)
@@ -95,7 +95,7 @@ def short(
     """Say which services are supplied less than their rate."""
     given = supplies((each for card in cards.values() for each in card.held), points)
     return [
-        f"service {show(name)} is supplied {show(given[name])} of {show(service.rate)} items/s"
+        f"service {show(name)} is supplied {show(given[name])} of {show(service.rate)} requests/s"
         for name, service in services.items()
         if given[name] < service.rate
     ]

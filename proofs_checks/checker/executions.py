@@ -43,7 +43,7 @@ def lowest_capacities(of: Transition) -> dict[str, tuple[Fraction, tuple[int, ..
 def floor_faults(of: Transition, lowest: Mapping[str, tuple[Fraction, Sequence[int]]]) -> list[str]:
     """Say which services can be below their floor."""
     return [
-        f"service {show(name)} can fall to {show(low)} items/s, below its floor of "
+        f"service {show(name)} can fall to {show(low)} requests/s, below its floor of "
         f"{show(of.floors[name])}{_when(moment)}"
         for name, (low, moment) in lowest.items()
         if low < of.floors[name]
@@ -76,7 +76,7 @@ def removal_faults(of: Transition, replay: Replay) -> list[str]:
 
 
 def layout_faults(of: Transition, replay: Replay) -> list[str]:
-    """Every rule of every GPU, at any moment between two rewrites."""
+    """Every rule of every GPU, at any moment between two repartitions."""
     faults = []
     services = {**of.start.services, **of.target.services}
     for name, stretches in replay.stretches.items():

@@ -18,8 +18,8 @@ from .devices import Device, branch_of
 from .reading import ZERO, Fault, as_a, integer, new_name, no_duplicates, record, show
 
 MODES = ("mig", "whole", "mps", "fixed")
-_STATES = ("starting", "running", "draining", "hollow", "split")
-_SEEN = ("seen", "only_one", "unknown")
+_STATES = ("starting", "running", "draining", "no_compute_instance", "split")
+_SOURCES = ("observed", "inferred", "unknown")
 _INSTANCE = "profile start point owner state gpu_instance uuid is_guessed"
 _UUID = re.compile("(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*")
 #: How the driver calls an instance (UUID, number), and whether its start is guessed.
@@ -295,10 +295,12 @@ def _card(
     points: Mapping[str, Any],
     side: str,
 ) -> tuple[Card, list[str]]:
-    fields = record(value, f"a GPU of {side}node {node!r}", "index gpu uuid mode seen instances")
+    fields = record(
+        value, f"a GPU of {side}node {node!r}", "index gpu uuid mode start_source instances"
+    )
     name = f"{node}/{integer(fields['index'], f'the index of a GPU of {side}node', node)}"
     key = one_of(devices, fields["gpu"], f"the device of {side}GPU {name}")
-    one_of(_SEEN, fields["seen"], f"seen of {side}GPU {name}")
+    one_of(_SOURCES, fields["start_source"], f"start_source of {side}GPU {name}")
     pairs = [
         read_instance(each, points, f"instance {at} of {side}GPU {name}")
         for at, each in enumerate(as_a(list, fields["instances"], f"instances of {side}GPU", name))
@@ -311,7 +313,7 @@ def _card(
         one_of(MODES, fields["mode"], f"the mode of {side}GPU {name}"),
         tuple(instance for instance, _ in pairs),
         uuid,
-        fields["seen"] != "unknown",
+        fields["start_source"] != "unknown",
         tuple(marks for _, marks in pairs),
     )
     return card, [each for each in (uuid, *(own for own, *_ in card.marks)) if each is not None]

@@ -36,7 +36,7 @@ class Site(NamedTuple):
 
     card: Card
     able: frozenset[str]
-    pinned: Held
+    foreign: Held
     held: frozenset[Placed]
     wanted: frozenset[Placed]
 

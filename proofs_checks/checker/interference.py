@@ -176,10 +176,10 @@ def _schedule_faults(problem: Problem, told: Told, groups: list[Group]) -> Itera
                 name: _slowed(sharing, told, group.machine, block, (name, amount), other)
                 for name, amount in mix.items()
             }
-            frame = sum(lengths.values(), ZERO)
+            cycle = sum(lengths.values(), ZERO)
             for name, amount in mix.items():
-                covered[name] += group.count * count * amount / frame
-                takes = sharing.takes(frame, lengths[name])
+                covered[name] += group.count * count * amount / cycle
+                takes = sharing.takes(cycle, lengths[name])
                 if takes > sharing.jobs[name].limit:
                     yield (
                         f"groups[{index}]: beside its neighbour {show(name)} takes {show(takes)} "
@@ -270,7 +270,7 @@ def _limits(sharing: Sharing) -> dict[str, Fraction]:
 
 
 def _batches(sharing: Sharing, block: str) -> Iterator[tuple[str, Fraction, Fraction]]:
-    """Job, amount and length of what some mix on a block may have: it keeps its limit alone."""
+    """Job, amount and length of what some mix on a block may have: it meets its limit alone."""
     for name, job in sharing.jobs.items():
         for amount, length in job.lengths.get(block, {}).items():
             if 2 * length <= job.limit:

@@ -1,14 +1,14 @@
-"""Blocks that several jobs share in time: measured points, frames, and the rules about limits.
+"""Blocks that several jobs share in time: measured points, cycles, and the rules about limits.
 
 A block that serves a *mix* runs a batch of each of its jobs in turn, over and over. A batch is a
 point that was measured on this type of block: up to ``amount`` items together take ``length``. So
-one round, the frame, takes the sum D of the lengths, and a job with the amount a gets a / D items
-per unit of time. Whether an item is done within its job's latency limit T depends on the frame:
+one round, the cycle, takes the sum D of the lengths, and a job with the amount a gets a / D items
+per unit of time. Whether an item is done within its job's latency limit T depends on the cycle:
 
-- ``round_robin``: it waits at most one frame for its slot, then runs for its own length L: D + L;
-- ``collect_then_run``: it is collected for one frame, and done within the next: 2 D.
+- ``round_robin``: it waits at most one cycle for its slot, then runs for its own length L: D + L;
+- ``collect_then_run``: it is collected for one cycle, and done within the next: 2 D.
 
-The mix is admitted if this is at most T for each of its jobs. A frame longer than D would give
+The mix is admitted if this is at most T for each of its jobs. A cycle longer than D would give
 every job less and take every item longer, so that none is worth considering.
 """
 
@@ -48,16 +48,16 @@ class Sharing:
     max_jobs: int | None
     jobs: dict[str, SharedJob]
 
-    def takes(self, frame: Fraction, length: Fraction) -> Fraction:
-        """How long an item may take whose slot of this length is in such a frame."""
-        return frame + length if self.rule == "round_robin" else 2 * frame
+    def takes(self, cycle: Fraction, length: Fraction) -> Fraction:
+        """How long an item may take whose slot of this length is in such a cycle."""
+        return cycle + length if self.rule == "round_robin" else 2 * cycle
 
     def longest(self, length: Fraction, limit: Fraction) -> Fraction:
-        """The longest frame in which an item whose slot has this length keeps a limit."""
+        """The longest cycle in which an item whose slot has this length meets a limit."""
         return limit - length if self.rule == "round_robin" else limit / 2
 
-    def frame(self, block: str, mix: Mix) -> Fraction:
-        """The length of a mix's frame; a Fault if a part of it was not measured on the block."""
+    def cycle(self, block: str, mix: Mix) -> Fraction:
+        """The length of a mix's cycle; a Fault if a part of it was not measured on the block."""
         return sum((self.length(block, name, amount) for name, amount in mix.items()), ZERO)
 
     def length(self, block: str, name: str, amount: Fraction) -> Fraction:
@@ -73,19 +73,19 @@ class Sharing:
         """What forbids a mix on a block, in words that follow its name."""
         if self.max_jobs is not None and len(mix) > self.max_jobs:
             yield f"has {len(mix)} jobs, more than {self.max_jobs}"
-        frame = self.frame(block, mix)
+        cycle = self.cycle(block, mix)
         for name, amount in mix.items():
-            takes = self.takes(frame, self.length(block, name, amount))
+            takes = self.takes(cycle, self.length(block, name, amount))
             if takes > self.jobs[name].limit:
                 yield (
-                    f"has a frame of {show(frame)} on {show(block)}, in which {show(name)} takes "
+                    f"has a duty cycle of {show(cycle)} on {show(block)}, and {show(name)} takes "
                     f"{show(takes)}, {show(takes - self.jobs[name].limit)} more than its limit"
                 )
 
     def rates(self, block: str, mix: Mix) -> dict[str, Fraction]:
         """What a block with this mix gives each job."""
-        frame = self.frame(block, mix)
-        return {name: amount / frame for name, amount in mix.items()}
+        cycle = self.cycle(block, mix)
+        return {name: amount / cycle for name, amount in mix.items()}
 
 
 def _positive(value: object, *what: object) -> Fraction:
@@ -95,7 +95,7 @@ def _positive(value: object, *what: object) -> Fraction:
     return result
 
 
-def read_sharing(value: object, jobs: dict[str, SharedJob]) -> Sharing:
+def read_colocation(value: object, jobs: dict[str, SharedJob]) -> Sharing:
     """Read ``time_sharing`` of a problem document."""
     fields = record(value, "time_sharing", "rule", "max_jobs")
     if fields["rule"] not in _RULES:

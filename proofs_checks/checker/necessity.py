@@ -2,9 +2,10 @@
 
 Both are said of sequences that create or delete one instance at a time, with no more GPUs in use
 than a number, all floors kept after each. Every transition is one: its actions in the order of the
-file, a restart or a rewrite passing through the state without what it removes and without what it
-adds. Of each GPU only those instances of ours count that run or start, at a point that has a floor
-to keep or is wanted; all else can be deleted first, and what starts counts as if it ran already.
+file, a restart or a repartition passing through the state without what it removes and without what
+it adds. Of each GPU only those instances of ours count that run or start, at a point that has a
+floor to keep or is wanted; all else can be deleted first, and what starts counts as if it ran
+already.
 
 **What never stops (X) and never begins (Y).** Consider the first moment at which the removal of an
 instance of X or the creation of one of Y begins. X is in its place, nothing of Y is there, and the
@@ -18,7 +19,7 @@ would have to be worth both.
 must meet as many states at each distance as the file says, and not the target.
 
 What is wanted is the target as it stands, or all its instances on no more GPUs of each type.
-A proof about tools that only cut whole GPUs is looked at in ``first_cut.py``.
+A proof about tools that only cut whole GPUs is looked at in ``first_repartition.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from .first_cut import first_cut_faults
+from .first_repartition import first_repartition_faults
 from .ground import Ground, ground_of
 from .knapsacks import cheapest_option
 from .reachable import exhausted_faults
@@ -47,7 +48,7 @@ def necessity_faults(of: Transition, proof: Frozen | Exhausted | FirstCut, most:
     """Say why a proof that no more than ``most`` GPUs in use will not do, is none."""
     try:
         if isinstance(proof, FirstCut):
-            return first_cut_faults(of, proof, most)
+            return first_repartition_faults(of, proof, most)
         ground = ground_of(of)
         if isinstance(proof, Exhausted):
             return exhausted_faults(ground, proof, most)
@@ -75,7 +76,7 @@ _Gives = dict[tuple[str, str], dict[str, Fraction]]
 def _spaces(ground: Ground, stays: Collection[str], able: Collection[str]) -> Iterator[Space]:
     for site in ground.sites:
         own = {(profile, start) for profile, start, point in site.held if point in stays}
-        held = site.pinned | own
+        held = site.foreign | own
         profiles = frozenset(ground.kinds[point].profile for point in site.able & set(able))
         key = site.card.device.key
         yield Space(key, shape(site.card.device, profiles), held, None if held else key)

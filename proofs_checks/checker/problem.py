@@ -12,7 +12,7 @@ from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
-from .mixes import Sharing, read_shared_job, read_sharing
+from .mixes import Sharing, read_colocation, read_shared_job
 from .reading import (
     Fault,
     as_a,
@@ -197,7 +197,7 @@ def read_problem(document: object) -> Problem:
         jobs = {row["name"]: _read_job(row, blocks) for row in rows}
         return Problem(blocks, machine_types, configurations, jobs)
     own = {row["name"]: read_shared_job(row, blocks) for row in rows}
-    sharing = read_sharing(table["time_sharing"], own)
+    sharing = read_colocation(table["time_sharing"], own)
     jobs = {}
     for row in rows:
         name = row["name"]
@@ -236,7 +236,7 @@ def _json_line(value: object) -> bytes:
     return text.encode() + b"\n"
 
 
-def _lines_of_sharing(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
+def _lines_of_colocation(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
     for name, job in sharing.jobs.items():
         points = {
             block: [[str(a), str(length)] for a, length in sorted(lengths.items())]
@@ -309,7 +309,7 @@ def fingerprint(problem: Problem) -> str:
     digest = hashlib.sha256(b"cms-time-shared-problem-1\n")
     digest.update(_machines(problem, rule=sharing.rule, max_jobs=sharing.max_jobs))
     digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
-    for own in _lines_of_sharing(problem, sharing):
+    for own in _lines_of_colocation(problem, sharing):
         digest.update(own)
     return digest.hexdigest()
 
@@ -329,7 +329,7 @@ def check_problem(problem_doc: Any) -> list[str]:
 
     Examples
     --------
-    >>> check_problem({"format": "cms-problem", "schema": 1, "configurations": []})
+    >>> check_problem({"format": "cms-problem", "schema": 2, "configurations": []})
     ["the problem has no 'jobs'"]
     """
     try:
@@ -359,7 +359,7 @@ def problem_sha256(problem_doc: Any) -> str:
 
     Examples
     --------
-    >>> empty = {"format": "cms-problem", "schema": 1, "configurations": [], "jobs": []}
+    >>> empty = {"format": "cms-problem", "schema": 2, "configurations": [], "jobs": []}
     >>> problem_sha256(empty)[:8]
     '53c129a5'
     """

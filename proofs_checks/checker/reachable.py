@@ -24,7 +24,7 @@ def exhausted_faults(ground: Ground, proof: Exhausted, most: int) -> list[str]:
         return [f"{said} states are more than are walked through"]
     classes: dict[object, list[Site]] = {}
     for site in ground.sites:
-        key = site.card.device.key, site.able, site.pinned
+        key = site.card.device.key, site.able, site.foreign
         end = site.wanted if proof.of_target else None
         classes.setdefault((key, end), []).append(site)
     every = list(classes.values())
@@ -58,7 +58,7 @@ def _is_wanted(ground: Ground, every: list[list[Site]], state: State, *, of_targ
         sites[0].card.device.key
         for sites, contents in zip(every, state, strict=True)
         for content in contents
-        if content or sites[0].pinned
+        if content or sites[0].foreign
     )
     return counts == ground.wanted and all(n <= ground.gpus[key] for key, n in used.items())
 
@@ -68,7 +68,7 @@ def _next(ground: Ground, every: list[list[Site]], state: State, most: int) -> I
     slack = {name: -floor for name, floor in ground.floors.items()}
     used = 0
     for sites, contents in zip(every, state, strict=True):
-        used += sum(bool(content or sites[0].pinned) for content in contents)
+        used += sum(bool(content or sites[0].foreign) for content in contents)
         for content in contents:
             for *_, point in content:
                 if ground.kinds[point].supply:
@@ -80,7 +80,7 @@ def _next(ground: Ground, every: list[list[Site]], state: State, most: int) -> I
                 kind = ground.kinds[each[2]]
                 if not kind.supply or kind.supply <= slack[kind.service]:
                     after.append(tuple(other for other in content if other != each))
-            if content or sites[0].pinned or used < most:
+            if content or sites[0].foreign or used < most:
                 come = _coming(ground, sites[0], content)
                 after += [tuple(sorted((*content, each))) for each in come]
             rest = list(contents)
@@ -94,7 +94,7 @@ def _coming(ground: Ground, site: Site, content: Content) -> Iterator[Placed]:
     points: dict[str, list[str]] = {}
     for point in site.able:
         points.setdefault(ground.kinds[point].profile, []).append(point)
-    held = site.pinned | {(profile, start) for profile, start, _ in content}
+    held = site.foreign | {(profile, start) for profile, start, _ in content}
     for profile, start in more(shape(site.card.device, frozenset(points)), held):
         for point in points[profile]:
             yield profile, start, point

@@ -207,5 +207,5 @@ def check_head(document: object, kind: str) -> None:
     table = as_a(dict, document, f"the {kind} document")
     if table.get("format") != f"cms-{kind}":
         raise Fault(f"the format is {show(table.get('format'))}, not 'cms-{kind}'")
-    if integer(table.get("schema"), "the schema version") != 1:
-        raise Fault(f"the schema version is {show(table['schema'])}; this checker knows version 1")
+    if integer(table.get("schema"), "the schema version") != 2:
+        raise Fault(f"the schema version is {show(table['schema'])}; this checker knows version 2")

@@ -2,12 +2,12 @@
 
 What an action removes supplies nothing from the action's beginning on, and has its place until the
 end; what it adds has its place from the beginning on, and supplies from the end on. A restart keeps
-its places throughout. A rewrite has its GPU for itself: all other actions there have ended before
-it begins, or begin after it has ended. So has a switch, of shares that services take turns in: it
-prepares beside what serves, and at its end all changes at once, so that meanwhile a service has
-what it had or what it will have; turns change in no other way. Actions run whenever those that they
-wait for have ended, in any number at once, for any time. Of all moments of all executions it is
-required that
+its places throughout. A repartition has its GPU for itself: all other actions there have ended
+before it begins, or begin after it has ended. So has a switch, of shares that services take turns
+in: it prepares beside what serves, and at its end all changes at once, so that meanwhile a service
+has what it had or what it will have; turns change in no other way. Actions run whenever those that
+they wait for have ended, in any number at once, for any time. Of all moments of all executions it
+is required that
 
 1. every service has its floor (exact: ``waits.py``);
 2. the rules of placement hold on every GPU, and nothing is removed that may not be there yet
@@ -131,7 +131,7 @@ def _words(
         )
     if slack := [(low - of.floors[name], name) for name, (low, _) in lowest.items()]:
         words.append(
-            f"the least above a floor is {show(min(slack)[0])} items/s, of {min(slack)[1]}"
+            f"the least above a floor is {show(min(slack)[0])} requests/s, of {min(slack)[1]}"
         )
     kept, most, proof = of.kept[:3]
     if of.kept.prices is None and most >= in_common(of, places=of.kept.of_target):
@@ -185,8 +185,8 @@ def check_transition(document: object) -> list[str]:
 
     Examples
     --------
-    >>> check_transition({"format": "cms-transition", "schema": 2})
-    ['the schema version is 2; this checker knows version 1']
+    >>> check_transition({"format": "cms-transition", "schema": 3})
+    ['the schema version is 3; this checker knows version 2']
     """
     try:
         return examine_transition(document)[0]

@@ -185,7 +185,7 @@ def check_schedule(problem_doc: Any, schedule_doc: Any) -> list[str]:
     --------
     >>> problem = {
     ...     "format": "cms-problem",
-    ...     "schema": 1,
+    ...     "schema": 2,
     ...     "configurations": [{"blocks": {"a": 2}}],
     ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
     ... }

@@ -11,7 +11,7 @@ from .transition import Action, Transition
 from .turns import prepared
 
 #: What has its GPU for itself.
-_DOES = {"rewrite": "rewrites", "switch": "switches"}
+_DOES = {"repartition": "repartitions", "switch": "switches"}
 
 
 class Placed(NamedTuple):
@@ -32,7 +32,7 @@ class Use:
 
 @dataclass
 class Stretch:
-    """What happens on a GPU from one rewrite to the next: all on ``first``, in one mode."""
+    """What happens on a GPU from one repartition to the next: all on ``first``, in one mode."""
 
     mode: str
     first: list[Instance]
@@ -86,8 +86,8 @@ class Replay:
         if action.what in _DOES:
             does = _DOES[action.what]
             staying = [left.instance for left in held]
-            for instance in staying if action.what == "rewrite" else ():
-                self._say(at, f"rewrites {card.name} over {instance}")
+            for instance in staying if action.what == "repartition" else ():
+                self._say(at, f"repartitions {card.name} over {instance}")
             for other in earlier:
                 if not self.of.before[at] >> other & 1:
                     self._say(at, f"{does} {card.name} and does not wait for action {other}")
@@ -95,10 +95,10 @@ class Replay:
             self.stretches[action.card].append(Stretch(mode, [*staying, *action.adds]))
             self.last_rewrite[action.card] = at
         else:
-            rewrite = self.last_rewrite.get(action.card)
-            if rewrite is not None and not self.of.before[at] >> rewrite & 1:
-                does = _DOES[self.of.actions[rewrite].what]
-                self._say(at, f"does not wait for action {rewrite}, which {does} {card.name}")
+            repartition = self.last_rewrite.get(action.card)
+            if repartition is not None and not self.of.before[at] >> repartition & 1:
+                does = _DOES[self.of.actions[repartition].what]
+                self._say(at, f"does not wait for action {repartition}, which {does} {card.name}")
             self.stretches[action.card][-1].actions.append(at)
         mode = self.stretches[action.card][-1].mode
         for each in action.adds:
@@ -127,8 +127,8 @@ class Replay:
             self._say(at, f"prepares beside what serves: {clients} clients of MPS, of {CLIENTS}")
         if action.mode == "fixed":
             self._say(at, "makes a GPU one that is fixed")
-        if what != "rewrite" and action.mode is not None:
-            self._say(at, "changes the mode of a GPU and is no rewrite")
+        if what != "repartition" and action.mode is not None:
+            self._say(at, "changes the mode of a GPU and is no repartition")
 
     def _take(self, at: int, instance: Instance, held: list[Placed]) -> Placed | None:
         if instance.owner is not None:

@@ -70,7 +70,7 @@ def most_by_prices(of: Transition) -> int:
     profiles = {(ground.kinds[name].device, ground.kinds[name].profile) for name in ground.wanted}
     worths: dict[object, Fraction] = {}
     for site in ground.sites:
-        alike = site.card.device.key, site.card.driver, site.pinned, site.held
+        alike = site.card.device.key, site.card.driver, site.foreign, site.held
         if alike not in worths:
             own = frozenset(p for d, p in profiles if d == site.card.device.key)
             worths[alike] = _worth(of, site, own)
@@ -91,10 +91,10 @@ def _worth(of: Transition, site: Site, wanted: frozenset[str]) -> Fraction:
     key = site.card.device.key
 
     def worth(here: Held) -> Fraction:
-        own = here - site.pinned
+        own = here - site.foreign
         return sum((instances.get((key, at[0]), ZERO) + stays.get(at, ZERO) for at in own), ZERO)
 
-    return max(map(worth, layouts(shape(site.card.device, added), site.pinned)))
+    return max(map(worth, layouts(shape(site.card.device, added), site.foreign)))
 
 
 def kept_faults(of: Transition) -> list[str]:

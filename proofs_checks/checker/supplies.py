@@ -234,13 +234,13 @@ def read_points(
                 granted, rests = earlier, rests_then
         if point.supply != granted:
             faults.append(
-                f"point {show(name)} supplies {show(point.supply)} items/s: the rule grants "
+                f"point {show(name)} supplies {show(point.supply)} requests/s: the rule grants "
                 f"{show(granted)}"
             )
         elif isinstance(rests, str):
             taken[rests] += 1
         elif rests is not None and (why := _cached(*rests[1:])):
-            faults.append(f"point {show(name)} supplies {show(point.supply)} items/s: {why}")
+            faults.append(f"point {show(name)} supplies {show(point.supply)} requests/s: {why}")
         said = None
         if rule.share is None and of[0].limit is not None:
             said = "certified" if rule.certified else "table"

@@ -17,7 +17,7 @@ from .waits import ended_before
 
 _TRANSITION = "format schema rule services points devices start target floors actions kept spare"
 _ACTION = "what node index removes adds after mode is_temporary"
-_WHATS = ("create", "delete", "restart", "rewrite", "switch")
+_WHATS = ("create", "delete", "restart", "repartition", "switch")
 _PROOFS = ("checked", "solver", "none")
 
 
@@ -212,8 +212,8 @@ def _proof(
     value: object, points: Mapping[str, Point], floors: Mapping[str, Fraction]
 ) -> Frozen | Exhausted | FirstCut:
     kind = as_a(dict, value, "the proof of spare").get("kind")
-    one_of(("frozen", "exhausted", "first_cut"), kind, "the kind of the proof")
-    if kind == "first_cut":
+    one_of(("frozen", "exhausted", "first_repartition"), kind, "the kind of the proof")
+    if kind == "first_repartition":
         fields = record(value, "the proof", "kind by_node prices")
         return FirstCut(
             boolean(fields["by_node"], "by_node of the proof"),

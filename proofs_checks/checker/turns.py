@@ -1,10 +1,10 @@
 """Services that take turns in a share of a GPU: whether what each supplies can be.
 
 Instances of one profile and one start on a GPU under MPS are processes that take turns. In every
-frame each runs one batch, so its frame is its batch over what it supplies; the frames of all must
-be one, and their batches must fit into it. Requests come evenly: in no window as long as a frame
+cycle each runs one batch, so its cycle is its batch over what it supplies; the cycles of all must
+be one, and their batches must fit into it. Requests come evenly: in no window as long as a cycle
 are there more than a batch. So a turn that begins finds at most a batch waiting, of which none had
-waited for the turn before; each has waited for less than a frame and runs for one batch, and that
+waited for the turn before; each has waited for less than a cycle and runs for one batch, and that
 much the limit must allow. A batch takes what its throughput says, or its measured latency, where
 that is longer by more than one part in a hundred. Of a process that is another's nobody knows how
 long its turns are, so that it cannot be in a share of ours.
@@ -81,21 +81,21 @@ def _length(point: Point) -> Fraction:
 
 def _wrong(taking: list[Point], services: Mapping[str, Service]) -> list[str]:
     if len({each.service for each in taking}) < len(taking):
-        return ["a service takes two turns in one frame"]
+        return ["a service takes two turns in one cycle"]
     if any(not each.supply for each in taking):
         return ["a turn supplies nothing"]
-    frames = {1000 * each.processes * each.batch / each.supply for each in taking}
-    if len(frames) > 1:
-        return [f"the frames are {' and '.join(show(each) for each in sorted(frames))} ms long"]
+    cycles = {1000 * each.processes * each.batch / each.supply for each in taking}
+    if len(cycles) > 1:
+        return [f"the cycles are {' and '.join(show(each) for each in sorted(cycles))} ms long"]
     faults = []
-    for frame in frames:
-        if (total := sum(map(_length, taking), ZERO)) > frame:
-            faults.append(f"batches of {show(total)} ms are to fit into {show(frame)} ms")
+    for cycle in cycles:
+        if (total := sum(map(_length, taking), ZERO)) > cycle:
+            faults.append(f"batches of {show(total)} ms are to fit into {show(cycle)} ms")
         for each in taking:
             limit = services[each.service].limit
-            if limit is not None and frame + _length(each) > limit:
+            if limit is not None and cycle + _length(each) > limit:
                 faults.append(
-                    f"{show(each.service)} waits for {show(frame)} ms and runs for "
+                    f"{show(each.service)} waits for {show(cycle)} ms and runs for "
                     f"{show(_length(each))} ms, with a limit of {show(limit)} ms"
                 )
     return faults

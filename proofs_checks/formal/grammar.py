@@ -211,7 +211,7 @@ def problem_document(
         raise ValueError(f"there are {read.block_types} types of blocks, and {len(blocks)} names")
     return {
         "format": "cms-problem",
-        "schema": 1,
+        "schema": 2,
         "machine_types": [
             {"name": name, "cost": machine.cost, "limit": machine.limit}
             for name, machine in zip(machine_types, read.machine_types, strict=True)

@@ -165,8 +165,8 @@ def _quantity(quantity: tuple[Any, ...]) -> str:
     if word == "types":
         return f"(MachinesOfType {_many(_integer, what[0])})"
     if word == "blocks":
-        return f"(BlocksOf {_natural(what[0])})"
+        return f"(BlocksOfType {_natural(what[0])})"
     if word == "job":
         return f"(BlocksOfJob {_natural(what[0])} {_natural(what[1])})"
-    name = {"of": "MachinesOf", "with": "MachinesWith"}[word]
+    name = {"of": "MachinesOfConfiguration", "with": "MachinesWithBlocks"}[word]
     return f"({name} {_natural(what[0])} {_many(_integer, what[1])})"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cms.plugin.registry import algorithms
+from cms.plugin.registry import list_algorithms
 from cms.testing import check_algorithm
 from cms.testing.checks import Laboratory
 from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
@@ -24,8 +24,8 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
 ]
 #: One of them is for the long run: "auto" hands its problems over to it.
 NAMES = [
-    pytest.param(name, marks=[pytest.mark.long] if name == "price_and_branch" else [])
-    for name in algorithms()
+    pytest.param(name, marks=[pytest.mark.long] if name == "branch_and_price" else [])
+    for name in list_algorithms()
 ]
 
 
@@ -39,14 +39,14 @@ def test_every_installed_algorithm_conforms(name: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("cms.testing.checks.CROWDS", CROWD)
     problems = Laboratory(name).problems
     if len(problems) > 20:
-        problems = problems[algorithms().index(name) % 8 :: 8]
+        problems = problems[list_algorithms().index(name) % 8 :: 8]
     report = check_algorithm(name, problems, seeds=[0])
     assert report.ok, str(report)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("name", algorithms())
+@pytest.mark.parametrize("name", list_algorithms())
 def test_every_installed_algorithm_conforms_on_every_problem(name: str, seed: int) -> None:
     report = check_algorithm(name, seeds=[seed])
     assert report.ok, str(report)

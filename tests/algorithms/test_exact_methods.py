@@ -1,4 +1,4 @@
-"""CP-SAT's reference and price-and-branch: they find and prove what enumeration and HiGHS find.
+"""CP-SAT's reference and branch-and-price: they find and prove what enumeration and HiGHS find.
 
 Everything a solution says also passes the second checker, as text in files would. ``pytest -m long
 tests/algorithms`` takes thousands of problems.
@@ -20,7 +20,7 @@ import cms.knapsack.pricing
 from cms import Job, NamedProblem, Problem, Proof, Solution, Status, check, load_instance, solve
 from cms.files import problem_to_json, solution_to_json
 from cms.files.documents import lay_out
-from cms.shortages.variants import PARTS, at_share
+from cms.infeasibility.variants import PARTS, at_share
 from cms.testing.edge_problems import EDGE_PROBLEMS
 from instances.families import generate
 from proofs_checks.checker import check_solution, parse_document
@@ -31,7 +31,7 @@ from tests.property.test_differential import contradictions
 from tests.references.programs import within
 from tests.samples import few, so_many, spread
 
-METHODS = ("price_and_branch", "cp_sat")
+METHODS = ("branch_and_price", "cp_sat")
 
 
 @pytest.fixture(params=["plain", "compiled", "groups"])
@@ -93,7 +93,7 @@ def tally(method: str, family: str, numbers: Iterable[int], **options: int) -> C
 def test_every_tiny_problem_is_solved_and_proved(family: str, method: str) -> None:
     found = tally(method, family, range(so_many(3, 200)))
     # where no prices reach: covers over F_2, size-bounded sets
-    if method == "price_and_branch" and family != "infeasible_by_limit":
+    if method == "branch_and_price" and family != "infeasible_by_limit":
         assert set(found) <= {"optimal checked", "infeasible checked"}
 
 
@@ -151,7 +151,7 @@ def agree(problem: Problem, method: str) -> bool:
     if found is None or not ended:
         return False
     assert found <= solution.cost
-    if method == "price_and_branch":
+    if method == "branch_and_price":
         assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
     return solution.status is Status.OPTIMAL
 
@@ -181,7 +181,7 @@ def test_the_history_is_the_same_for_any_number_of_threads(
     varied: tuple[str, dict[str, Any]],
 ) -> None:
     problem = generate(varied[0], seed=2, **varied[1])
-    one, two = (answer(problem, "price_and_branch", threads=n, seed=5) for n in (1, 2))
+    one, two = (answer(problem, "branch_and_price", threads=n, seed=5) for n in (1, 2))
     assert [line._replace(seconds=0) for line in one.history] == [
         line._replace(seconds=0) for line in two.history
     ]
@@ -192,7 +192,7 @@ def test_the_history_is_the_same_for_any_number_of_threads(
 def test_any_time_limit_leaves_a_checked_answer(limit: float) -> None:
     fleet: dict[str, Any] = {"n": 60, "seed": 3, "types": 5, "limits": "tight", "cost_step": "0.01"}
     for problem in (generate("mixed-fleet", **fleet), generate("real-rows", n=5000, seed=1, m=30)):
-        solution = answer(problem, "price_and_branch", time_limit=limit)
+        solution = answer(problem, "branch_and_price", time_limit=limit)
         assert solution.cost is None or check(problem, solution.schedule) == ()
         assert solution.certificate.bound(problem) <= solution.lower_bound
         assert solution.cost is None or solution.lower_bound <= solution.cost
@@ -240,7 +240,7 @@ def test_beyond_a_number_of_jobs_only_prices_and_rounding_are_tried(
 @pytest.mark.parametrize("factor", few(1, [10**9, 10**3, 10**6]))
 def test_s5_at_any_multiple_of_its_rates_is_solved_and_proved(factor: int) -> None:
     scenario: Any = load_instance("S5")
-    problem = at_share(scenario.as_problem().problem, factor * PARTS)
+    problem = at_share(scenario.build_problem().problem, factor * PARTS)
     solution = solve(problem, "cp_sat", time_limit=None)
     assert check(problem, solution.schedule) == ()
     assert (solution.status, solution.proof) == ("optimal", "checked")

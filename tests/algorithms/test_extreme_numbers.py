@@ -71,7 +71,7 @@ def checked(problem: Problem, solution: cms.Solution) -> None:
     ("method", "place"),
     [
         pytest.param(method, place, marks=[pytest.mark.long] if (i + j) % 4 else [])
-        for i, method in enumerate(sorted(cms.algorithms()))
+        for i, method in enumerate(sorted(cms.list_algorithms()))
         for j, place in enumerate(PLACES)
     ],
 )
@@ -253,7 +253,7 @@ def extremes(draw: st.DrawFn) -> Problem:
 def test_guarantees_are_kept_on_extreme_numbers(
     variant: tuple[str, Options], plain: bool, problem: Problem
 ) -> None:
-    exact = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    exact = solve(problem, "branch_and_price", threads=1, time_limit=None)
     if exact.status is Status.OPTIMAL:
         examine(problem, exact.cost, variant[0], {**variant[1], "plain": plain})
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 
 SHAPES = [{"l": 1}, {"m": 2}, {"m": 1, "s": 2}, {"s": 5}]
 
 
 def on_a100(rows: list[tuple[int, list[int]]], cost: int = 1) -> Problem:
     """Jobs on an A100 with what 1, 2, 3, 4 and 7 slices give them."""
-    card = gpu("a100-80gb")
+    card = get_gpu("a100-80gb")
     return Problem(
         configurations=card.configurations,
         jobs=[

@@ -17,7 +17,7 @@ from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Job, MachineType, Problem
 from cms.certificate.certificate import Certificate
 from cms.errors import UnsupportedProblem
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.problem.parts import SizeBoundedConfigurations
 from instances.families import generate
 from tests.bench.stand_in import on_a100
@@ -66,7 +66,7 @@ def test_it_is_the_fewest_slices_of_every_service_over_seven(
 
 
 def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
-    card = gpu("a30-24gb")
+    card = get_gpu("a30-24gb")
     problem = Problem(
         configurations=card.configurations,
         jobs=[Job("x", 5, {"1g.6gb": 1})],

@@ -49,7 +49,7 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "transitions": ("--largest", 1, "--seeds", 1),
     "promises": ("--largest", 2, "--instances", 1, "--requests", 500),
     "day": ("--largest", 1, "--instances", 2),
-    "sharing": ("--largest", 1000, "--seeds", 1, "--instances", 1),
+    "colocation": ("--largest", 1000, "--seeds", 1, "--instances", 1),
 }
 
 

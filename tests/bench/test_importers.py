@@ -18,9 +18,9 @@ from bench.importers import (
     write_measured_pairs,
 )
 from cms.errors import FileError, InvalidProblem
+from cms.fleet.colocation import write_profiles
 from cms.fleet.serving import read_gpulet_pairs, read_gpulet_table
-from cms.fleet.sharing import write_profiles
-from tests.fleet.sharing.pairs import GAVEL, GAVEL_PROFILES, gavel
+from tests.fleet.colocation.pairs import GAVEL, GAVEL_PROFILES, gavel
 from tests.samples import refusal
 
 A, B, C = "('A (batch size 8)', 1)", "('B', 1)", "('C', 1)"

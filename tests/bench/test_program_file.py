@@ -19,7 +19,7 @@ from cms import (
     write_program,
 )
 from cms.cli.app import run
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from tests.cli.shared import error_of
 from tests.fleet.plans import NASTY
 from tests.samples import few
@@ -72,7 +72,7 @@ def test_the_least_objective_is_the_least_cost(seed: int, ending: str, tmp_path:
     path = tmp_path / f"program{ending}"
     solution = solve(problem, time_limit=None)
     assert solution.status in ("optimal", "infeasible")
-    small = reduce(problem).problem
+    small = presolve(problem).problem
     if not small.n_jobs or not small.configurations:
         assert solution.cost in (0, None)
         with pytest.raises(UnsupportedProblem, match="nothing to decide"):

@@ -11,12 +11,12 @@ import pytest
 from bench.importers import write_measured_pairs
 from cms import Configuration, Job, Problem, write_problem
 from cms.cli.app import run
+from cms.fleet.colocation import write_profiles
 from cms.fleet.deployment import Instance
-from cms.fleet.sharing import write_profiles
 from tests.cli import shared
 from tests.cli.fleets import LGI, LOG, fleet, put, work, written
 from tests.cli.shared import MATCH, POINTS, SERVICES, TABLES, Cms, Said
-from tests.fleet.sharing.pairs import by_rule
+from tests.fleet.colocation.pairs import by_rule
 
 
 @pytest.fixture(autouse=True)

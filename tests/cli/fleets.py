@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cms.fleet import OperatingPoint, Service, gpu
+from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
@@ -22,7 +22,7 @@ from cms.fleet.deployment import (
 from cms.fleet.serving import RULES
 from tests.fleet.smi import card, log
 
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 LGI = """\
 | GPU instances:                                        |
 | GPU   Name             Profile  Instance   Placement  |

@@ -42,7 +42,7 @@ def test_transition_is_told_written_checked_and_its_drift_reported(here: Path, c
         in said
     )
     assert "0 of 1 instance stays" in said
-    assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100 items/s" in said
+    assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100 requests/s" in said
     assert "Times are assumed, not measured" in said
     for name in ("run.sh", "steps/01-node-a-gpu1.sh", "steps/02-node-a-gpu0.sh"):
         assert os.access(here / "steps" / name, os.X_OK)
@@ -91,7 +91,7 @@ def test_tools_that_partition_whole_gpus_have_their_steps(tool: str, here: Path,
 
 def test_impossible_transition_exits_with_3_and_writes_nothing(here: Path, cms: Cms) -> None:
     said = cms("apply empty.json --current now.json -o out", code=3).flat
-    assert "there is no such transition, proof checked: - chat is to keep 100 items/s" in said
+    assert "there is no such transition, proof checked: - chat is to keep 100 requests/s" in said
     assert cms("apply empty.json --current now.json --json", code=3).json["proof"] == "checked"
     assert "none of the 3 states that can be reached" in cms(APPLY, "--spare 0", code=3).flat
     cms(APPLY, "--spare 0 --floor chat=0 -q")
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_named(here: Path, cms: Cms) -> None:
     assert "what 2 of the instances do was not observed; their places were compared" in err
     assert "not there: 3 faults" in out
     assert "node-a/0 has 1g.10gb@0 of unknown, needs nothing there" in out
-    assert "node-a/0 has nothing at 4g.40gb@0, needs 4g.40gb@0 see (1p b8, 75.5 items/s)" in out
+    assert "node-a/0 has nothing at 4g.40gb@0, needs 4g.40gb@0 see (1p b8, 75.5 requests/s)" in out
     assert "node-b/0 has not been observed, needs an observation" in out
 
 
@@ -160,8 +160,8 @@ def test_other_work_and_what_does_not_run_yet_are_faults(here: Path, cms: Cms) -
     there = [one(HALF, 0, state=State.STARTING), Instance(HALF, 4)]
     written(fleet([there]), here / "now.json")
     said = cms("apply target.json --check now.json", code=1).out
-    assert "3g.40gb@0 chat (2p b4, 120 items/s), starting, needs it running" in said
-    assert "3g.40gb@4 idle, needs 3g.40gb@4 chat (2p b4, 120 items/s)" in said
+    assert "3g.40gb@0 chat (2p b4, 120 requests/s), starting, needs it running" in said
+    assert "3g.40gb@4 idle, needs 3g.40gb@4 chat (2p b4, 120 requests/s)" in said
     cms("apply . --check target.json")
     (here / "target.json").unlink()
     assert "this folder holds no target.json" in cms("apply . --check now.json -q", code=1).err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.simulation.sharing_loop.result import read_shared_day
+from cms.fleet.simulation.colocation_loop.result import read_shared_day
 from proofs_checks import checker
 from tests.cli.shared import MATCH, ONLINE, Cms, flat
 from tests.files.test_schemas import require_valid
@@ -20,7 +20,7 @@ def both_checkers_pass(cms: Cms) -> None:
     files = ("problem.json", "share.json")
     cms("check", " ".join(files))
     documents = [checker.parse_document(Path(each).read_text("utf-8")) for each in files]
-    assert checker.check_sharing(*documents) == []
+    assert checker.check_colocation(*documents) == []
 
 
 def settings(text: str) -> None:
@@ -50,8 +50,8 @@ def test_tables_become_a_report_and_files_that_both_checkers_pass(here: Path, cm
 
 
 def test_method_is_chosen_and_json_is_the_document(here: Path, cms: Cms) -> None:
-    said = cms(PAIRS, "-m sharing_dedicated --json").json
-    assert (said["format"], said["method"]) == ("cms-sharing-solution", "sharing_dedicated")
+    said = cms(PAIRS, "-m colocation_dedicated --json").json
+    assert (said["format"], said["method"]) == ("cms-colocation-solution", "colocation_dedicated")
     assert (said["status"], said["value"], said["plan"]) == ("feasible", 0, [])
     assert cms(PAIRS, "--option parts=2 -q").out == ""
 
@@ -177,8 +177,8 @@ def day(here: Path) -> Path:
 def test_day_is_told_and_written(day: Path, cms: Cms) -> None:
     told = cms(DAY, "--truth pairs.csv -o day.json").flat
     assert told.startswith("share.json policy offline a GPU slowdown p99 shared over limit")
-    assert "600 GPUs for 1 h, with the monitor: the limit was kept: " in told
-    require_valid("shared-day", json.loads((day / "day.json").read_text("utf-8")))
+    assert "600 GPUs for 1 h, with the monitor: the limit was met: " in told
+    require_valid("colocation-day", json.loads((day / "day.json").read_text("utf-8")))
     found = read_shared_day("day.json")
     assert found.policies[0].name == "muxflow"
     assert found["muxflow"].starts >= 590  # what the plan has, and what was matched anew
@@ -190,7 +190,7 @@ def test_limit_that_is_broken_in_a_day_is_exit_code_1(day: Path, cms: Cms) -> No
     with (day / "fleet.toml").open("a") as more:
         more.write("protection = false\n")
     document = cms(DAY, "--truth slow.csv --pairs pairs.csv --json", code=1).json
-    assert (document["verdict"], document["terms"]["protection"]) == ("broken", False)
+    assert (document["verdict"], document["terms"]["protection"]) == ("violated", False)
 
 
 def test_trace_and_a_problem_alone_will_do_for_a_day(day: Path, cms: Cms) -> None:

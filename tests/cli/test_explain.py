@@ -24,7 +24,7 @@ def test_explanation_says_what_each_choice_costs_and_what_that_means(here: Path,
     lines = said.out.splitlines()
     assert said.err == ""
     assert lines[0] == "plan.json: why chat is served so"
-    assert lines[1] == "chat (bert): 100 items/s within 100 ms"
+    assert lines[1] == "chat (bert): 100 requests/s within 100 ms"
     assert "Gets 120 requests/s from 1 x 3g.40gb (p=2 b=4, 120/s, 20 ms)." in lines
     (row,) = (line for line in lines if line.startswith("3g.40gb"))
     assert row.split()[1:4] == ["120", "1", "1/3"]
@@ -92,7 +92,7 @@ def test_no_number_is_cut_in_a_narrow_terminal(cms: Cms, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def made(tmp_path: Path, cms: Cms) -> Path:
-    """A plan of two GPUs: 10 items/s less, or 20 ms more, would save one."""
+    """A plan of two GPUs: 10 requests/s less, or 20 ms more, would save one."""
     (tmp_path / "s.csv").write_text(f"{SERVICES}chat,bert,130,100\n", "utf-8")
     (tmp_path / "p.csv").write_text(
         f"{POINTS}bert,a100-80gb,3g.40gb,1,2,60,33\nbert,a100-80gb,3g.40gb,1,8,90,120\n", "utf-8"

@@ -17,7 +17,7 @@ from cms.cli.settings import Fleet, Gpu
 from cms.cli.settings_template import settings_template
 from cms.errors import FileError
 from cms.fleet.deployment.transition import Durations
-from cms.fleet.simulation.sharing_loop import Terms
+from cms.fleet.simulation.colocation_loop import Terms
 from tests.cli.shared import MATCH, ROOT, SERVICES, Cms
 from tests.cli.test_help import COMMANDS
 from tests.fleet.cluster import node, pod
@@ -313,8 +313,8 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ('observation.max_age = "soon"', (2, 11), "'soon': expected a time such as 15min"),
         ('transition.spare = "some"', (2, 9), "'some': expected auto or a whole number"),
         ('transition.floors = { chat = "180" }', (2, 10), "floors.chat: '180' is more than the"),
-        ("transition.durations = { cut_s = -1 }", (2, 13), "cut_s is -1, expected a number >= 0"),
-        ("transition.durations = { cutt_s = 1 }", (2, 1), "\"cutt_s\", expected only cut_s"),
+        ("transition.durations = { partition_s = -1 }", (2, 13), "partition_s is -1, expected"),
+        ("transition.durations = { partitio_s = 1 }", (2, 1), "\"partitio_s\", expected only"),
         ('replan.replan_cost = "-4"', (2, 15), "GPU hours is -4; expected a number >= 0"),
         ('colocation.day = { hours = "x" }', (2, 7), 'day.hours is "x", expected a number'),
         (

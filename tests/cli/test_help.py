@@ -94,7 +94,7 @@ def parse(words: list[str]) -> None:
         ("re", ["replan"]),
         ("colocate m", ["match"]),
         ("plan --me", ["--method"]),
-        ("plan --method price", ["price_and_branch"]),
+        ("plan --method branch", ["branch_and_price"]),
         ("plan -g h100-9", ["h100-94gb", "h100-96gb"]),
         ("gpus a30", ["a30-24gb"]),
         ("plan --rule ha", ["half"]),

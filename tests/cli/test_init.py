@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.hardware import gpus
+from cms.fleet.hardware import list_gpus
 from cms.fleet.serving.csv_input import POINT_COLUMNS
 from cms.fleet.serving.templates import points_template, services_template
 from tests.cli.shared import ROOT, Cms
 
-KEYS = [gpu.key for gpu in gpus()]
+KEYS = [gpu.key for gpu in list_gpus()]
 FILES = ["fleet.toml", "operating_points.csv", "services.csv"]
 
 
@@ -69,6 +69,6 @@ def test_every_column_is_explained() -> None:
     for name in ("service", "model", "rate_rps", "latency_limit_ms", "allowed_profiles",
                  "late_share", "queue"):  # fmt: skip
         assert f"\n# {name} " in comments
-    for gpu in gpus():
+    for gpu in list_gpus():
         text = points_template(gpu)
         assert all(f"\n# {name} " in text for name in POINT_COLUMNS)

@@ -57,7 +57,7 @@ def test_plan_and_deployment_say_what_instances_do(listings: str, cms: Cms) -> N
 def test_mig_parted_tells_counts_beside_another_source(listings: str, cms: Cms) -> None:
     assert "'node-b'" in cms("observe node-b=cut.yaml -g a100-80gb", code=1).error
     _, found = cms(listings, "node-b=cut.yaml node-b=gpus.xml --json").json["nodes"]
-    assert [each["seen"] for each in found["gpus"]] == ["only_one", "only_one"]
+    assert [each["start_source"] for each in found["gpus"]] == ["inferred", "inferred"]
     assert len(found["gpus"][0]["instances"]) == 7
 
 

@@ -127,7 +127,11 @@ def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(cms: Cms) 
 
 def test_instances_that_are_not_whole_are_told_apart(cms: Cms) -> None:
     cms(observe(log(card("GPU-a0", devices=[(2, 42)])), LGI, to="meant.json"))
-    for devices, state in (([(2, 42)], "running"), ([(2, 14)], "split"), ([], "hollow")):
+    for devices, state in (
+        ([(2, 42)], "running"),
+        ([(2, 14)], "split"),
+        ([], "no_compute_instance"),
+    ):
         cms(observe(log(card("GPU-a0", devices=devices)), LGI))
         (found,) = read_deployment("now.json").gpus()
         assert [each.state for each in found.instances] == [state]

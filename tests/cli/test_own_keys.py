@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from cms import BlocksOfJob, Branch, MachinesOf, solve
+from cms import BlocksOfJob, Branch, MachinesOfConfiguration, solve
 from cms.certificate.certificate import BlockPrices
 from cms.cli.app import run
 from cms.files import problem_to_json, solution_to_json
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, plan_to_json
-from cms.shortages.shortage import shortage
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem, plan_to_json
+from cms.infeasibility.shortage import explain_infeasibility
 from cms.solving.solution import Proof, Status, StopReason
 from proofs_checks.checker.__main__ import main as second_checker
 
@@ -40,7 +40,7 @@ def documents() -> dict[str, list[Document]]:
         OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
         for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
     ]
-    serving = as_problem([service], points, max_processes=2, rule="parvagpu")
+    serving = build_problem([service], points, max_processes=2, rule="parvagpu")
     solution = solve(serving.problem)
     plan = plan_to_json(Plan(serving, solution))
     shape = serving.problem.listed_configurations[0]
@@ -48,14 +48,18 @@ def documents() -> dict[str, list[Document]]:
     inner = Branch(BlocksOfJob("1g.10gb", "chat"), 3, leaf, leaf)
     proving_nothing = replace(
         solution, status=Status.FEASIBLE, proof=Proof.NONE, stop_reason=StopReason.FINISHED,
-        certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
+        certificate=Branch(MachinesOfConfiguration(shape), 1, inner, inner),
+        lower_bound=Fraction(0),
         history=(),
     )  # fmt: skip
-    few = as_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
+    few = build_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
     return {
         "plan": [plan],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
-        "shortage": [problem_to_json(few), solution_to_json(solve(few), shortage(few))],
+        "shortage": [
+            problem_to_json(few),
+            solution_to_json(solve(few), explain_infeasibility(few)),
+        ],
     }
 
 

@@ -11,17 +11,17 @@ from typing import Any, Literal
 import pytest
 
 from cms import solve
-from cms.fleet import Plan, as_problem, read_operating_points, read_plan, read_services
+from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
 from cms.fleet.deployment import (
     Deployment,
     Instance,
-    Unplaceable,
+    PlacementInfeasible,
     compact,
+    desired_state,
     nearest,
     place,
     read_deployment,
     read_nodes,
-    wanted_of,
 )
 from tests.cli.fleets import fleet, written
 from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
@@ -184,7 +184,7 @@ def test_placed_plan_keeps_what_runs_and_nodes_are_added(here: Path, cms: Cms) -
     (here / "more.csv").write_text("node,gpu,count\nnode-b,a100-80gb,1\nnode-c,a100-80gb,4\n")
     out, err = cms("plan plan.json --current target.json --nodes more.csv")
     assert "7 GPUs on 3 nodes" in out
-    assert "2 of 2 running instances stay (the most possible, checked)" in out
+    assert "2 of 2 running instances kept (maximum, proof checked)" in out
     assert "node 'node-a' and 1 more was never observed" in err
 
 
@@ -228,7 +228,7 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     command = "plan --published S2 --current today.json --extra-gpus 0"
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, proved >= 3: optimal, proof checked" in said
-    assert "10 of 10 running instances stay (the most of all plans on as many GPUs, che" in said
+    assert "10 of 10 running instances kept (the most of all plans on as many GPUs, che" in said
     assert "the plan as it was made keeps 10" in said
     assert "to start, 0 to stop" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")
@@ -282,7 +282,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
                            enumerate(rates)), "utf-8",
     )  # fmt: skip
     (here / "nodes.csv").write_text("node,gpu,count\na,a100-80gb,6\nb,a100-80gb,6\n", "utf-8")
-    posed = as_problem(
+    posed = build_problem(
         read_services("s.csv"), read_operating_points("p.csv"), ["a100-80gb"], rule="parvagpu"
     )
     cms(PLAN, "-q -o plan.json")
@@ -292,7 +292,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
     assert (made.solution.cost, made.solution.lower_bound) == (solution.cost, solution.lower_bound)
 
     nodes = read_nodes("nodes.csv")
-    placed = deployed(place(wanted_of(made), nodes))
+    placed = deployed(place(desired_state(made), nodes))
     cms("plan plan.json --nodes nodes.csv -q -o a.json")
     assert same(read_deployment("a.json"), placed)
     cms(PLAN, "--nodes nodes.csv -q -o b.json")
@@ -303,7 +303,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
     cms(PLAN, "-q --no-balance -o next.json")
     wanted = read_plan("next.json")
     cms("plan next.json --current a.json -q -o c.json")
-    assert same(read_deployment("c.json"), deployed(place(wanted_of(wanted), before)))
+    assert same(read_deployment("c.json"), deployed(place(desired_state(wanted), before)))
     cms(PLAN, "--current a.json -q -o d.json")
     near = read_deployment("d.json")
     found = nearest(before, Plan(wanted.serving, solve(wanted.serving.problem)))
@@ -317,7 +317,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
 
 
 def deployed(found: Any) -> Deployment:
-    assert not isinstance(found, Unplaceable)
+    assert not isinstance(found, PlacementInfeasible)
     deployment: Deployment = found.deployment
     return deployment
 

@@ -27,9 +27,9 @@ from cms import (
     StopReason,
     TimeSharedJob,
     TimeSharedProblem,
+    checker_for,
     open_problem,
     read_solution,
-    referee_of,
     write_problem,
     write_solution,
 )
@@ -94,7 +94,7 @@ def test_infeasible_problem_says_why_and_what_would_do(tmp_path: Path, cms: Cms)
 # --- folders --------------------------------------------------------------------------------------
 
 HEAD = (
-    '{"format": "cms-problem", "schema": 1, "jobs": [], "configurations": '
+    '{"format": "cms-problem", "schema": 2, "jobs": [], "configurations": '
     '[{"blocks": {"1g": 7}}, {"blocks": {"3g": 2, "1g": 1}}]}'
 )
 PACK = "problem pack a.parquet b.parquet --head head.json -o fleet"
@@ -274,11 +274,11 @@ def test_job_that_is_too_slow_is_said_to_be() -> None:
         status=Status.INFEASIBLE,
         schedule=Schedule(),
         cost=None,
-        certificate=referee_of(lost).first().certificate,
+        certificate=checker_for(lost).first().certificate,
         problem_sha256=lost.sha256,
     )
     assert solution_reasons(lost, solution) == (
-        "job 'x': no batch keeps its latency limit 0.1, even alone; the quickest, on 60, needs "
+        "job 'x': no batch meets its latency limit 0.1, even alone; the quickest, on 60, needs "
         "0.11",
         "job 'y': no batch of it was measured on any block",
     )

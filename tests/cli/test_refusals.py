@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment import Instance, Seen
+from cms.fleet.deployment import Instance, StartSource
 from tests.cli.fleets import CUT, fleet, written
 from tests.cli.shared import MATCH, S1, SERVICES, TABLES, Cms, one_line
 
@@ -27,7 +27,7 @@ MORE = {
     + CUT.partition("mig-configs:\n")[2].replace("current", "b"),
     "dated.csv": "time,service,rate_rps\n2024-01-01T00:00Z,chat,5\n2024-01-01T00:30Z,chat,5\n",
     "ahead.csv": "time,service,rate_rps\n2999-01-01T00:00Z,chat,5\n2999-01-01T00:30Z,chat,5\n",
-    "simulation.json": '{"format": "cms-simulation", "schema": 1}',
+    "simulation.json": '{"format": "cms-simulation", "schema": 2}',
     "e.csv": "seconds,what,target,value\n1,fail,gpu:0,1e400\n",
     "t.csv": "seconds\n1\n1e400\n",
     "when.csv": "when,who\n1,chat\n",
@@ -164,7 +164,7 @@ TIME_SHARED = [
     row(SHARED, "no measured pair", fleet=f'{BESIDE}utilisations = "u.csv"\n',
         u=("a100", "h100")),
     row(f"{SHARED} --rule rond_robin", "nearest: 'round_robin'"),
-    row(f"{SHARED} --rule half", "the queueing rule 'half' knows no frames"),
+    row(f"{SHARED} --rule half", "the queueing rule 'half' knows no duty cycles"),
     row(f"{SHARED} --rate-margin -5%", "--rate-margin"),
     row(f"{SHARED} --load-curves c.csv", "--load-curves: it is for instances"),
     row(f"{SHARED} --current now.json", "--current: it is for instances"),
@@ -203,7 +203,7 @@ EXPLAINED = [
 SHOWN = [
     row("show", "give a file, or --live"),
     row(f"show problem.json {TO}", "a page is made of a plan"),
-    row(f"show share.json {TO}", "holds a sharing solution"),
+    row(f"show share.json {TO}", "holds a colocation solution"),
     row(f"show model.json {TO}", "holds a predictor; a page is made of a plan"),
     row(f"show sharing.json {TO}", "give its solution, too"),
     row(f"show plan.json share.json {TO}", "leave it out"),
@@ -390,7 +390,9 @@ def test_refused_command_names_place_value_and_fix(
         (here / name).write_text(text, "utf-8")
     (here / "bare").mkdir()
     written(fleet([[Instance("3g.40gb", 0), Instance("4g.40gb", 0)]]), here / "bad.json")
-    written(fleet([[Instance("1g.10gb")], []], seen=Seen.UNKNOWN), here / "blind.json")
+    written(
+        fleet([[Instance("1g.10gb")], []], start_source=StartSource.UNKNOWN), here / "blind.json"
+    )
     for name, change in files.items():
         path = here / (f"{name}.toml" if name == "fleet" else f"{name}.csv")
         text = change if isinstance(change, str) else path.read_text("utf-8").replace(*change)

@@ -36,7 +36,7 @@ def test_it_changes_then_keeps_and_says_why(tmp_path: Path, cms: Cms) -> None:
     rates(100, 300)
     said = cms(TICK, "-o steps").flat
     assert "chat 300 0 360 change: 0 GPUs -> 2 GPUs" in said
-    assert "chat is short: 300 items/s are asked for and 0 are there" in said
+    assert "chat is short: 300 requests/s are asked for and 0 are there" in said
     assert "of assumed durations" in said
     cms("check steps/transition.json -q")
     decided = (tmp_path / "steps/decision.json").read_bytes()
@@ -116,7 +116,7 @@ def test_services_that_share_gpus_are_played_beside_gpulets_plans(tmp_path: Path
     assert "always, regrouped" not in found
     assert Fraction(found["threshold, gpulet's plans"]["longest_transition_s"]) <= 30
     assert found["clairvoyant (re-plan 0)"]["shortage_s"] == 0
-    assert "knows no frames" in flat(cms(command, "--rule half", code=(1, 2)).err)
+    assert "knows no duty cycles" in flat(cms(command, "--rule half", code=(1, 2)).err)
     for text, words in (
         ("[replan]\nregrouped = true", "not with regrouped"),
         ("[time_sharing]\nheadroom = 'gpullet'", "nearest: 'gpulet'"),

@@ -18,7 +18,7 @@ from cms.fleet.deployment import Instance
 from cms.fleet.deployment.transition import write_transition
 from cms.fleet.report.simulations import policy_name
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
-from cms.fleet.simulation.sharing_loop.result import write_shared_day
+from cms.fleet.simulation.colocation_loop.result import write_shared_day
 from tests.cli.fleets import fleet, work, written
 from tests.cli.shared import Cms
 from tests.fleet.plans import words_of
@@ -96,7 +96,7 @@ def test_page_goes_into_a_pipe_alone(here: Path, cms: Cms) -> None:
         ("deployment", "node-a<span>, 2 x a100-80gb; Rates met; If the rates change; The proof"),
         ("transition", "What happens when; The GPUs before; The GPUs after; all floors hold; "
          "Durations are as given; floor/s"),
-        ("simulation", "Limits kept; Requests replayed; 40,000; simulated, no proof"),
+        ("simulation", "Limits met; Requests replayed; 40,000; simulated, no proof"),
         ("sharing", "Workloads placed; Online classes; one more GPU; A price on every; "
          "cms check "),
     ],
@@ -126,14 +126,14 @@ def test_rows_of_a_benchmark_have_a_page(tmp_path: Path, cms: Cms) -> None:
 def test_day_of_shared_gpus_has_a_page(tmp_path: Path, cms: Cms) -> None:
     day = made_up_day()
     write_shared_day(day, tmp_path / "day.json")
-    assert cms("show day.json --json", PAGE).json["of"] == "cms-shared-day"
+    assert cms("show day.json --json", PAGE).json["of"] == "cms-colocation-day"
     text = (tmp_path / "page.html").read_text("utf-8")
     for nth, each in enumerate(day.policies):
         assert policy_name(day, nth) in text
         assert f'data-key="{float(each.throughput)!r}"' in text
     assert day.problem_sha256 in text
     told = json.loads((tmp_path / "day.json").read_text("utf-8"))
-    told["verdict"] = "kept" if told["verdict"] == "broken" else "broken"
+    told["verdict"] = "met" if told["verdict"] == "violated" else "violated"
     (tmp_path / "day.json").write_text(json.dumps(told), "utf-8")
     (tmp_path / "page.html").unlink()
     assert "verdict" in cms("show day.json", PAGE, code=1).err
@@ -173,7 +173,7 @@ def test_difference_draws_what_becomes_of_instances(
 def test_difference_is_json_and_an_exit_code(before_and_after: str, cms: Cms) -> None:
     document = cms(before_and_after, "--json --exit-code", code=1).json
     (card,) = document["gpus"]
-    assert card["created"] == ["1g.10gb@4 chat (2p b4, 120 items/s)"]
+    assert card["created"] == ["1g.10gb@4 chat (2p b4, 120 requests/s)"]
     assert card["foreign"] == ["1g.10gb@6 of pod team-x/a"]
     assert document["untouched"] == ["node-a/1", "node-a/2"]
     said = cms("show now.json now.json --exit-code").out

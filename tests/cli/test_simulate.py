@@ -35,10 +35,10 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_limit_is_kept_or_broken_with_its_cause_or_open(plan: Path, cms: Cms) -> None:
     said = cms("simulate", plan, QUICK, "--scale 0.1").flat
-    assert "2 of 2 limits kept under Poisson arrivals, weighted random routing, rates x 0.1" in said
+    assert "2 of 2 limits met under Poisson arrivals, weighted random routing, rates x 0.1" in said
     assert "this plan promised nothing about waiting (rule parvagpu)" in said
     out = cms("simulate", plan, QUICK, "--scale 9 --routing shortest_queue", code=1).out
-    assert "BROKEN" in out
+    assert "VIOLATED" in out
     assert "requests/s at most" in out
     assert max(map(len, out.splitlines())) <= 100
     warned = flat(cms("simulate", plan, "--requests 20 --scale 0.1 --surge 2@1+600").err)
@@ -108,28 +108,28 @@ def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: Path) -> None:
 
 
 @pytest.fixture
-def framed(tmp_path: Path) -> None:
+def cycled(tmp_path: Path) -> None:
     write_plan(mixed(), tmp_path / "plan.json")
 
 
-@pytest.mark.usefixtures("framed")
-def test_frames_are_replayed_where_services_share_instances(tmp_path: Path, cms: Cms) -> None:
+@pytest.mark.usefixtures("cycled")
+def test_cycles_are_replayed_where_services_share_instances(tmp_path: Path, cms: Cms) -> None:
     said = cms("simulate plan.json", QUICK, "--arrivals even -o sim.json").out
-    assert "2 of 2 limits kept under evenly spaced arrivals, proportional routing" in said
+    assert "2 of 2 limits met under evenly spaced arrivals, proportional routing" in said
     document = json.loads((tmp_path / "sim.json").read_text())
-    assert (document["rule"], document["promised"], document["kept"]) == ("round_robin", True, 2)
+    assert (document["rule"], document["promised"], document["met"]) == ("round_robin", True, 2)
     assert read_simulation("sim.json").services[0].requests == 1500
 
 
-@pytest.mark.usefixtures("framed")
+@pytest.mark.usefixtures("cycled")
 @pytest.mark.parametrize(
     "more",
     ["--routing two_choices", "--events e.csv", "--arrivals gamma:4", "--arrivals chat=poisson"],
 )
-def test_what_frames_do_not_heed_is_refused_by_name(more: str, cms: Cms) -> None:
+def test_what_cycles_do_not_heed_is_refused_by_name(more: str, cms: Cms) -> None:
     error = cms("simulate plan.json", more, code=2).error
     assert f"{more.split()[0]}: " in error
-    assert "share instances in time, whose frames are replayed" in error
+    assert "share instances in time, whose duty cycles are replayed" in error
 
 
 MEASURED = (
@@ -149,9 +149,9 @@ def test_what_counts_on_a_measured_curve_is_not_replayed(tmp_path: Path, cms: Cm
     cms(planned)
     said = cms("simulate plan.json", QUICK, "-o sim.json", code=1).flat
     assert "NOT REPLAYED: chat counts on a measured curve" in said
-    assert "0 of 1 limits kept" in said
+    assert "0 of 1 limits met" in said
     document = json.loads((tmp_path / "sim.json").read_text())
-    assert (document["kept"], document["broken"], document["not_replayed"]) == (0, 0, 1)
+    assert (document["met"], document["violated"], document["not_replayed"]) == (0, 0, 1)
     chat, mail = document["services"]
     assert (chat["verdict"], chat["requests"]) == ("not replayed", 0)
     assert (mail["verdict"], mail["requests"]) == ("no limit", 1500)  # its supply is no curve's
@@ -170,7 +170,7 @@ def test_what_counts_on_a_measured_curve_is_not_replayed(tmp_path: Path, cms: Cm
         ("tolerated", "0", "verdict"), ("verdict", "undecided", None),
         ("overloaded", True, "verdict"), ("limit_ms", 1, "late"), ("p50_ms", 0, "latency"),
         ("p90_ms", 1, "latency"), ("max_ms", 10**9, "seconds"), ("mean_ms", 10**6, "latency"),
-        ("mean_fill", "0.5", "fill"), ("utilisation", 2, "utilisation"),
+        ("mean_batch_size", "0.5", "fill"), ("utilisation", 2, "utilisation"),
         ("seconds", 0, "seconds"), ("load", None, "load"), ("deepest_queue", 10**6, "queue"),
         ("recoveries.0.event", 7, "event"), ("recoveries.0.seconds", 3, "event"),
         ("recoveries", [], "timeline"), ("timeline", None, "timeline"),

@@ -43,7 +43,7 @@ def test_names_steer_nothing(
     )
     asked = ["-p", "p.csv", "--rule", "parvagpu"]
     assert run(["plan", "-s", "m.csv", *asked, "-q", "-o", "plan.json"]) in (0, 1)
-    Path("bad.json").write_text(json.dumps({"format": odd, "schema": 1, odd: odd}))
+    Path("bad.json").write_text(json.dumps({"format": odd, "schema": 2, odd: odd}))
     path = f"{odd.replace('/', '')}.json"
     try:
         Path(path).write_text(json.dumps({"format": "cms-plan", "schema": odd}), "utf-8")

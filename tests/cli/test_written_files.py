@@ -46,7 +46,7 @@ def test_full_disk_leaves_what_was_there(
         assert name in cms(WRITERS[name], name, code=1).err
     assert (here / name).read_bytes() == before
     assert hidden(here) == []
-    cms(WRITERS[name], name, code=(0, 1))  # 1: a limit is broken
+    cms(WRITERS[name], name, code=(0, 1))  # 1: a limit is violated
     assert (here / name).read_bytes() != BEFORE
 
 

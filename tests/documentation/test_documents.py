@@ -14,7 +14,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.cli.settings_template import settings_template
-from cms.fleet import RULES, as_problem, read_operating_points, read_services, simulate
+from cms.fleet import RULES, build_problem, read_operating_points, read_services, simulate
 from cms.fleet.serving import read_plan
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
 from cms.fleet.serving.whole_gpus import whole_gpus
@@ -70,16 +70,16 @@ TYPED = {
     "deployment": [
         "2 x a100-80gb on 1 node, 2 changed",
         "not there: 1 fault\n- node-a/3 has 3g.40gb@4 of unknown, needs nothing there",
-        "running instances stay (the most possible, checked)",
+        "running instances kept (maximum, proof checked)",
     ],
     "time-sharing": [
         "2 GPUs, proved >= 2: optimal, proof checked",
         "1 GPU, proved >= 1: optimal, proof checked",
         "valid: 1 GPU",
-        "b=8 of a 32.5 ms frame",
+        "b=8 of a 32.5 ms duty cycle",
     ],
     "transitions": ["2 -> 16 GPUs, floor 100 %: ", " min (assumed); 0 spare"],
-    "reconciling": ["change: 2 GPUs -> 4 GPUs", "keep: what runs on 4 GPUs goes on"],
+    "replanning": ["change: 2 GPUs -> 4 GPUs", "keep: what runs on 4 GPUs goes on"],
 }
 
 
@@ -139,7 +139,7 @@ def test_the_headline_and_its_picture_are_what_the_command_plans(
             assert title in (ROOT / "docs" / "images" / "plan-s5.svg").read_text("utf-8")
         if requests:
             replayed = simulate(plan, requests=requests)
-            assert replayed.count(Verdict.KEPT) == (11 if found == gpus else kept)
+            assert replayed.count(Verdict.MET) == (11 if found == gpus else kept)
 
 
 def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_path: Path) -> None:
@@ -186,6 +186,6 @@ def test_the_tables_page_has_every_column_and_rule_and_its_example_is_read(tmp_p
     for name, table in zip(("services", "points"), example.group(1).split("\n\n"), strict=True):
         (tmp_path / name).write_text(table, "utf-8")
     services = read_services(tmp_path / "services")
-    serving = as_problem(services, read_operating_points(tmp_path / "points"))
+    serving = build_problem(services, read_operating_points(tmp_path / "points"))
     used = [block for _, block in serving.points]
     assert used == ["3g.40gb", "1g.10gb", "3g.40gb"]

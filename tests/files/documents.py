@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
-from cms.certificate.quantity import BlocksOf
+from cms.certificate.quantity import BlocksOfType
 from cms.files import Parsed, Source, parse_json
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
@@ -26,7 +26,7 @@ from tests.texts import LETTERS
 PROBLEM = """\
 {
   "format": "cms-problem",
-  "schema": 1,
+  "schema": 2,
   "machine_types": [
     {"name": "a100", "cost": "1.5", "limit": 8},
     {"name": "shared", "cost": 1, "limit": null}
@@ -46,7 +46,7 @@ PROBLEM = """\
 SOLUTION = """\
 {
   "format": "cms-solution",
-  "schema": 1,
+  "schema": 2,
   "problem_sha256": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
   "status": "feasible",
   "proof": "none",
@@ -149,7 +149,9 @@ def certificates() -> st.SearchStrategy[Certificate]:
     """Trees of prices; branches of every kind are written in ``test_certificate_definition``."""
     tables = st.dictionaries(NAMES, NUMBERS, max_size=2)
     leaves = st.builds(BlockPrices, tables, tables, st.lists(NUMBERS, max_size=2))
-    trees = st.builds(Branch, st.builds(BlocksOf, NAMES), st.integers(-3, 10**20), leaves, leaves)
+    trees = st.builds(
+        Branch, st.builds(BlocksOfType, NAMES), st.integers(-3, 10**20), leaves, leaves
+    )
     return leaves | trees
 
 

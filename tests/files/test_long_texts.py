@@ -33,7 +33,7 @@ LONG_NUMBERS = [
 def problem_with(**changes: Any) -> str:
     document = {
         "format": "cms-problem",
-        "schema": 1,
+        "schema": 2,
         "configurations": [{"blocks": {"a": 1}}],
         "jobs": [],
     }

@@ -68,7 +68,7 @@ DEEP: Any = json.loads("[" * 260 + "]" * 260)
 def test_odd_values_are_refused_with_their_place_or_are_the_user_s_own(
     path: tuple[Any, ...], to: Any, place: str, tmp_path: Path
 ) -> None:
-    serving = load_instance("S1").as_problem()
+    serving = load_instance("S1").build_problem()
     document = json.loads(lay_out(plan_to_json(Plan(serving, solve(serving.problem)))))
     inner = document
     for step in path[:-1]:

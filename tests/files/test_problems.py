@@ -20,7 +20,7 @@ def from_text(text: str) -> Problem:
     return problem
 
 
-MINIMAL = """{"format": "cms-problem", "schema": 1,
+MINIMAL = """{"format": "cms-problem", "schema": 2,
  "configurations": [{"blocks": {"a": 2}}], "jobs": []}"""
 
 

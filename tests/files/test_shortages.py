@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import FileError, Problem, Proof, Schedule, Shortage, shortage, solve
+from cms import FileError, Problem, Proof, Schedule, Shortage, explain_infeasibility, solve
 from cms.files import Parsed, lay_out, problem_to_json, solution_from_json, solution_to_json
 from cms.files.solutions import refuse_other_shortage
 from cms.values.frozen import FrozenMap
@@ -25,7 +25,7 @@ SHORT = blocks(8, limit=3)
 def document(**changes: Any) -> dict[str, Any]:
     """A solution that says what its problem lacks; with some of that changed, ``...`` left out."""
     solution = solve(SHORT)
-    made = solution_to_json(solution, shortage(SHORT, solution=solution))
+    made = solution_to_json(solution, explain_infeasibility(SHORT, solution=solution))
     fields = made["shortage"] | changes
     made["shortage"] = {key: value for key, value in fields.items() if value is not ...}
     return read_back(made)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.checker.kinds import checker_for
 from cms.errors import FileError
 from cms.files import (
     certificate_from_json,
@@ -18,7 +19,6 @@ from cms.files import (
     schedule_from_json,
     schedule_to_json,
 )
-from cms.referee.kinds import referee_of
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
 
@@ -35,7 +35,7 @@ def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> No
     schedule = random_schedule(rng, problem)
     written = json.loads(lay_out(schedule_to_json(schedule)))
     assert schedule_from_json(written) == schedule
-    certificate = referee_of(problem).first().certificate
+    certificate = checker_for(problem).first().certificate
     assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
 
 

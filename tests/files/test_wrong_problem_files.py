@@ -35,7 +35,7 @@ SLIPS = [
         f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
     ),
     # the head
-    ('"schema": 1', '"schema": 2', "3:13: schema is 2, expected 1; a newer version of c"),
+    ('"schema": 2', '"schema": 3', "3:13: schema is 3, expected 2; a newer version of c"),
     (
         '"format": "cms-problem",',
         "",

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cms.files.source import Source
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
@@ -18,7 +18,7 @@ from cms.fleet.serving import RULES
 from .deployments import SERVICES, point
 
 Object = dict[str, Any]
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 CHAT = point("chat", A100.key, "3g.40gb")
 PRODUCT = "NVIDIA-A100-SXM4-80GB"
 MIXED = {"nvidia.com/mig.strategy": "mixed", "nvidia.com/mig.capable": "true"}

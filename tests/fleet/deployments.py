@@ -10,10 +10,11 @@ from functools import cache
 from hypothesis import strategies as st
 
 from cms import load_instance, solve
-from cms.fleet import Gpu, OperatingPoint, Plan, Service, gpu
+from cms.fleet import Gpu, OperatingPoint, Plan, Service, get_gpu
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
@@ -21,9 +22,8 @@ from cms.fleet.deployment import (
     Mode,
     Observation,
     State,
-    Wanted,
     Work,
-    wanted_of,
+    desired_state,
 )
 from cms.fleet.hardware import Layout
 from cms.fleet.serving import RULES, Scenario
@@ -36,7 +36,7 @@ _RULE = RULES["half"]
 def point(service: str, device: str, profile: str, processes: int = 1, batch: int = 4) -> Work:
     """What an instance of a profile does for a service: more memory, more throughput."""
     if profile == WHOLE:  # measured on the profile that is all of the GPU
-        card = gpu(device)
+        card = get_gpu(device)
         profile = next(p.name for p in card.profiles if p.memory == card.memory_slices)
     size = int(profile.removeprefix("mps:")) if profile.startswith("mps:") else int(profile[0])
     speed = Fraction(7 * size + processes + len(service))
@@ -47,13 +47,13 @@ def point(service: str, device: str, profile: str, processes: int = 1, batch: in
 @cache
 def layouts(key: str) -> tuple[Layout, ...]:
     """All layouts of a GPU's base profiles, the empty one first."""
-    return ((), *gpu(key).layouts())
+    return ((), *get_gpu(key).layouts())
 
 
 @st.composite
 def cards(draw: st.DrawFn, node: str, index: int, keys: Sequence[str]) -> FleetGpu:
     """One GPU: cut by MIG most of the time, else shared under MPS or whole; parts another's."""
-    card: Gpu = gpu(draw(st.sampled_from(keys)))
+    card: Gpu = get_gpu(draw(st.sampled_from(keys)))
     uuid = f"GPU-{node}-{index}"
     how = draw(st.integers(0, 5))
     if how == 1:
@@ -81,7 +81,7 @@ def _instance(draw: st.DrawFn, key: str, profile: str, start: int | None) -> Ins
     if doing == 1:
         return Instance(profile, start)
     state = State.RUNNING if doing < 6 else draw(st.sampled_from(list(State)))
-    if state is State.HOLLOW:
+    if state is State.NO_COMPUTE_INSTANCE:
         return Instance(profile, start, state=state)
     service = draw(st.sampled_from(SERVICES)).name
     batch = draw(st.sampled_from((4, 8)))
@@ -109,25 +109,25 @@ def deployments(
     return Deployment(tuple(nodes), SERVICES, _RULE)
 
 
-def wanted_for(counts: Mapping[Kind, int], gpus: Mapping[str, int]) -> Wanted:
+def wanted_for(counts: Mapping[Kind, int], gpus: Mapping[str, int]) -> DesiredState:
     """A promise of so many instances; its services ask for no rate."""
-    return Wanted(
+    return DesiredState(
         {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
         gpus,
-        {key: gpu(key) for key in gpus},
+        {key: get_gpu(key) for key in gpus},
         tuple(Service(each.name, each.name, 0, 1000) for each in SERVICES),
         _RULE,
     )
 
 
 @st.composite
-def promises(draw: st.DrawFn, fleet: Deployment) -> Wanted:
+def promises(draw: st.DrawFn, fleet: Deployment) -> DesiredState:
     """Some of what runs on a fleet, and some that does not; it need not have a place."""
     counts = Counter({kind: draw(st.integers(0, n + 1)) for kind, n in fleet.kinds().items()})
     keys = sorted(fleet.devices) or ["a30-24gb"]
     for _ in range(draw(st.integers(0, 2))):
         key = draw(st.sampled_from(keys))
-        profiles = [*gpu(key).base_profiles[:3], "mps:20", "mps:50", WHOLE]
+        profiles = [*get_gpu(key).base_profiles[:3], "mps:20", "mps:50", WHOLE]
         profile = draw(st.sampled_from(profiles))
         service = draw(st.sampled_from(SERVICES)).name
         counts[Kind(key, profile, point(service, key, profile))] += draw(st.integers(1, 2))
@@ -136,9 +136,9 @@ def promises(draw: st.DrawFn, fleet: Deployment) -> Wanted:
 
 
 @cache
-def published(name: str) -> Wanted:
+def published(name: str) -> DesiredState:
     """What an optimal plan of a published scenario promises."""
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
-    serving = scenario.as_problem()
-    return wanted_of(Plan(serving, solve(serving.problem)))
+    serving = scenario.build_problem()
+    return desired_state(Plan(serving, solve(serving.problem)))

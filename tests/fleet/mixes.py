@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from cms.fleet.serving import OperatingPoint, Plan, Service, SharedServing, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, SharedServing, build_problem
 from cms.problem.parts import Configuration
 from cms.schedule.contents import Mix
 from cms.schedule.schedule import MachineGroup, Schedule
 from tests.fleet.plans import A100, solution
 
 
-def share(model: str, percent: int, batch: int, ms: Fraction | int | str) -> OperatingPoint:
+def colocate(model: str, percent: int, batch: int, ms: Fraction | int | str) -> OperatingPoint:
     """A point whose latency is what follows from its throughput."""
     length = Fraction(ms)
     return OperatingPoint(model, A100, f"mps:{percent}", 1, batch, 1000 * batch / length, length)
@@ -20,15 +20,15 @@ def share(model: str, percent: int, batch: int, ms: Fraction | int | str) -> Ope
 
 #: A batch of 4 or 8 of either model, on the shares 40 and 60 and on a whole GPU.
 POINTS = [
-    share("bert", 60, 4, 8), share("bert", 60, 8, 12), share("bert", 40, 4, 12),
-    share("vgg", 60, 4, 10), share("vgg", 60, 8, 16), share("vgg", 40, 4, 15),
-    share("vgg", 100, 8, 10),
+    colocate("bert", 60, 4, 8), colocate("bert", 60, 8, 12), colocate("bert", 40, 4, 12),
+    colocate("vgg", 60, 4, 10), colocate("vgg", 60, 8, 16), colocate("vgg", 40, 4, 15),
+    colocate("vgg", 100, 8, 10),
 ]  # fmt: skip
 SERVICES = [Service("chat", "bert", 300, 60), Service("see", "vgg", 250, 80)]
 
 
 def serving(**terms: Any) -> SharedServing:
-    posed: SharedServing = as_problem(SERVICES, POINTS, A100, sharing="time", **terms)
+    posed: SharedServing = build_problem(SERVICES, POINTS, A100, sharing="time", **terms)
     return posed
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from cms.certificate.certificate import BlockPrices
 from cms.fleet.report.page import Page
 from cms.fleet.report.terminal import render
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Proof, Solution, Status, StopReason
@@ -74,7 +74,7 @@ def mixed_plan() -> Plan:
         point("bert", "3g.40gb", 150), point("bert", "1g.10gb", 60), point("vgg", "2g.20gb", 110),
         point("vgg", "1g.10gb", 50),
     ]  # fmt: skip
-    serving = as_problem(services, points, rule="parvagpu")
+    serving = build_problem(services, points, rule="parvagpu")
     halves = Configuration({"3g.40gb": 1, "2g.20gb": 2}, A100)
     small = Configuration({"1g.10gb": 7}, A100)
     schedule = Schedule(
@@ -88,7 +88,7 @@ def mixed_plan() -> Plan:
 
 def many_services(count: int) -> Plan:
     services = [Service(f"s{i}", "m", 10 * i + 10, 100) for i in range(count)]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)], rule="parvagpu")
+    serving = build_problem(services, [point("m", "7g.80gb", 10)], rule="parvagpu")
     shape = Configuration({"7g.80gb": 1}, A100)
     groups = [MachineGroup(shape, {("7g.80gb", f"s{i}"): 1}, i + 1) for i in range(count)]
     sha = serving.problem.sha256

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from cms import load_instance, solve
-from cms.fleet import Plan, gpu
+from cms.fleet import Plan, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Work
 from cms.fleet.serving import GpuGroup, Scenario
 
@@ -18,13 +18,13 @@ def plan_of(name: str) -> Plan:
     """An optimal plan of a published scenario."""
     loaded = load_instance(name)
     assert isinstance(loaded, Scenario)
-    serving = loaded.as_problem()
+    serving = loaded.build_problem()
     return Plan(serving, solve(serving.problem))
 
 
 def fleet(**counts: int) -> Deployment:
     """Empty GPUs of one type: `fleet(a=2, b=1)`; an underscore in a name stands for a dash."""
-    a100 = gpu("a100-80gb")
+    a100 = get_gpu("a100-80gb")
     nodes = []
     for name, count in counts.items():
         node = name.replace("_", "-")
@@ -43,9 +43,9 @@ def put(plan: Plan, now: Deployment) -> Deployment:
     left = [(group, number) for group in plan.groups for number in range(group.count)]
     cards = {}
     for card in now.gpus():
-        pinned = tuple((each.profile, each.start) for each in card.pinned)
+        pinned = tuple((each.profile, each.start) for each in card.foreign)
         around = [(profile, start) for profile, start in pinned if start is not None]
-        held = list(card.pinned)
+        held = list(card.foreign)
         for group, number in left:
             work = _work(group)
             counts = {profile: len(each) for profile, each in work.items()}

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load, late_share
-from cms import growth, solve
+from cms import find_growth, solve
 from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet import (
     RULES,
@@ -25,7 +25,7 @@ from cms.fleet import (
     OperatingPoint,
     Plan,
     Service,
-    as_problem,
+    build_problem,
     plan_from_json,
     plan_to_json,
     read_load_curves,
@@ -99,9 +99,9 @@ def test_queues_of_an_instance_allow_more_and_what_is_certified_is_a_queue_a_pro
     assert rule.promise.queue == "process"
     curves = {KEY: LoadCurve([1], [1])}
     with pytest.raises(InvalidOption, match="takes only what is proved"):
-        as_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
+        build_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
     with pytest.raises(InvalidOption, match="rate margin"):
-        as_problem([chat()], [two], rate_margin=-1)
+        build_problem([chat()], [two], rate_margin=-1)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ def test_the_table_or_a_load_curve_is_entered_with_the_limit() -> None:
     )
     slow = point(latency=30)
     assert (point().batch_ms, point(latency="26.2").batch_ms, slow.batch_ms) == (25, 25, 30)
-    serving = as_problem([chat(limit=60)], [slow])
+    serving = build_problem([chat(limit=60)], [slow])
     assert serving.supply("chat", "1g.10gb") == Fraction("134.933")
     assert "a batch takes longer than processes x batch / throughput" in serving.warnings[0]
-    assert not as_problem([chat()], [slow], rule="half").warnings
+    assert not build_problem([chat()], [slow], rule="half").warnings
     curve = LoadCurve([100, 200, 310], ["30.5", 45, 90])
-    serving = as_problem([chat()], [point()], load_curves={KEY: curve})
+    serving = build_problem([chat()], [point()], load_curves={KEY: curve})
     assert serving.supply("chat", "1g.10gb") == 200  # nothing is known of a third of the way on
     assert RULES["capacity"].supply(chat(), point()) != serving.supply("chat", "1g.10gb")
     rule = serving.rule
@@ -156,13 +156,13 @@ def test_the_table_or_a_load_curve_is_entered_with_the_limit() -> None:
     assert rule.supply(chat(late_share="0.001"), point()) < 200
     assert rule.supply(chat(late_share="0.1"), point()) == rule.supply(chat(), point())
     assert rule.refusal(chat(limit=30), point()) == (
-        "its load curve has 30.5 ms at 100 items/s, its lowest rate, which is not within 30 ms; a "
-        "limit of 30.5 ms would do"
+        "its load curve has 30.5 ms at 100 requests/s, its lowest rate, which is not within 30 ms; "
+        "a limit of 30.5 ms would do"
     )
     assert rule.supply(chat(limit=30), point()) == 0
     assert rule.supply(chat(limit=91), point()) == 310
     with pytest.raises(InvalidOption, match="which the rule 'half' does not ask for"):
-        as_problem([chat()], [point()], rule="half", load_curves={KEY: curve})
+        build_problem([chat()], [point()], rule="half", load_curves={KEY: curve})
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_curves_and_wishes_are_read_from_tables(tmp_path: Path) -> None:
     first, second = read_services(services)
     assert (first.late_share, first.queue) == (Fraction(1, 20), "process")
     assert (second.late_share, second.queue, second.extra) == (None, None, {})
-    assert as_problem([first], [point(2, 320, latency=6)]).warnings == ()
+    assert build_problem([first], [point(2, 320, latency=6)]).warnings == ()
     services.write_text(f"{head}a,bert,1,50,2,process\n", "utf-8")
     with pytest.raises(FileError, match="late share of service 'a' is 2"):
         read_services(services)
@@ -217,7 +217,7 @@ def test_curves_and_wishes_are_read_from_tables(tmp_path: Path) -> None:
 def planned(rule: str | CapacityRule = "capacity", **more: Any) -> Plan:
     points = [point(1, 100, latency=10), point(4, 200, latency=20), point()]
     services = [chat(late_share="0.05"), Service("other", "bert", 50, 100)]
-    serving = as_problem(services, points, rule=rule, **more)
+    serving = build_problem(services, points, rule=rule, **more)
     return Plan(serving, solve(serving.problem))
 
 
@@ -313,7 +313,7 @@ GROWTH = (1.989, 1.240, 1.166, 1.162, 1.043, 1.004)
 def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, number: int) -> None:
     scenario = published.scenario(f"S{number + 1}")
     name, _, curves = rule.partition(" ")
-    serving = as_problem(
+    serving = build_problem(
         scenario.services,
         scenario.operating_points,
         rule=name,
@@ -323,16 +323,16 @@ def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, nu
     assert (solution.status, solution.proof) == ("optimal", "checked")
     assert solution.machine_count == COUNTS[rule][number]
     if curves:
-        grown = growth(serving.problem, solution.schedule, certificate=solution.certificate)
+        grown = find_growth(serving.problem, solution.schedule, certificate=solution.certificate)
         assert grown.share == pytest.approx(GROWTH[number], abs=0.02)
         assert grown.proof == "checked"
         terms: dict[str, Any] = {"load_curves": published.load_curves(), "max_processes": 3}
-        fewer = as_problem(scenario.services, scenario.operating_points, rule=name, **terms)
+        fewer = build_problem(scenario.services, scenario.operating_points, rule=name, **terms)
         assert solve(fewer.problem).machine_count == COUNTS[rule][number]
 
 
 def test_simulated_curves_are_near_the_table_and_go_to_rules_that_ask() -> None:
-    assert published.S1.as_problem().rule.name == "parvagpu"
+    assert published.S1.build_problem().rule.name == "parvagpu"
     assert published.S1.curves_for("half") is published.S1.curves_for("capacity_certified") is None
     curves = published.S1.curves_for("capacity")
     assert set(curves or ()) == {key_of(point) for point in published.S1.operating_points}

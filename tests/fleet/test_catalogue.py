@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
-from cms.fleet.hardware import Gpu, gpu, gpus, mps_shares
+from cms.fleet.hardware import Gpu, get_gpu, list_gpus, mps_shares
 from tests.fleet.stand_ins.placement import MODELS, layouts, trouble
 
 
-@pytest.mark.parametrize("card", gpus(), ids=lambda card: card.key)
+@pytest.mark.parametrize("card", list_gpus(), ids=lambda card: card.key)
 def test_both_have_the_same_table_of_every_card(card: Gpu) -> None:
     model = MODELS[card.key]
     # The catalogue counts an RTX PRO 6000 in quarters, as its figure does, its driver in twelfths.
@@ -49,18 +49,20 @@ def test_what_cards_have_is_what_was_published() -> None:
     }
     for keys, sms in published.items():
         for key in keys.split():
-            assert [p.sms for p in gpu(key).profiles if "me" not in p.attributes] == sms
-    assert {each.key for each in gpus()} == {key for key, one in MODELS.items() if one.profiles}
-    for device in gpus():
+            assert [p.sms for p in get_gpu(key).profiles if "me" not in p.attributes] == sms
+    assert {each.key for each in list_gpus()} == {
+        key for key, one in MODELS.items() if one.profiles
+    }
+    for device in list_gpus():
         assert all(entry.source and entry.fields for entry in device.sources)
         assert not any("a user's" in entry.source for entry in device.sources), device.key
         optional = ("sms", "memory_mib", "id", "since_driver")
         known = [f for f in optional if any(getattr(p, f) is not None for p in device.profiles)]
         for field in ("name", "compute", "memory", "starts", "max", *known):
             assert any(field in entry.fields for entry in device.sources), (device.key, field)
-    for device in gpus():
+    for device in list_gpus():
         assert device.mode_change_needs_reset == (device.architecture == "ampere")
-    names = [name.lower() for d in gpus() for name in (d.key, *d.aliases, *d.pci_device_ids)]
+    names = [name.lower() for d in list_gpus() for name in (d.key, *d.aliases, *d.pci_device_ids)]
     assert len(names) == len(set(names))
 
 
@@ -73,7 +75,7 @@ def test_a_device_is_found_by_key_product_name_or_pci_id() -> None:
         "a30-24gb": ("a30-24gb", "A30", "0x20B710DE"),
         "gh200-144gb": ("0x234810de",),
     }
-    assert {key: {gpu(name).key for name in names} for key, names in known.items()} == {
+    assert {key: {get_gpu(name).key for name in names} for key, names in known.items()} == {
         key: {key} for key in known
     }
 
@@ -90,11 +92,11 @@ def test_a_device_is_found_by_key_product_name_or_pci_id() -> None:
 )
 def test_an_unknown_device_is_refused_with_the_likely_ones(name: Any, words: str) -> None:
     with pytest.raises(InvalidOption, match=re.escape(words)):
-        gpu(name)
+        get_gpu(name)
 
 
 def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
-    a100, known = gpu("a100-80gb"), r"no profile '3g\.20gb'.*; its profiles: 1g\.10gb, "
+    a100, known = get_gpu("a100-80gb"), r"no profile '3g\.20gb'.*; its profiles: 1g\.10gb, "
     for ask in (
         lambda: a100.profile("3g.20gb"),
         lambda: a100.is_layout([("3g.20gb", 0)]),
@@ -107,7 +109,7 @@ def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
 
 
 def test_blocks_are_qualified_and_mps_shares_bounded_by_size_and_clients() -> None:
-    found = gpu("h100-80gb").configurations_of(["7g.80gb", "3g.40gb"], prefix="h100-80gb:")
+    found = get_gpu("h100-80gb").configurations_of(["7g.80gb", "3g.40gb"], prefix="h100-80gb:")
     assert [dict(configuration.blocks) for configuration in found] == [
         {"h100-80gb:7g.80gb": 1},
         {"h100-80gb:3g.40gb": 2},
@@ -144,14 +146,14 @@ def test_wrong_mps_shares_are_refused() -> None:
 def test_importing_the_fleet_loads_nothing_and_a_shipped_device_no_yaml() -> None:
     code = (
         "import sys, cms.fleet; assert 'cms.fleet.hardware' not in sys.modules; "
-        "assert len(cms.fleet.gpu('a100-80gb').configurations) == 12; "
+        "assert len(cms.fleet.get_gpu('a100-80gb').configurations) == 12; "
         "assert not [m for m in sys.modules if m.startswith('ruamel')]; "
         "assert 'read_gpu' in dir(cms.fleet)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-LARGEST = gpu("a100-40gb")
+LARGEST = get_gpu("a100-40gb")
 THEIRS = {profile.name: profile for profile in MODELS[LARGEST.key].profiles}
 PLACES = [(name, start) for name in THEIRS for start in range(-1, LARGEST.memory_slices + 1)]
 Places = tuple[tuple[str, int], ...]

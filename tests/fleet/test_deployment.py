@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError, InvalidProblem
 from cms.files.documents import lay_out
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
@@ -23,7 +23,7 @@ from cms.fleet.deployment import (
     Instance,
     Kind,
     Mode,
-    Seen,
+    StartSource,
     State,
     check_deployment,
     deployment_from_json,
@@ -36,7 +36,7 @@ from tests.property.problems import share
 
 from .deployments import SERVICES, deployments, point, published
 
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 CHAT, CODE = (point(name, A100.key, "3g.40gb") for name in ("chat", "code"))
 
 
@@ -198,7 +198,7 @@ OFF = fleet(mode=Mode.WHOLE)
     [
         (fleet(OURS), fleet(replace(OURS, work=CODE)), {"restarted": 1}, False),
         # what is hollow is made anew
-        (fleet(Instance("3g.40gb", 4, state=State.HOLLOW)), fleet(OURS),
+        (fleet(Instance("3g.40gb", 4, state=State.NO_COMPUTE_INSTANCE)), fleet(OURS),
          {"created": 1, "deleted": 1}, False),
         # shares of one size are counted, not matched by place
         (fleet(SHARE, SHARE, mode=Mode.MPS), fleet(SHARE, mode=Mode.MPS),
@@ -233,7 +233,7 @@ def test_what_becomes_of_instances(
     ],
 )
 def test_what_cannot_be_compared(now: Deployment, then: Deployment, says: str) -> None:
-    cards = {("a", 0): replace(now.node("a").gpus[0], seen=Seen.UNKNOWN)}
+    cards = {("a", 0): replace(now.node("a").gpus[0], start_source=StartSource.UNKNOWN)}
     with pytest.raises(InvalidProblem, match=says):
         difference(now.with_gpus(cards), then)
 

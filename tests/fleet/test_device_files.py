@@ -19,11 +19,11 @@ from cms import solve
 from cms.errors import FileError, InvalidOption
 from cms.files.model import build
 from cms.fleet import plan_from_json, plan_to_json
-from cms.fleet.hardware import Gpu, enumeration, gpus, read_gpu
+from cms.fleet.hardware import Gpu, enumeration, list_gpus, read_gpu
 from cms.fleet.hardware.catalogue import _DEVICES
 from cms.fleet.hardware.device_file import MOST_PROFILES, DevicePart
 from cms.fleet.hardware.enumeration import MOST_SETS
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from tests.fleet.plans import GONE, set_at
 from tests.references.layouts import small_cards
 from tests.texts import LETTERS
@@ -92,7 +92,7 @@ def test_a_users_device_file_works_like_a_shipped_one_in_json_and_yaml(tmp_path:
         assert read_gpu(str(tmp_path / name)) == mine
 
 
-@pytest.mark.parametrize("device", gpus(), ids=lambda device: device.key)
+@pytest.mark.parametrize("device", list_gpus(), ids=lambda device: device.key)
 def test_every_shipped_device_is_read_as_a_users_and_survives_yaml(
     device: Gpu, tmp_path: Path
 ) -> None:
@@ -313,7 +313,7 @@ def test_a_small_file_of_too_many_layouts_is_refused_before_any_is_listed(
 
 
 def test_so_is_one_in_a_plan_and_one_of_too_many_profiles() -> None:
-    serving = as_problem(
+    serving = build_problem(
         [Service("chat", "bert", 100, 100)],
         [OperatingPoint("bert", "a30-24gb", "1g.6gb", 1, 2, 60, 33)],
     )
@@ -337,7 +337,7 @@ def test_devices_made_by_hand_list_no_more_and_the_shipped_are_far_from_the_limi
             ask(names)
     few = replace(many, memory_slices=14, compute_slices=14)
     assert [dict(c.blocks) for c in few.configurations_of(names[:1])] == [{names[0]: 14}]
-    for each in gpus():
+    for each in list_gpus():
         everything = [profile.name for profile in each.profiles]
         sets = each.sets_without_overlap(everything)
         assert len(each.layouts(everything)) <= sets < MOST_SETS / 3

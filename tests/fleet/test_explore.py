@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import load_instance, solve, tidy
+from cms import load_instance, simplify_schedule, solve
 from cms.errors import CmsError, InvalidOption
-from cms.fleet import OperatingPoint, Plan, Scenario, Service, as_problem
+from cms.fleet import OperatingPoint, Plan, Scenario, Service, build_problem
 from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
-from cms.fleet.hardware import gpu
+from cms.fleet.hardware import get_gpu
 from cms.fleet.serving.templates import points_template, services_template
 from tests.fleet.plans import NASTY
 
@@ -42,9 +42,9 @@ def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
     plan = solved(asked_of({"published": name}))
-    problem = scenario.as_problem().problem
+    problem = scenario.build_problem().problem
     assert plan.answer.proof == "checked"
-    assert plan.answer.schedule == tidy(problem, solve(problem)).schedule
+    assert plan.answer.schedule == simplify_schedule(problem, solve(problem)).schedule
 
 
 def test_more_gpus_are_never_worse_and_tables_are_read_as_for_a_plan(
@@ -60,11 +60,11 @@ def test_more_gpus_are_never_worse_and_tables_are_read_as_for_a_plan(
     assert ASKED.turned() == ASKED
     services, points = tmp_path / "mine.csv", tmp_path / "points.csv"
     services.write_text(services_template())
-    points.write_text(points_template(gpu("a100-80gb")))
+    points.write_text(points_template(get_gpu("a100-80gb")))
     given = {"services": str(services), "operating-points": str(points)}
     asked = asked_of(given)
     assert (asked.title, asked.gpus) == ("mine", ("a100-80gb",))
-    expected = as_problem(asked.services, asked.operating_points).problem
+    expected = build_problem(asked.services, asked.operating_points).problem
     assert solved(asked).answer.cost == solve(expected).cost
     assert asked_of(given | {"gpu": "a100-80gb"}).gpus == asked.gpus
     for wrong, words in (

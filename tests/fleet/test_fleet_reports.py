@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
-from cms.fleet import gpu, gpus
+from cms.fleet import get_gpu, list_gpus
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
@@ -20,7 +20,7 @@ from cms.fleet.deployment import (
     Instance,
     Mode,
     Observation,
-    Seen,
+    StartSource,
     State,
     difference,
 )
@@ -39,7 +39,7 @@ from tests.fleet.transition.cases import A30
 from tests.fleet.transitions import NOTHING, every_kind, fleet, made, work
 from tests.property.problems import share
 
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 PLACES = {service.name: place for place, service in enumerate(SERVICES)}
 
 
@@ -113,9 +113,9 @@ def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() ->
     work = point("chat", "a100-80gb", "1g.10gb")
     states = (State.RUNNING, State.STARTING, State.DRAINING)
     held = [Instance("1g.10gb", at, work, state=state) for at, state in enumerate(states)]
-    more = Instance("1g.10gb", 3, state=State.HOLLOW), Instance("1g.10gb", 4)
+    more = Instance("1g.10gb", 3, state=State.NO_COMPUTE_INSTANCE), Instance("1g.10gb", 4)
     text = printed(deployment_page(one(*held, *more, Instance("1g.10gb", 6)), "x"))
-    for words in ("^│", "v│", "!│", "hollow", "idle", "^ starting"):
+    for words in ("^│", "v│", "!│", "no compute instance", "idle", "^ starting"):
         assert words in text
     few = replace(held[1], start=0)
     line = draw_line(gpu_bar(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
@@ -123,10 +123,10 @@ def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() ->
 
 
 def test_empty_gpus_lose_nothing_to_fragmentation_and_unknown_ones_are_not_judged() -> None:
-    for card in (each for each in gpus() if each.profiles):
+    for card in (each for each in list_gpus() if each.profiles):
         held = tuple(FleetGpu("a", index, card) for index in range(3))
         assert fragmentation(FleetNode("a", held)) == ()
-    unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
+    unknown = one(Instance("1g.10gb"), start_source=StartSource.UNKNOWN)
     assert fragmentation(unknown.nodes[0]) == ()
     assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
 
@@ -209,7 +209,7 @@ def test_kinds_and_rates_are_told_apart() -> None:
     said = said_of(every_kind())
     assert "1 GPU untouched (1 empty): a/3" in said
     assert ", temporary" in said
-    assert "+ create; - delete; ~ restart; * rewrite; t temporary" in said
+    assert "+ create; - delete; ~ restart; * repartition; t temporary" in said
     found = every_kind()
     rates = {"chat": ((Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000)))}
     said = said_of(found, 120, rates=rates)

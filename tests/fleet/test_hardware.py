@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
-from cms.fleet.hardware import Gpu, Layout, Placement, enumeration, explain, gpu, gpus
+from cms.fleet.hardware import Gpu, Layout, Placement, enumeration, explain, get_gpu, list_gpus
 from tests.references.layouts import assert_valid, every_layout, fits, small_cards
 from tests.samples import so_many
 
-KEYS = [device.key for device in gpus()]
-SEVEN_SLICES = [device.key for device in gpus() if device.compute_slices == 7]
+KEYS = [device.key for device in list_gpus()]
+SEVEN_SLICES = [device.key for device in list_gpus() if device.compute_slices == 7]
 
 # profile@start, as printed in the specification
 THE_19 = """
@@ -51,27 +51,27 @@ def at(text: str) -> Layout:
 def test_a_seven_slice_card_has_the_published_counts(
     key: str, more: tuple[str, ...], counts: tuple[int, ...]
 ) -> None:
-    device = gpu(key)
+    device = get_gpu(key)
     families = ("1g", "2g", "3g", "4g", "7g", *more)
     assert device.layout_counts([p.name for p in device.profiles if p.family in families]) == counts
 
 
 def test_published_counts_and_layouts() -> None:
-    a30 = gpu("a30-24gb")
+    a30 = get_gpu("a30-24gb")
     assert a30.layout_counts([profile.name for profile in a30.profiles]) == (75, 17, 19, 8, 8)
     for key in ("a30-24gb", "rtx-pro-6000-96gb"):
-        assert gpu(key).layout_counts() == (25, 5, 9, 4, 4)
-    a100 = gpu("a100-80gb")
+        assert get_gpu(key).layout_counts() == (25, 5, 9, 4, 4)
+    a100 = get_gpu("a100-80gb")
     found = {" ".join(f"{p.profile[0]}@{p.start}" for p in each) for each in a100.maximal_layouts()}
     assert found == {entry.strip() for entry in THE_19.split("|")}
     multisets = [
         sorted(name[0] for name, count in each.items() for _ in range(count))
-        for each in gpu("h100-80gb").maximal_multisets()
+        for each in get_gpu("h100-80gb").maximal_multisets()
     ]
     assert multisets == [sorted(entry.split()) for entry in THE_12.split("|")]  # in this order too
 
 
-@pytest.mark.parametrize("device", gpus(), ids=lambda device: device.key)
+@pytest.mark.parametrize("device", list_gpus(), ids=lambda device: device.key)
 def test_a_device_takes_all_that_fits_by_compute_and_memory_slices(device: Gpu) -> None:
     """Whatever the start slots are: the multisets are the integer points of two inequalities."""
     names = device.base_profiles
@@ -165,7 +165,7 @@ def assert_answers_follow(device: Gpu, names: list[str], around: frozenset[Place
 @pytest.mark.parametrize("key", KEYS)
 def test_what_fits_beside_any_layout_of_a_card_is_what_the_definition_says(key: str) -> None:
     """Of the plain profiles: some of the layouts of a large card, all of a small one."""
-    device = gpu(key)
+    device = get_gpu(key)
     names = list(device.base_profiles)
     layouts = EVERY[device, tuple(names)]
     step = so_many(97, 11)
@@ -197,7 +197,7 @@ def test_what_fits_beside_a_layout_of_any_card_is_what_the_definition_says(
 @st.composite
 def cards_in_use(draw: st.DrawFn) -> tuple[Gpu, Layout, dict[str, int]]:
     """All profiles of the large cards."""
-    device = draw(st.sampled_from(gpus()))
+    device = draw(st.sampled_from(list_gpus()))
     names = [profile.name for profile in device.profiles]
     around: Layout = ()
     for name in draw(st.lists(st.sampled_from(names), max_size=5)):
@@ -229,17 +229,17 @@ def test_place_beside_a_layout_agrees_with_backtracking(
 
 
 def test_names_order_and_profiles_of_what_is_asked_for_do_not_matter() -> None:
-    a100 = gpu("a100-80gb")
+    a100 = get_gpu("a100-80gb")
     expected = at("4g.40gb@0 2g.20gb@4 1g.10gb@6")
     for names in itertools.permutations(("1g.10gb", "2g.20gb", "4g.40gb")):
         assert a100.place(dict.fromkeys(names, 1)) == expected
     assert a100.place({}) == a100.place({"7g.80gb": 0}) == ()
-    gb200 = gpu("gb200-186gb")
+    gb200 = get_gpu("gb200-186gb")
     assert gb200.place({"3g.95gb": 1}) == at("3g.93gb@0")
     assert gb200.is_layout(at("3g.95gb@4"))
     assert gb200.room(at("3g.95gb@4"), "4g.95gb") == (0,)
     assert gb200.maximal_layouts_around(at("4g.95gb@0 3g.95gb@4")) == (at("4g.93gb@0 3g.93gb@4"),)
-    a30 = gpu("a30-24gb")
+    a30 = get_gpu("a30-24gb")
     found = a30.maximal_layouts_around(at("1g.6gb+me@0"), ["2g.12gb"])
     assert found == (at("1g.6gb+me@0 2g.12gb@2"),)
 
@@ -265,7 +265,7 @@ def test_names_order_and_profiles_of_what_is_asked_for_do_not_matter() -> None:
 def test_the_reason_names_the_rule_and_what_is_there(
     key: str, around: str, wanted: dict[str, int], words: str
 ) -> None:
-    assert gpu(key).why_not(wanted, around=at(around)) == words
+    assert get_gpu(key).why_not(wanted, around=at(around)) == words
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_the_reason_names_the_rule_and_what_is_there(
     ],
 )
 def test_what_is_no_layout_has_nothing_beside_it(around: str, words: str) -> None:
-    a100, there = gpu("a100-80gb"), at(around)
+    a100, there = get_gpu("a100-80gb"), at(around)
     assert not a100.is_layout(there)
     asks: list[Callable[[], object]] = [
         lambda: a100.place({}, around=there),
@@ -294,7 +294,7 @@ def test_what_is_no_layout_has_nothing_beside_it(around: str, words: str) -> Non
 
 @pytest.mark.parametrize("number", [-1, 1.5, True, "2", None])
 def test_counts_and_starts_are_whole_numbers(number: object) -> None:
-    a100 = gpu("a100-80gb")
+    a100 = get_gpu("a100-80gb")
     with pytest.raises(InvalidOption, match=r"count of '3g\.40gb' is .*whole number >= 0"):
         a100.place({"3g.40gb": number})  # type: ignore[dict-item]
     if number != -1:

@@ -13,7 +13,7 @@ import pytest
 
 from cms import Configuration, MachineGroup, Mix, Schedule, Status, check, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.report.proofs import between_classes
 from cms.fleet.serving import (
     Interference,
@@ -23,7 +23,7 @@ from cms.fleet.serving import (
     Pair,
     Plan,
     Service,
-    as_problem,
+    build_problem,
     neighbour_faults,
     read_gpulet_pairs,
     read_gpulet_table,
@@ -33,7 +33,7 @@ from cms.fleet.serving import (
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
 from cms.fleet.serving.linear_slowdown import Batch, Utilisation
 from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
-from tests.fleet.mixes import share
+from tests.fleet.mixes import colocate
 from tests.fleet.plans import A100
 from tests.references.gpulet_table import VARIABLE
 from tests.references.interference import lengths_in, optimum, toy
@@ -98,7 +98,7 @@ def test_with_a_class_a_kind_both_images_bracket_less_than_with_one_class(seed: 
                 assert best.length <= lower.length <= point.length <= worst.length
 
 
-POINTS = [share("bert", 60, 8, 10), share("vgg", 40, 4, 20), share("vgg", 40, 8, 30)]
+POINTS = [colocate("bert", 60, 8, 10), colocate("vgg", 40, 4, 20), colocate("vgg", 40, 8, 30)]
 FACTORS = {
     Pair("bert", A100, "mps:60", 8, "vgg", 4): "1.1",
     Pair("bert", A100, "mps:60", 8, "vgg", 8): "1.5",
@@ -110,7 +110,7 @@ SERVICES = [Service("chat", "bert", 600, 29), Service("see", "vgg", 150, 80)]
 
 def serving(classes: int = 3, **terms: Any) -> NeighbourServing:
     table = Interference(FACTORS)
-    return as_problem(
+    return build_problem(
         SERVICES, POINTS, A100, sharing="time", interference=table, classes=classes, **terms
     )
 
@@ -158,8 +158,8 @@ def test_the_exact_check_finds_what_a_neighbour_breaks_and_refuses_what_it_canno
     good = Schedule([cut(here, {(here, chat): 1, (there, four): 1})])
     assert neighbour_faults(posed, good) == ()  # 2 x 11 ms <= 29 ms, 8 / 11 ms >= 600 a second
     bad = Schedule([cut(here, {(here, chat): 1, (there, eight): 1})])
-    assert [fault.kind for fault in neighbour_faults(posed, bad)] == ["frame", "demand"]
-    assert {fault.kind for fault in check(posed.problem, bad)} == {"frame", "demand"}
+    assert [fault.kind for fault in neighbour_faults(posed, bad)] == ["cycle", "demand"]
+    assert {fault.kind for fault in check(posed.problem, bad)} == {"cycle", "demand"}
     low = "mps:40 (2 beside 1)"  # a mix of a higher class than its block
     shape = Configuration({"mps:60 (1 beside 2)": 1, low: 1}, A100)
     planted = Schedule([MachineGroup(shape, {(low, eight): 1}, 1)])
@@ -213,7 +213,7 @@ def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> 
 
 def test_pairs_are_measured_and_mig_does_not_slow() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 1, 8, 800, 10)]
-    posed = as_problem(
+    posed = build_problem(
         SERVICES[:1], points, sharing="time", interference=Interference({}), classes=1
     )
     assert posed.problem == posed.outer == posed.solo.problem
@@ -221,7 +221,7 @@ def test_pairs_are_measured_and_mig_does_not_slow() -> None:
     with pytest.raises(
         InvalidProblem, match=r"pairs .*, 1 in all; the first: bert on .*, batch 8, beside v"
     ):
-        as_problem(SERVICES, POINTS, A100, sharing="time", interference=few_pairs)
+        build_problem(SERVICES, POINTS, A100, sharing="time", interference=few_pairs)
     pair = Pair("bert", A100, "mps:60", 8, "vgg", 4)
     for key, value, message in (
         (pair._replace(batch=0), 1, "batch of a pair"),
@@ -231,7 +231,7 @@ def test_pairs_are_measured_and_mig_does_not_slow() -> None:
             Interference({key: value})
     both = Interference({pair: 1, pair._replace(device="A100-SXM4-80GB"): 1})
     with pytest.raises(InvalidProblem, match="twice, under two names"):
-        both.on(gpu(A100))
+        both.on(get_gpu(A100))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_pairs_are_measured_and_mig_does_not_slow() -> None:
 def test_terms_that_cannot_be_meant_are_refused(terms: dict[str, Any], message: str) -> None:
     given = {"sharing": "time", "interference": Interference(FACTORS), **terms}
     with pytest.raises(InvalidOption, match=message):
-        as_problem(SERVICES, POINTS, A100, **given)
+        build_problem(SERVICES, POINTS, A100, **given)
 
 
 def test_wrong_rows_are_refused_with_their_place(tmp_path: Path) -> None:
@@ -327,7 +327,9 @@ def test_three_services_on_published_pairs_need_four_gpus(classes: int) -> None:
     points = [p for p in read_gpulet_table(solo, device=A100) if p.model in limits]
     table = read_gpulet_pairs(pairs, read_gpulet_table(solo, device=A100), device=A100)
     services = [Service(model, model, 2400, limit) for model, limit in limits.items()]
-    posed = as_problem(services, points, A100, sharing="time", interference=table, classes=classes)
+    posed = build_problem(
+        services, points, A100, sharing="time", interference=table, classes=classes
+    )
     found, bound = solve(posed.problem), solve(posed.outer)
     assert neighbour_faults(posed, found.schedule) == ()
     assert found.cost == bound.lower_bound == 4

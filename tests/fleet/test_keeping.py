@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from bench.changes import DRAWN, change_of
 from cms.errors import InvalidCertificate, InvalidProblem
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
     Mode,
-    Placed,
-    Seen,
+    PlacementInfeasible,
+    PlacementResult,
+    StartSource,
     State,
-    Unplaceable,
-    Wanted,
     difference,
     place,
 )
@@ -39,7 +39,7 @@ from cms.fleet.deployment.observation.owners import release
 from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.spots import spots_of
 from cms.fleet.deployment.verifying import settle_guesses, verify
-from cms.fleet.deployment.wishes import Wishes, demand_of
+from cms.fleet.deployment.wishes import PlacementConstraints, demand_of
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.property.problems import share
@@ -61,26 +61,37 @@ def works(service: str, profile: str, start: int | None, key: str = A100) -> Ins
 
 
 def fleet(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = A100) -> Deployment:
-    seen = Seen.UNKNOWN if any(e.start is None for c in cards for e in c) else Seen.SEEN
+    seen = (
+        StartSource.UNKNOWN
+        if any(e.start is None for c in cards for e in c)
+        else StartSource.OBSERVED
+    )
     held = tuple(
-        FleetGpu("a", i, gpu(key), mode, instances, seen=seen if mode is Mode.MIG else Seen.SEEN)
+        FleetGpu(
+            "a",
+            i,
+            get_gpu(key),
+            mode,
+            instances,
+            start_source=seen if mode is Mode.MIG else StartSource.OBSERVED,
+        )
         for i, instances in enumerate(cards)
     )
     return Deployment((FleetNode("a", held),), SERVICES)
 
 
-def asked(wanted: str, gpus: int) -> Wanted:
+def asked(wanted: str, gpus: int) -> DesiredState:
     """A promise as it is written: ``chat 3g.40gb, sum 4g.40gb``."""
     return wanted_for(Counter(kind(*each.split()) for each in wanted.split(", ")), {A100: gpus})
 
 
-def placed(wanted: Wanted, now: Deployment, *, whole_gpus: bool = False) -> Placed:
+def placed(wanted: DesiredState, now: Deployment, *, whole_gpus: bool = False) -> PlacementResult:
     found = place(wanted, now, whole_gpus=whole_gpus)
-    assert isinstance(found, Placed), found
+    assert isinstance(found, PlacementResult), found
     return found
 
 
-def shown(found: Placed) -> list[str]:
+def shown(found: PlacementResult) -> list[str]:
     """Each GPU's instances: places and services."""
     return [
         " ".join(f"{e.place}={e.work.service if e.work else '-'}" for e in card.instances)
@@ -88,8 +99,8 @@ def shown(found: Placed) -> list[str]:
     ]
 
 
-def _final(wanted: Wanted, more: dict[str, int]) -> Demand:
-    demand = demand_of(wanted, Wishes())
+def _final(wanted: DesiredState, more: dict[str, int]) -> Demand:
+    demand = demand_of(wanted, PlacementConstraints())
     allowed = {key: n + more.get(key, 0) for key, n in wanted.gpus.items()}
     return Demand(demand.kinds, demand.counts, allowed, demand.crowds)
 
@@ -144,13 +155,11 @@ def test_the_bound_is_what_makes_a_proof() -> None:
     # Both layouts keep one of two: prices say so, without any search.
     held = (works("chat", "3g.40gb", 0), works("chat", "1g.10gb", 4))
     both = asked("chat 3g.40gb, chat 3g.40gb, chat 1g.10gb", 1)
-    assert not isinstance(place(both, fleet(held)), Placed)
+    assert not isinstance(place(both, fleet(held)), PlacementResult)
     found = placed(asked("chat 3g.40gb, chat 3g.40gb", 1), fleet(held))
     assert (found.kept, found.running, found.most_kept) == (1, 2, 1)
     assert found.proof is Proof.CHECKED
-    assert str(found).splitlines()[1] == (
-        "1 of 2 running instances stay (the most possible, checked)"
-    )
+    assert str(found).splitlines()[1] == ("1 of 2 running instances kept (maximum, proof checked)")
     now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
     found = placed(asked("chat 1g.10gb, code 1g.10gb, sum 4g.40gb", 1), now)
     assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
@@ -176,8 +185,9 @@ STAYS: dict[str, tuple[Deployment, str, int, int, list[str]]] = {
         fleet((works("chat", "1g.10gb", 5),)), "chat 1g.10gb, code 1g.10gb", 1, 1,
         ["1g.10gb@5=chat 1g.10gb@6=code"],
     ),
-    "what is hollow or leaves is no reason to wait": (
-        fleet((LEAVING, Instance("1g.10gb", 0, state=State.HOLLOW))), "chat 3g.40gb", 1, 0,
+    "what is no_compute_instance or leaves is no reason to wait": (
+        fleet((LEAVING, Instance("1g.10gb", 0, state=State.NO_COMPUTE_INSTANCE))), "chat 3g.40gb",
+        1, 0,
         ["3g.40gb@4=chat"],
     ),
     "what is starting stays": (
@@ -220,14 +230,14 @@ def test_what_stays_and_what_goes_where(
     assert states == {State.RUNNING}
     for card in found.deployment.gpus():
         if card.instances and all(each.start is not None for each in card.instances):
-            assert card.seen is Seen.SEEN
+            assert card.start_source is StartSource.OBSERVED
     if "mps" in wanted:
         assert Mode.MPS in {card.mode for card in found.deployment.gpus()}
 
 
 def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
-    old = FleetNode("a", (FleetGpu("a", 0, gpu(A100)),), driver="470.82")
-    new = FleetNode("b", (FleetGpu("b", 0, gpu(A100)),), driver="550.54")
+    old = FleetNode("a", (FleetGpu("a", 0, get_gpu(A100)),), driver="470.82")
+    new = FleetNode("b", (FleetGpu("b", 0, get_gpu(A100)),), driver="550.54")
     found = placed(asked("chat 1g.20gb, code 1g.10gb", 1), Deployment((old, new)))
     assert shown(found) == ["", "1g.20gb@0=chat 1g.10gb@2=code"]
     now = fleet(CHAT_AND_CODE, ())
@@ -247,19 +257,19 @@ def test_on_whole_gpus_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
     wanted = data.draw(promises(now))
     best = best_placement(now, wanted, whole=True)
     found = place(wanted, now, whole_gpus=True)
-    assert isinstance(found, Placed) == (best is not None)
-    if isinstance(found, Placed) and best is not None:
+    assert isinstance(found, PlacementResult) == (best is not None)
+    if isinstance(found, PlacementResult) and best is not None:
         assert (-sum(found.more_gpus.values()), found.kept) == best[:2]
         for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
-            assert not before.pinned or before.layout == after.layout
+            assert not before.foreign or before.layout == after.layout
 
 
-CARD, H100 = gpu("a100-80gb"), gpu("h100-80gb")
+CARD, H100 = get_gpu("a100-80gb"), get_gpu("h100-80gb")
 CHAT, CODE = (point(name, CARD.key, "1g.10gb") for name in ("chat", "code"))
 
 
-def on(*instances: Instance, seen: Seen = Seen.SEEN) -> Deployment:
-    card = FleetGpu("a", 0, CARD, instances=instances, seen=seen)
+def on(*instances: Instance, start_source: StartSource = StartSource.OBSERVED) -> Deployment:
+    card = FleetGpu("a", 0, CARD, instances=instances, start_source=start_source)
     return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
 
 
@@ -281,10 +291,10 @@ def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
     (fault,) = verify(on(*guessed(IDLE_0, CHAT_1)), target)
     assert str(fault) == f"a/0 has 1g.10gb@1 idle, needs {CODE_1}"
     starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
-    (fault,) = verify(on(starting, seen=Seen.UNKNOWN), on(CHAT_0))
+    (fault,) = verify(on(starting, start_source=StartSource.UNKNOWN), on(CHAT_0))
     assert fault.kind == "state"
     unknown = Instance("1g.10gb", None, owner="unknown")
-    assert not verify(on(unknown, unknown, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+    assert not verify(on(unknown, unknown, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +309,7 @@ def test_where_only_counts_are_known_what_they_do_is_compared(
     there: tuple[object, ...], says: str | None
 ) -> None:
     held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
-    faults = verify(on(*held, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+    faults = verify(on(*held, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
     assert [*map(str, faults)] == ([] if says is None else [says])
 
 
@@ -336,7 +346,7 @@ def test_no_script_takes_away_what_may_be_anothers(target: str) -> None:
         assert export(on(THEIRS_0), target, ExportOptions(certain)).files
 
 
-def put(now: Deployment, **counts: str) -> Placed | Unplaceable:
+def put(now: Deployment, **counts: str) -> PlacementResult | PlacementInfeasible:
     """One instance of a service on a profile, on one GPU."""
     kinds = {Kind(CARD.key, p, point(name, CARD.key, p)): 1 for name, p in counts.items()}
     return place(wanted_for(kinds, {CARD.key: 1}), now)
@@ -344,18 +354,18 @@ def put(now: Deployment, **counts: str) -> Placed | Unplaceable:
 
 def test_what_is_not_ours_stays_cut_and_what_runs_goes_before_what_is_hollow() -> None:
     found = put(NOW, code="1g.10gb")
-    assert isinstance(found, Placed)
+    assert isinstance(found, PlacementResult)
     assert [*map(str, found.deployment.gpus())] == [
         f"a/0 a100-80gb: {THEIRS_0}, {replace(CODE_1, is_guessed=True)}"
     ]
-    assert isinstance(put(NOW, chat="7g.80gb"), Unplaceable)
+    assert isinstance(put(NOW, chat="7g.80gb"), PlacementInfeasible)
     nothing = put(NOW)
-    assert isinstance(nothing, Placed)
+    assert isinstance(nothing, PlacementResult)
     assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
-    # Both stay, since either may be another's; the hollow one starts lower.
-    hollow = Instance("1g.10gb", 1, state=State.HOLLOW)
-    found = put(on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2))), code="1g.10gb")
-    assert isinstance(found, Placed)
+    # Both stay, since either may be another's; the no_compute_instance one starts lower.
+    no_compute_instance = Instance("1g.10gb", 1, state=State.NO_COMPUTE_INSTANCE)
+    found = put(on(*guessed(THEIRS_0, no_compute_instance, Instance("1g.10gb", 2))), code="1g.10gb")
+    assert isinstance(found, PlacementResult)
     works = [each.place for _, each in found.deployment.instances() if each.work is not None]
     assert works == ["1g.10gb@2"]
 
@@ -369,9 +379,9 @@ def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
     )  # fmt: skip
     now = merge([told], on()).deployment
     assert [each.is_guessed for _, each in now.instances()] == [True, True]
-    assert isinstance(put(now, chat="3g.40gb"), Unplaceable)
+    assert isinstance(put(now, chat="3g.40gb"), PlacementInfeasible)
     found = put(now, chat=WHOLE)
-    assert isinstance(found, Placed)
+    assert isinstance(found, PlacementResult)
     first, second = found.deployment.gpus()
     assert (first.mode, second.mode) == (Mode.WHOLE, Mode.WHOLE)
     assert [each.is_guessed for each in second.instances if each.work] == [True]

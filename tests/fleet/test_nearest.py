@@ -16,37 +16,37 @@ from hypothesis import strategies as st
 
 from cms import load_instance, solve
 from cms.errors import CmsError, InvalidOption, InvalidProblem
-from cms.fleet import OperatingPoint, Plan, Service, gpu
+from cms.fleet import OperatingPoint, Plan, Service, get_gpu
 from cms.fleet.deployment import (
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
     Nearest,
-    Placed,
-    Unplaceable,
-    Wanted,
-    Wishes,
+    PlacementConstraints,
+    PlacementInfeasible,
+    PlacementResult,
     Work,
     check_deployment,
+    desired_state,
     nearest,
     nearest_program,
     place,
-    wanted_of,
 )
 from cms.fleet.deployment.keeping_bound import Prices
 from cms.fleet.deployment.nearest_bound import most_kept_by_plans
 from cms.fleet.deployment.nearest_program import NearestProgram, plans_near
 from cms.fleet.deployment.recounting import recounted
 from cms.fleet.deployment.transition import Transition, transition
-from cms.fleet.serving import RULES, Scenario, as_problem
+from cms.fleet.serving import RULES, Scenario, build_problem
 from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import contents
 from tests.samples import few
 
-A30 = gpu("a30-24gb")
+A30 = get_gpu("a30-24gb")
 PROFILES = ("1g.6gb", "2g.12gb", "4g.24gb")
 RULE = RULES["half"]
 PRICES = st.fractions(0, 2, max_denominator=6)
@@ -67,7 +67,7 @@ def running(service: str, profile: str, start: int, batch: int = 4) -> Instance:
 def plan_of(rates: Mapping[str, int], limit: int = 1000) -> Plan:
     services = [Service(name, name, rate, limit) for name, rate in rates.items()]
     points = [point(name, profile) for name in rates for profile in PROFILES]
-    serving = as_problem(services, points, A30.key, rule=RULE)
+    serving = build_problem(services, points, A30.key, rule=RULE)
     return Plan(serving, solve(serving.problem, time_limit=None))
 
 
@@ -93,7 +93,7 @@ def random_fleet(rng: random.Random, gpus: int) -> Deployment:
 
 
 def found_near(
-    now: Deployment, plan: Plan, extra: int = 0, wishes: Wishes | None = None
+    now: Deployment, plan: Plan, extra: int = 0, wishes: PlacementConstraints | None = None
 ) -> Nearest:
     found = nearest(now, plan, extra_gpus=extra, wishes=wishes)
     assert isinstance(found, Nearest), found
@@ -124,7 +124,9 @@ def most_kept(now: Deployment, plan: Plan, gpus: int) -> int | None:
         for measured in (point(name, profile), point(name, profile, 8))
     ]
     kinds = [k for k in kinds if k.work.supply_rps and (k.work.point.batch == 4 or ran[k])]
-    wanted = Wanted(dict.fromkeys(kinds, 9), {}, {A30.key: A30}, tuple(services.values()), RULE)
+    wanted = DesiredState(
+        dict.fromkeys(kinds, 9), {}, {A30.key: A30}, tuple(services.values()), RULE
+    )
     full = tuple(services[name].rate_rps for name in names)
     best: dict[Given, int] = {((Fraction(0),) * len(names), 0): 0}
     for card in now.gpus():
@@ -154,10 +156,10 @@ def test_no_plan_on_two_or_three_gpus_keeps_more(case: tuple[int, int]) -> None:
     rng = random.Random(seed)
     now = random_fleet(rng, gpus)
     plan = plan_of({name: rng.randint(0, 20 * gpus) for name in "ab"})
-    allowed = wanted_of(plan).gpus.get(A30.key, 0)
+    allowed = desired_state(plan).gpus.get(A30.key, 0)
     extra = rng.choice((0, 0, 1))
     found = nearest(now, plan, extra_gpus=extra)
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         assert most_kept(now, plan, gpus) is None
         return
     found = found_near(now, plan, extra)
@@ -174,10 +176,10 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     now = random_fleet(rng, 2)
     now = recounted(now, plan.serving.services, RULE)
     found = nearest(now, plan)
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         return
     plans = plans_near(now, plan, found.wanted.gpus, 0)
-    spots = NearestProgram(now, found.wanted, plans, Wishes()).spots
+    spots = NearestProgram(now, found.wanted, plans, PlacementConstraints()).spots
     blocks = {(A30.key, profile): data.draw(PRICES) for profile in PROFILES}
     kinds = {number: data.draw(PRICES) for number in range(len(plans.kinds))}
     prices = Prices(kinds, blocks, {A30.key: data.draw(PRICES)})
@@ -193,19 +195,19 @@ def scenario(name: str, drift: int = 0) -> Plan:
         replace(each, rate_rps=each.rate_rps * (100 + rng.randint(-drift, drift)) / 100)
         for each in known.services
     ]
-    serving = replace(known, services=tuple(services)).as_problem()
+    serving = replace(known, services=tuple(services)).build_problem()
     return Plan(serving, solve(serving.problem))
 
 
 def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> None:
-    cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(20))
-    first = place(wanted_of(scenario("S2")), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
+    cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(20))
+    first = place(desired_state(scenario("S2")), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, PlacementResult)
     now, kept = first.deployment, []
     for name in ("S5", "S1"):
         plan = scenario(name)
         found = found_near(now, plan)
-        assert found.placed.gpus == wanted_of(plan).gpus
+        assert found.placed.gpus == desired_state(plan).gpus
         assert found.proof is Proof.CHECKED
         kept.append(found.kept)
         now = found.deployment
@@ -220,7 +222,7 @@ def test_todays_point_goes_on_until_limits_or_figures_change() -> None:
     assert found.deployment.capacity("a") == 21  # its own supply, not the 22 of the plan's point
     assert str(found) == (
         "1 x a30-24gb on 1 node, 0 changed\n"
-        "1 of 1 running instances stay (the most of all plans on as many GPUs, checked); "
+        "1 of 1 running instances kept (the most of all plans on as many GPUs, checked); "
         "the plan as it was made keeps 0\n0 instances to start, 0 to stop"
     )
     more = found_near(now, plan_of({"a": 22}))  # 21 are not enough, and are never taken for it
@@ -238,10 +240,10 @@ def test_nothing_runs_or_everything_is_foreign_or_a_service_goes() -> None:
     plan = plan_of({"a": 20})
     found = found_near(fleet([], []), plan)
     assert (found.kept, found.running, found.most_kept) == (0, 0, 0)
-    assert found.wanted.counts == wanted_of(plan).counts
+    assert found.wanted.counts == desired_state(plan).counts
     taken = [Instance(p, s, owner="pod x/y") for p, s in (("2g.12gb", 0), ("1g.6gb", 2))]
     beside = found_near(fleet(taken, taken), plan)
-    assert [card.pinned for card in beside.deployment.gpus()] == [tuple(taken), tuple(taken)]
+    assert [card.foreign for card in beside.deployment.gpus()] == [tuple(taken), tuple(taken)]
     now = fleet([running("a", "2g.12gb", 0), running("b", "2g.12gb", 2)], [])
     gone = found_near(now, plan_of({"a": 20}))
     assert (gone.kept, gone.stops, gone.most_kept) == (1, 1, 1)
@@ -252,14 +254,14 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
     # Two of 1g.6gb fit beside what is another's, where the plan's 4g.24gb does not.
     taken = [Instance("1g.6gb", 0, owner="pod x/y")]
     plan = plan_of({"a": 45})
-    assert {kind.profile for kind in wanted_of(plan).counts} == {"4g.24gb"}
-    assert isinstance(place(wanted_of(plan), fleet(taken, taken)), Unplaceable)
+    assert {kind.profile for kind in desired_state(plan).counts} == {"4g.24gb"}
+    assert isinstance(place(desired_state(plan), fleet(taken, taken)), PlacementInfeasible)
     found = found_near(fleet(taken, taken), plan)
     assert sum(found.placed.gpus.values()) == 2
     assert (found.blind_kept, found.more_gpus) == (None, {A30.key: 1})
     now = fleet([running("a", "4g.24gb", 0, 8)], [running("b", "4g.24gb", 0, 8)])
     plan = plan_of({"a": 20, "b": 20})
-    assert wanted_of(plan).gpus == {A30.key: 1}
+    assert desired_state(plan).gpus == {A30.key: 1}
     assert found_near(now, plan).kept == 0
     more = found_near(now, plan, 1)
     assert (more.kept, more.more_gpus) == (2, {A30.key: 1})
@@ -271,17 +273,17 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
 
 def test_a_plan_that_cannot_be_is_refused() -> None:
     found = nearest(fleet([]), plan_of({"a": 60, "b": 60}))
-    assert isinstance(found, Unplaceable)
+    assert isinstance(found, PlacementInfeasible)
     assert found.proof is Proof.CHECKED
     assert "GPUs at least are needed, by the plan's certificate, and the fleet has 1" in str(found)
     full = fleet([Instance("4g.24gb", 0, owner="pod x/y")])
     held = nearest(full, plan_of({"a": 10}))
-    assert isinstance(held, Unplaceable)
+    assert isinstance(held, PlacementInfeasible)
     assert held.proof is Proof.SOLVER
     assert "no plan has a place beside what stays" in str(held)
-    other = FleetGpu("n", 0, gpu("a100-80gb"))
+    other = FleetGpu("n", 0, get_gpu("a100-80gb"))
     found = nearest(Deployment((FleetNode("n", (other,)),)), plan_of({"a": 10}))
-    assert isinstance(found, Unplaceable)
+    assert isinstance(found, PlacementInfeasible)
     with pytest.raises(InvalidProblem, match="no schedule"):
         nearest(fleet([]), plan_of({"a": 10}, limit=1))
     now, plan = fleet([running("a", "2g.12gb", 0, 8)], []), plan_of({"a": 20})
@@ -296,9 +298,9 @@ def test_a_plan_that_cannot_be_is_refused() -> None:
 def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(20))
-    first = place(wanted_of(scenario("S6")), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
+    cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(20))
+    first = place(desired_state(scenario("S6")), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, PlacementResult)
     plan = scenario("S6", drift=10)
     whole = found_near(first.deployment, plan)
     monkeypatch.setattr(nearest_program, "_WHOLE", 0)
@@ -325,11 +327,11 @@ def test_where_no_time_is_left_to_place_it_the_plan_found_lies_as_it_was_found(
     """All that is lost is neatness: as many stay, on as few GPUs."""
     rng = random.Random(seed)
     now, plan = random_fleet(rng, 4), plan_of({"a": 60, "b": 50})
-    wishes = Wishes(max_per_gpu={"a": 2}) if seed % 2 else None
+    wishes = PlacementConstraints(max_per_gpu={"a": 2}) if seed % 2 else None
     known = nearest(now, plan, wishes=wishes)
     calls = count()
 
-    def only_first(*arguments: object, **named: object) -> Placed | Unplaceable:
+    def only_first(*arguments: object, **named: object) -> PlacementResult | PlacementInfeasible:
         if next(calls) == 0:
             return place(*arguments, **named)  # type: ignore[arg-type]
         raise CmsError("no placement was found in time; expected a longer time limit")
@@ -342,8 +344,8 @@ def test_where_no_time_is_left_to_place_it_the_plan_found_lies_as_it_was_found(
         assert found_again(late, plan) == found_again(known, plan)
 
 
-def found_again(found: Nearest | Unplaceable, plan: Plan) -> tuple[object, ...]:
+def found_again(found: Nearest | PlacementInfeasible, plan: Plan) -> tuple[object, ...]:
     assert isinstance(found, Nearest)
     assert check_deployment(found.deployment, found.wanted) == ()
-    gpus = sum(not card.is_empty and not card.pinned for card in found.deployment.gpus())
+    gpus = sum(not card.is_empty and not card.foreign for card in found.deployment.gpus())
     return found.kept, found.most_kept, found.proof, found.wanted.counts, gpus

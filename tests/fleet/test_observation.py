@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError
 from cms.files.source import Source
-from cms.fleet import gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
+from cms.fleet import get_gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, StartSource, State
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Statement
 from cms.fleet.deployment.observation.merge import ObservationResult, merge
@@ -23,7 +23,7 @@ from cms.fleet.serving import RULES
 from tests.fleet.deployments import SERVICES, layouts, point
 from tests.fleet.smi import card, lgi, log
 
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 LIST = """\
 GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0)
   MIG 3g.40gb     Device  0: (UUID: MIG-aa)
@@ -54,7 +54,7 @@ def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
     assert first.instances == (
         Instance("3g.40gb", 4, owner="unknown", gpu_instance=2, uuid="MIG-aa"),
     )
-    assert (first.mode, first.uuid, first.seen) == (Mode.MIG, "GPU-0", Seen.SEEN)
+    assert (first.mode, first.uuid, first.start_source) == (Mode.MIG, "GPU-0", StartSource.OBSERVED)
     assert (second.mode, second.instances, second.gpu) == (Mode.WHOLE, (), A100)
     assert (first.gpu, seen.node("a").driver) == (A100, "550.54.15")
     narrow = "| 0 MIG 3g.40gb 9 2 4:4 |\n"
@@ -72,7 +72,7 @@ def test_a_node_from_its_listings_in_any_order_and_in_one_file() -> None:
         ([(2, 28)], None, State.SPLIT, None),
         ([(2, 42)], "1c.3g.40gb", State.SPLIT, None),
         ([(2, 14), (2, 14)], None, State.SPLIT, None),
-        ([], None, State.HOLLOW, None),
+        ([], None, State.NO_COMPUTE_INSTANCE, None),
         (None, "3g.40gb", State.RUNNING, "MIG-aa"),
     ],
 )
@@ -82,7 +82,7 @@ def test_an_instance_is_whole_split_or_without_a_compute_instance(
     texts = [] if listed is None else [LIST.replace("3g.40gb", listed, 1)]
     (found,) = held(log(card(devices=devices), OFF), LGI, *texts)
     assert (found.state, found.uuid) == (state, uuid)
-    assert found.owner == (None if state is State.HOLLOW else "unknown")
+    assert found.owner == (None if state is State.NO_COMPUTE_INSTANCE else "unknown")
 
 
 LIST_OF_TWO = LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-bb)\nGPU 1")
@@ -106,11 +106,14 @@ def test_lists_tell_modes_numbers_uuids_and_starts() -> None:
     on = log(card(devices=[(2, 42), (1, 42)]), OFF)
     assert [(i.start, i.uuid) for i in held(on, TWO, LIST_OF_TWO)] == [(0, "MIG-bb"), (4, "MIG-aa")]
     assert [i.uuid for i in held(log(card(), OFF), TWO, LIST_OF_TWO)] == [None, None]
-    for name, seen, start in (("7g.80gb", Seen.ONLY_ONE, 0), ("3g.40gb", Seen.UNKNOWN, None)):
+    for name, seen, start in (
+        ("7g.80gb", StartSource.INFERRED, 0),
+        ("3g.40gb", StartSource.UNKNOWN, None),
+    ):
         of = GpuFacts(0, "e.yaml:3", mig=Statement("on", "e.yaml:3"), counts={name: 1})
         facts = NodeFacts("e.yaml", Statement("a", "--node"), gpus=(of,))
         (one,) = merge([facts], device=A100).deployment.gpus()
-        assert (one.seen, [each.start for each in one.instances]) == (seen, [start])
+        assert (one.start_source, [each.start for each in one.instances]) == (seen, [start])
 
 
 @given(st.sampled_from(layouts("a100-80gb")[1:]))

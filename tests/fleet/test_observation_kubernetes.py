@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, FileError
-from cms.fleet import Gpu, gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
+from cms.fleet import Gpu, get_gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, StartSource, State
 from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Statement
 from cms.fleet.deployment.observation.merge import merge
 
@@ -184,7 +184,7 @@ def meant(*content: Any, card: Gpu = A100) -> Deployment:
     """What a node was meant to hold, by GPU; None of one that is not cut."""
     cards = tuple(
         FleetGpu("a", at, card, Mode.WHOLE if each is None else Mode.MIG,
-                 tuple(map(Instance, Counter(each).elements())), seen=Seen.UNKNOWN)
+                 tuple(map(Instance, Counter(each).elements())), start_source=StartSource.UNKNOWN)
         for at, each in enumerate(content)
     )  # fmt: skip
     return Deployment((FleetNode("a", cards),))
@@ -218,9 +218,11 @@ def test_counts_tell_the_gpus_where_they_can_be_so_in_one_way(
     assert len(said) <= 1
 
 
-@given(st.lists(st.sampled_from([None, {}, *gpu("a30-24gb").multisets()]), min_size=1, max_size=3))
+@given(
+    st.lists(st.sampled_from([None, {}, *get_gpu("a30-24gb").multisets()]), min_size=1, max_size=3)
+)
 def test_counts_are_enough_just_where_no_other_gpus_have_them(content: list[Any]) -> None:
-    kinds = [{}, {"whole": 1}, *(dict(each) for each in gpu("a30-24gb").multisets())]
+    kinds = [{}, {"whole": 1}, *(dict(each) for each in get_gpu("a30-24gb").multisets())]
     mine = sum((Counter(each if each is not None else {"whole": 1}) for each in content), Counter())
     ways = {
         tuple(sorted(map(str, way)))
@@ -234,7 +236,9 @@ def test_counts_are_enough_just_where_no_other_gpus_have_them(content: list[Any]
         with pytest.raises(FileError, match="nvidia-smi mig -lgi"):
             merge(facts)
     else:
-        assert contents(merge(facts, meant(*content, card=gpu("a30-24gb"))).deployment) == content
+        assert (
+            contents(merge(facts, meant(*content, card=get_gpu("a30-24gb"))).deployment) == content
+        )
 
 
 def test_which_gpu_is_which_is_as_meant_where_counts_do_not_tell() -> None:
@@ -243,7 +247,7 @@ def test_which_gpu_is_which_is_as_meant_where_counts_do_not_tell() -> None:
     for content in ((None, {"7g.80gb": 1}), ({"7g.80gb": 1}, None)):
         found = merge(facts, meant(*content))
         assert contents(found.deployment) == [*content]
-        assert all(card.seen is Seen.UNKNOWN for card in found.deployment.gpus())
+        assert all(card.start_source is StartSource.UNKNOWN for card in found.deployment.gpus())
         assert any("nvidia-smi mig -lgi" in said for said in found.warnings)
     for other in (None, meant(None, HALF), meant(None)):
         with pytest.raises(FileError, match="in any order.* nvidia-smi mig -lgi"):
@@ -275,10 +279,10 @@ def test_a_label_of_ones_own_names_the_service_where_one_point_is_known() -> Non
     mine = {"labels": {"app": "chat"}}
     other, wide = (point("chat", A100.key, each, batch=8) for each in ("3g.40gb", "7g.80gb"))
     facts = [HALVES, *told(TWO, pod(metadata=mine), ELSEWHERE, service_label="app")]
-    for works, is_ours in (((CHAT,), True), ((CHAT, other), False), ((CHAT, wide), True)):
+    for works, is_managed in (((CHAT,), True), ((CHAT, other), False), ((CHAT, wide), True)):
         found = merge(facts, known(*works))
-        assert (CHAT in [i.work for _, i in found.deployment.instances()]) is is_ours
-        assert ("prod/chat-1" in "".join(found.warnings[:1])) is not is_ours
+        assert (CHAT in [i.work for _, i in found.deployment.instances()]) is is_managed
+        assert ("prod/chat-1" in "".join(found.warnings[:1])) is not is_managed
 
 
 @pytest.mark.parametrize(

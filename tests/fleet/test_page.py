@@ -20,31 +20,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cms import Job, MachineType, Problem, SizeBoundedConfigurations, shortage
-from cms.fleet import gpu, gpus
+from cms import (
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    explain_infeasibility,
+)
+from cms.fleet import get_gpu, list_gpus
+from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, colocate
 from cms.fleet.deployment import Deployment, difference
 from cms.fleet.report.bars import plan_bars
 from cms.fleet.report.catalogue import gpu_page, gpus_page
 from cms.fleet.report.charts import Known, bounds_parts, counts_picture
+from cms.fleet.report.colocation import colocation_page
 from cms.fleet.report.deployments import deployment_page, difference_page, export_page
 from cms.fleet.report.figure import drawing, inline
 from cms.fleet.report.page import Bars, Fact, Page, Picture, Section
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import problem_page, solution_page, solved_page
-from cms.fleet.report.sharing import sharing_page
 from cms.fleet.report.simulations import shared_day_page, simulation_page
 from cms.fleet.report.tables import Cell, Grid, table
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.report.web import fragment, html
-from cms.fleet.serving import Plan, Service, as_problem
+from cms.fleet.serving import Plan, Service, build_problem
 from cms.fleet.serving.rate_curve import RatePoint, rate_curve
 from cms.fleet.serving.whole_gpus import whole_gpus
-from cms.fleet.sharing import OfflineClass, OnlineClass, SharingProblem, share
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
 from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.values.words import printable
-from instances.families.sharing import shared_gpus
+from instances.families.colocation import shared_gpus
 from tests.fleet.deployments import deployments
 from tests.fleet.plans import NASTY, many_services, mixed_plan, point, printed
 from tests.fleet.simulation.shared import made_up_day
@@ -90,7 +96,7 @@ def served(*rates: int | Fraction, costs: Any = None, limits: Any = None) -> Pla
     """Services on a model that was measured on a third of a GPU, and on a whole one."""
     services = [Service(f"s{n}", "bert", rate, 400) for n, rate in enumerate(rates)]
     points = [point("bert", "3g.40gb", 400), point("bert", "7g.80gb", 800)]
-    serving = as_problem(services, points, rule="plain", costs=costs, limits=limits)
+    serving = build_problem(services, points, rule="plain", costs=costs, limits=limits)
     return Plan(serving, solve(serving.problem))
 
 
@@ -107,11 +113,11 @@ def infeasible() -> Page:
     plan = served(5000, limits={"a100-80gb": 2})
     problem = plan.serving.problem
     assert isinstance(problem, Problem)
-    return plan_page(plan, NASTY, shortage=shortage(problem, solution=plan.solution))
+    return plan_page(plan, NASTY, shortage=explain_infeasibility(problem, solution=plan.solution))
 
 
-def matched(problem: SharingProblem) -> Page:
-    return sharing_page(problem, share(problem), NASTY)
+def matched(problem: ColocationProblem) -> Page:
+    return colocation_page(problem, colocate(problem), NASTY)
 
 
 def sized() -> Page:
@@ -123,7 +129,7 @@ def sized() -> Page:
     return solved_page(problem, solve(problem), NASTY)
 
 
-FEW = SharingProblem(
+FEW = ColocationProblem(
     online=[OnlineClass("a30", count=7, sm_activity=20, name=NASTY),
             OnlineClass("a30", count=2, sm_activity=98, name="busy")],
     offline=[OfflineClass("</text>", count=5)], weights=[[5], [0]],
@@ -157,8 +163,8 @@ PAGES: dict[str, Callable[[], Page]] = {
     "solved": sized,
     "problem": lambda: problem_page(time_shared_toy(Random(3))),
     "solution": lambda: solution_page(solve(time_shared_toy(Random(3)))),
-    "gpu": lambda: gpu_page(gpu("h100-80gb")),
-    "gpus": lambda: gpus_page(gpus()),
+    "gpu": lambda: gpu_page(get_gpu("h100-80gb")),
+    "gpus": lambda: gpus_page(list_gpus()),
     "empty": lambda: deployment_page(Deployment(()), NASTY),
 }
 
@@ -309,7 +315,7 @@ def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=4))
 def test_whole_gpus_are_those_of_a_plan_with_whole_gpus_alone(rates: list[int]) -> None:
     plan = served(*rates)
-    whole = as_problem(plan.serving.services, [point("bert", "7g.80gb", 800)], rule="plain")
+    whole = build_problem(plan.serving.services, [point("bert", "7g.80gb", 800)], rule="plain")
     found = whole_gpus(plan)
     assert (found.gpus, found.unknown) == (solve(whole.problem).machine_count, ())
 
@@ -317,7 +323,7 @@ def test_whole_gpus_are_those_of_a_plan_with_whole_gpus_alone(rates: list[int]) 
 @pytest.mark.parametrize("rate", [10**40, 10**400, Fraction(1, 10**30), 0])
 def test_rates_beyond_all_measure_have_a_page(rate: Fraction) -> None:
     services = [Service("s", "bert", rate, 400), Service("t", "bert", 1)]
-    serving = as_problem(services, [point("bert", "3g.40gb", 400)], rule="plain")
+    serving = build_problem(services, [point("bert", "3g.40gb", 400)], rule="plain")
     plan = Plan(serving, solve(serving.problem))
     page = plan_page(plan, "x", curve=rate_curve(plan, ["0.5", 1, 4]))
     assert Read(html(page)).text["h1"] == ["x"]

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
-from cms.fleet.hardware import gpu
+from cms.fleet.hardware import get_gpu
 from cms.fleet.serving import (
     PARVAGPU_MODELS,
     OperatingPoint,
     Scenario,
-    as_problem,
+    build_problem,
     read_gpulet_table,
     read_parvagpu_profiles,
     read_parvagpu_slo,
@@ -44,7 +44,7 @@ def test_files_and_folders_become_points_of_what_ran(tmp_path: Path) -> None:
     assert (last.throughput_rps, last.latency_ms) == (Fraction("843.75"), Fraction(2731))
     rows = "1,1,5,0,0\r\n1,2,5,-1,-1\r\n2,1,1,-1,0.1\r\n3,1,1,10,0\r\n4,1,1,10,0.1\r\n"
     path = write(tmp_path / "vgg16.csv", HEADER + rows)
-    (point,) = read_parvagpu_profiles(path, device=gpu("h200-141gb"))
+    (point,) = read_parvagpu_profiles(path, device=get_gpu("h200-141gb"))
     assert (point.device, point.profile) == ("h200-141gb", "4g.71gb")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileError, match="no file"):
@@ -126,8 +126,8 @@ def test_the_scenarios_are_the_same_from_our_tables_and_from_the_artifact() -> N
     for number, services in enumerate(demands, 1):
         scenario: Scenario = published.scenario(f"S{number}")
         assert services == scenario.services
-        ours = scenario.as_problem()
-        theirs = as_problem(services, points, rule="parvagpu", max_processes=3)
+        ours = scenario.build_problem()
+        theirs = build_problem(services, points, rule="parvagpu", max_processes=3)
         assert theirs.problem == ours.problem
         assert theirs.problem.sha256 == ours.problem.sha256
         assert theirs.points == ours.points

@@ -14,20 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, InvalidProblem
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
     Mode,
-    Placed,
-    Seen,
-    Unplaceable,
-    Wanted,
-    Wishes,
+    PlacementConstraints,
+    PlacementInfeasible,
+    PlacementResult,
+    StartSource,
     check_deployment,
     check_unplaceable,
     place,
@@ -51,7 +51,7 @@ def other(profile: str, start: int | None) -> Instance:
 
 
 def fleet(*cards: tuple[Instance, ...], key: str = A100, driver: str | None = None) -> Deployment:
-    held = tuple(FleetGpu("a", i, gpu(key), instances=each) for i, each in enumerate(cards))
+    held = tuple(FleetGpu("a", i, get_gpu(key), instances=each) for i, each in enumerate(cards))
     return Deployment((FleetNode("a", held, driver=driver),), SERVICES)
 
 
@@ -59,16 +59,16 @@ def empty(nodes: int, each: int, key: str = A100) -> Deployment:
     return Deployment(
         tuple(
             FleetNode(
-                name := f"node-{i:04d}", tuple(FleetGpu(name, k, gpu(key)) for k in range(each))
+                name := f"node-{i:04d}", tuple(FleetGpu(name, k, get_gpu(key)) for k in range(each))
             )
             for i in range(nodes)
         )
     )
 
 
-def placed(wanted: Wanted, now: Deployment, *, as_grouped: bool = False) -> Placed:
+def placed(wanted: DesiredState, now: Deployment, *, as_grouped: bool = False) -> PlacementResult:
     found = place(wanted, now, as_grouped=as_grouped)
-    assert isinstance(found, Placed), found
+    assert isinstance(found, PlacementResult), found
     return found
 
 
@@ -82,7 +82,7 @@ def agrees_with_all_there_is(
         now = known(data, now)
     wanted = data.draw(promises(now))
     found, best = place(wanted, now), best_placement(now, wanted)
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         assert best is None
         assert check_unplaceable(found, wanted, now) == (found.proof is Proof.CHECKED)
         return
@@ -94,8 +94,8 @@ def agrees_with_all_there_is(
     assert sum(found.more_gpus.values()) == -best[0]
     assert {*found.untouched, *found.changed} == set(found.deployment.gpus())
     for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
-        assert after.pinned == before.pinned  # what is another's stays as it is
-        assert not before.pinned or after.mode is before.mode
+        assert after.foreign == before.foreign  # what is another's stays as it is
+        assert not before.foreign or after.mode is before.mode
 
 
 def guesses_in(data: st.DataObject, now: Deployment) -> Deployment:
@@ -121,7 +121,7 @@ def less_known(data: st.DataObject, now: Deployment) -> Deployment:
             card = replace(card, instances=data.draw(st.sampled_from((ours, (theirs,), (idle,)))))
         elif card.mode is Mode.MIG and card.instances and not data.draw(st.integers(0, 3)):
             unseen = tuple(replace(each, start=None) for each in card.instances)
-            card = replace(card, instances=unseen, seen=Seen.UNKNOWN)
+            card = replace(card, instances=unseen, start_source=StartSource.UNKNOWN)
         cards[card.node, card.index] = card
     return now.with_gpus(cards)
 
@@ -159,8 +159,8 @@ def test_names_of_nodes_decide_among_equals_alone(data: st.DataObject) -> None:
         ),
     )
     found, again = place(wanted, now), place(wanted, renamed)
-    assert isinstance(found, Placed) == isinstance(again, Placed)
-    if isinstance(found, Placed) and isinstance(again, Placed):
+    assert isinstance(found, PlacementResult) == isinstance(again, PlacementResult)
+    if isinstance(found, PlacementResult) and isinstance(again, PlacementResult):
         value = worth(now, found.deployment, wanted)
         assert worth(renamed, again.deployment, wanted) == value
         assert place(wanted, now) == found  # the same again, to the last start
@@ -180,7 +180,7 @@ def test_a_plan_fills_node_after_node_whatever_else_its_device_knows() -> None:
         assert again.kept == again.running == sum(wanted.counts.values())
     wanted, now = published("S1"), empty(1, 2)
     (node,) = now.nodes
-    older = replace(gpu(A100), aliases=(), pci_device_ids=(), version=1)
+    older = replace(get_gpu(A100), aliases=(), pci_device_ids=(), version=1)
     cards = {(c.node, c.index): replace(c, gpu=older) for c in node.gpus}
     assert placed(wanted, now.with_gpus(cards)).gpus == {A100: 2}
     odd = replace(older, profiles=tuple(replace(p, starts=(0,)) for p in older.profiles))
@@ -206,7 +206,7 @@ def test_beside_what_may_be_anothers_nothing_is_shared_otherwise(profile: str) -
     now = fleet((Instance("2g.12gb", 0), small), (theirs,), key=A30)
     kinds = {Kind(A30, profile, point("chat", A30, "mps:20")): 1}
     found = place(wanted_for(kinds, {A30: 2}), now)
-    assert isinstance(found, Unplaceable)
+    assert isinstance(found, PlacementInfeasible)
     assert "may be another's" in str(found)
 
 
@@ -232,15 +232,15 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     wanted = published("S6")
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
     none = place(wanted, fleet(*cards), as_grouped=True)
-    assert isinstance(none, Unplaceable)
+    assert isinstance(none, PlacementInfeasible)
     assert "are needed to hold" in none.reasons[0]
     assert "a/0: " in none.reasons[0]
-    assert isinstance(place(wanted, fleet(*cards)), Placed)
+    assert isinstance(place(wanted, fleet(*cards)), PlacementResult)
 
 
-def unplaceable(now: Deployment, wanted: Wanted) -> Unplaceable:
+def unplaceable(now: Deployment, wanted: DesiredState) -> PlacementInfeasible:
     found = place(wanted, now)
-    assert isinstance(found, Unplaceable)
+    assert isinstance(found, PlacementInfeasible)
     assert found.proof is Proof.CHECKED
     assert check_unplaceable(found, wanted, now)
     return found
@@ -293,7 +293,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="no plan whose groups"):
         place(wanted, empty(1, 1), as_grouped=True)
     with pytest.raises(InvalidProblem, match="wishes decide which instances share a GPU"):
-        place(published("S1"), empty(1, 4), as_grouped=True, wishes=Wishes(survive=1))
+        place(published("S1"), empty(1, 4), as_grouped=True, wishes=PlacementConstraints(survive=1))
 
 
 @pytest.mark.parametrize("solved", [1, 2, 3])

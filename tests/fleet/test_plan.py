@@ -21,9 +21,9 @@ from cms.fleet import (
     Plan,
     Service,
     ServingProblem,
-    as_problem,
-    gpu,
-    gpus,
+    build_problem,
+    get_gpu,
+    list_gpus,
     plan_from_json,
     plan_to_json,
     read_plan,
@@ -50,7 +50,7 @@ def tiny() -> ServingProblem:
         Service("chat", "bert", "300.5", 100, extra={"team": "a"}),
         Service("images", "vgg16", 1, 50, ["1g.10gb"]),
     ]
-    return as_problem(services, points, limits={A100: 8}, max_processes=3, rule="parvagpu")
+    return build_problem(services, points, limits={A100: 8}, max_processes=3, rule="parvagpu")
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_a_service_and_a_gpu_see_what_they_get(plan: Plan) -> None:
 
 def test_a_plan_takes_a_valid_solution_of_its_own_problem_or_none(plan: Plan) -> None:
     with pytest.raises(InvalidSchedule, match="the solution is of another problem"):
-        Plan(published.S1.as_problem(), plan.solution)
+        Plan(published.S1.build_problem(), plan.solution)
     document = copy.deepcopy(plan_to_json(plan))
     group = document["solution"]["schedule"]["groups"][1]
     group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
@@ -150,7 +150,7 @@ def of_one_point(profile: str = "3g.40gb", gpu: Any = A100, limit: int = 60, **t
     """A service on one point of a GPU, in the catalogue or of one's own."""
     device = gpu if isinstance(gpu, str) else gpu.key
     points = [OperatingPoint("bert", device, profile, 1, 1, 100, 10)]
-    serving = as_problem([Service("chat", "bert", 70, limit)], points, [gpu], **terms)
+    serving = build_problem([Service("chat", "bert", 70, limit)], points, [gpu], **terms)
     return Plan(serving, solve(serving.problem))
 
 
@@ -177,8 +177,10 @@ def test_a_rule_or_devices_of_ones_own_come_back_as_they_were() -> None:
     assert plan_from_json(plan_to_json(made), rule=rule) == made
     with pytest.raises(FileError, match="the rule 'halved' is not known here"):
         plan_from_json(plan_to_json(made))
-    mine = replace(gpu(H100), key="my-card", aliases=("My Card",), profiles=gpu(H100).profiles[:4])
-    for device in (*gpus(), mine):
+    mine = replace(
+        get_gpu(H100), key="my-card", aliases=("My Card",), profiles=get_gpu(H100).profiles[:4]
+    )
+    for device in (*list_gpus(), mine):
         made = of_one_point(device.base_profiles[-1], device)
         assert plan_from_json(plan_to_json(made)).serving.gpus == (device,)
 
@@ -243,7 +245,7 @@ def test_a_plan_whose_parts_contradict_each_other_is_refused(
 
 def test_a_plan_of_several_gpus_or_under_mps_is_held_to_its_device() -> None:
     points = [OperatingPoint("bert", key, "3g.40gb", 1, 1, 100, 10) for key in (A100, H100)]
-    serving = as_problem([Service("chat", "bert", 10, 60)], points, [A100, H100])
+    serving = build_problem([Service("chat", "bert", 10, 60)], points, [A100, H100])
     made = Plan(serving, solve(serving.problem))
     assert plan_from_json(plan_to_json(made)) == made
     text = json.dumps(plan_to_json(made)).replace('"h100-80gb:', '"x:')
@@ -258,7 +260,7 @@ def test_a_plan_of_several_gpus_or_under_mps_is_held_to_its_device() -> None:
 
 
 def test_what_a_person_prints_is_a_few_lines_that_say_what_is_needed_and_how_sure() -> None:
-    serving = published.S6.as_problem()
+    serving = published.S6.build_problem()
     plan = Plan(serving, solve(serving.problem))
     own = (*plan.services, *plan.groups, *(use for one in plan.services for use in one.uses))
     for thing in (plan, serving, *serving.gpus, published.S6, *own):
@@ -270,8 +272,8 @@ def test_what_a_person_prints_is_a_few_lines_that_say_what_is_needed_and_how_sur
     first, *_, last = str(many_services(9)).splitlines()
     assert first == "45 x a100-80gb for 9 services: feasible"
     assert last == "... and 3 more services"
-    assert "\ns1: 20 items/s by 2 x 7g.80gb, wanted 20\n" in str(many_services(9))
-    lost = as_problem([Service("chat", "m", 1, 1)], [point("m", "7g.80gb", 10)])
+    assert "\ns1: 20 requests/s by 2 x 7g.80gb, wanted 20\n" in str(many_services(9))
+    lost = build_problem([Service("chat", "m", 1, 1)], [point("m", "7g.80gb", 10)])
     nothing = Plan(lost, solve(lost.problem))
     assert str(nothing).startswith("no GPU for 1 services: infeasible, proof checked\nlower bound ")
     assert repr(nothing) == "Plan(0 GPUs for 1 services: infeasible, proof checked)"
@@ -280,7 +282,7 @@ def test_what_a_person_prints_is_a_few_lines_that_say_what_is_needed_and_how_sur
 
 def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> None:
     plan = mixed_plan()
-    small, halves = (placed_instances(gpu(A100), group) for group in plan.groups)
+    small, halves = (placed_instances(get_gpu(A100), group) for group in plan.groups)
     served = [[one.service for one in instances.serves] for _, instances in small]
     assert served == [["chat"]] * 4 + [[NASTY]] + [[]] * 2
     assert [str(place) for place, _ in halves] == ["2g.20gb@0", "2g.20gb@2", "3g.40gb@4"]
@@ -289,11 +291,11 @@ def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> 
 
 @given(st.data())
 def test_the_choice_is_a_layout_and_the_same_for_any_order(data: st.DataObject) -> None:
-    device = data.draw(st.sampled_from(gpus()))
+    device = data.draw(st.sampled_from(list_gpus()))
     counts = dict(data.draw(st.sampled_from(device.multisets())))
     layout = layout_of(device, counts)
     assert device.is_layout(layout)
     assert layout == device.layouts_of(counts)[0]
     assert layout == layout_of(device, dict(data.draw(st.permutations(list(counts.items())))))
     with pytest.raises(InvalidSchedule, match=r"no place: 2 x 4g\.40gb: at most 1 on one a100-80"):
-        layout_of(gpu(A100), {"4g.40gb": 2})
+        layout_of(get_gpu(A100), {"4g.40gb": 2})

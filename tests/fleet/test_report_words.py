@@ -26,13 +26,13 @@ from cms import (
     SizeBoundedConfigurations,
     Solution,
     Status,
-    shortage,
+    explain_infeasibility,
     solve,
 )
 from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidOption
-from cms.fleet import Deployment, Plan, gpu, place
-from cms.fleet.deployment import Placed
+from cms.fleet import Deployment, Plan, get_gpu, place
+from cms.fleet.deployment import PlacementResult
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import (
@@ -44,7 +44,7 @@ from cms.fleet.report.proofs import (
     worths,
 )
 from cms.fleet.report.web import MOST_SHOWN
-from cms.fleet.serving import Service, as_problem
+from cms.fleet.serving import Service, build_problem
 from cms.plugin.algorithm import SolverBound
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Incumbent, StopReason
@@ -209,7 +209,7 @@ def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> Non
     (reason,) = solution_reasons(problem, solution)
     assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
     solution = solve(problem)
-    found = shortage(problem, solution=solution)
+    found = explain_infeasibility(problem, solution=solution)
     reasons = solution_reasons(problem, solution, found)
     assert reasons[1:] == (REMEDY,)
     text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
@@ -223,9 +223,9 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
     for more in ([], lost):
         services = [Service("slow", "m", 100, 300), *more]
         points = [point("m", "7g.80gb", 10)]
-        serving = as_problem(services, points, limits={A100: 3}, rule="parvagpu")
+        serving = build_problem(services, points, limits={A100: 3}, rule="parvagpu")
         plan = Plan(serving, solve(serving.problem))
-        found = shortage(serving.problem, solution=plan.solution)
+        found = explain_infeasibility(serving.problem, solution=plan.solution)
         *others, remedy = plan_reasons(plan, found)
         said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
         assert remedy == f"for everything else, {said}" if more else said
@@ -238,7 +238,7 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
     )
     solution = solve(problem)
-    reasons = solution_reasons(problem, solution, shortage(problem, solution=solution))
+    reasons = solution_reasons(problem, solution, explain_infeasibility(problem, solution=solution))
     assert len(reasons) == MOST_REASONS + 2
     assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
     assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")
@@ -255,7 +255,7 @@ def s5() -> Plan:
 
 def placed() -> Deployment:
     found = place(published("S5"), fleet(n=14))
-    assert isinstance(found, Placed)
+    assert isinstance(found, PlacementResult)
     return found.deployment
 
 
@@ -268,7 +268,7 @@ def nasty() -> Problem:
 SHOWN: dict[str, Callable[[], Viewed]] = {
     "plan": lambda: many_services(MANY),
     "deployment": placed,
-    "gpu": lambda: gpu("h100-80gb"),
+    "gpu": lambda: get_gpu("h100-80gb"),
     "problem": nasty,
     "time-shared problem": lambda: time_shared_toy(Random(3)),
     "no job": lambda: Problem(configurations=Configuration({NASTY: 2})),
@@ -326,8 +326,8 @@ def test_tables_say_what_the_objects_do(
     assert instances["count"].sum() == sum(each.instances for each in plan.services)
     solution: Solution = plan.solution
     used = (plan.to_pandas("gpus"), "gpus"), (solution.to_pandas("schedule"), "machines")
-    for frame, column in used:
-        assert frame.groupby("group")[column].first().sum() == solution.machine_count
+    for cycle, column in used:
+        assert cycle.groupby("group")[column].first().sum() == solution.machine_count
     history = solution.to_pandas()
     assert list(history["lower_bound"]) == [float(line.lower_bound) for line in solution.history]
     assert len(deployment.to_pandas()) == sum(1 for _ in deployment.instances())
@@ -344,8 +344,8 @@ def test_tables_say_what_the_objects_do(
 @pytest.mark.parametrize("table", [None, "instances", "gpus"])
 def test_arrow_has_the_same_table(table: str | None) -> None:
     plan = many_services(5)
-    frame = plan.to_pandas(table)
+    cycle = plan.to_pandas(table)
     assert plan.to_arrow(table).to_pylist() == [
         {key: None if value != value else value for key, value in row.items()}
-        for row in frame.to_dict("records")
+        for row in cycle.to_dict("records")
     ]

@@ -21,8 +21,8 @@ from cms.fleet import (
     OperatingPoint,
     Service,
     ServingProblem,
-    as_problem,
-    gpu,
+    build_problem,
+    get_gpu,
 )
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from tests.property.problems import share
@@ -56,7 +56,7 @@ def test_a_rule_admits_a_batch_up_to_its_share_of_the_limit() -> None:
         for latency, admitted in ((inside, 77), (beyond, 0)):
             at_limit = point(latency=latency, throughput=77)
             assert RULES[rule].supply(service(), at_limit) == admitted
-            serving = as_problem([service()], [at_limit], rule=rule)
+            serving = build_problem([service()], [at_limit], rule=rule)
             assert supply(serving) == ({"3g.40gb": 77} if admitted else {})
     for odd in (0, "1.1", -1, float("nan")):
         with pytest.raises(InvalidOption, match="share of rule 'odd'"):
@@ -66,46 +66,46 @@ def test_a_rule_admits_a_batch_up_to_its_share_of_the_limit() -> None:
 def test_what_serves_a_service_and_shapes_configurations() -> None:
     points = [point("1g.10gb", 30), point("3g.40gb", 100), point("4g.40gb", 9, model="vgg16")]
     small = service("small", allowed=["1g.10gb", "7g.79gb"])
-    serving = as_problem([service(), small], [*points, point("7g.80gb", 300)])
+    serving = build_problem([service(), small], [*points, point("7g.80gb", 300)])
     assert set(supply(serving)) == {"1g.10gb", "3g.40gb", "7g.80gb"}
     assert set(supply(serving, "small")) == {"1g.10gb", "7g.80gb"}
-    assert {str(shape) for shape in as_problem([service()], points).problem.configurations} == {
+    assert {str(shape) for shape in build_problem([service()], points).problem.configurations} == {
         "2 x 3g.40gb", "4 x 1g.10gb + 3g.40gb", "7 x 1g.10gb",
     }  # fmt: skip
     several = point(latency=12, processes=3, batch=2)
     one = point(latency=12, processes=1, batch=4)
     late = point(latency=13, processes=1, batch=8)
     for order in ([several, one, late], [late, one, several]):
-        assert as_problem([service()], order).points["chat", "3g.40gb"] == (one,)
+        assert build_problem([service()], order).points["chat", "3g.40gb"] == (one,)
     points = [point(throughput=100, processes=3), point(throughput=200, processes=4)]
-    serving = as_problem([service()], points, max_processes=3, rule="parvagpu")
+    serving = build_problem([service()], points, max_processes=3, rule="parvagpu")
     assert supply(serving) == {"3g.40gb": 100}
     assert serving.max_processes == 3
     other = point("7g.79gb", device="NVIDIA A100-SXM4-80GB")
-    assert supply(as_problem([service()], [other], rule="parvagpu")) == {"7g.80gb": 100}
-    serving = as_problem([service(rate=0, limit=1)], [point()])
+    assert supply(build_problem([service()], [other], rule="parvagpu")) == {"7g.80gb": 100}
+    serving = build_problem([service(rate=0, limit=1)], [point()])
     assert not serving.unservable
-    for none in (serving, as_problem([], [point()])):
+    for none in (serving, build_problem([], [point()])):
         assert solve(none.problem).machine_count == 0
 
 
 def test_gpu_types_and_shares_under_mps_stand_beside_each_other() -> None:
     points = [point("3g.40gb", 100), point("3g.40gb", 180, device=H100)]
-    serving = as_problem(
+    serving = build_problem(
         [service()], points, [A100, H100], limits={H100: 4}, costs={H100: "2.5"}, rule="parvagpu"
     )
     assert supply(serving) == {f"{A100}:3g.40gb": 100, f"{H100}:3g.40gb": 180}
     assert serving.problem.machine_types == (MachineType(A100), MachineType(H100, "2.5", limit=4))
     assert serving.instance_of(f"{H100}:3g.40gb") == (H100, "3g.40gb")
-    assert serving.gpu_of(H100) is gpu(H100)
+    assert serving.gpu_of(H100) is get_gpu(H100)
     points = [point(), point(device=H100), point("2g.12gb", device=A30)]
     chosen = service(allowed=[f"{H100}:3g.40gb"])
-    assert set(supply(as_problem([chosen], points, [A100, H100]))) == {f"{H100}:3g.40gb"}
-    serving = as_problem([service()], points, A100, limits={"A100-SXM4-80GB": 3})
+    assert set(supply(build_problem([chosen], points, [A100, H100]))) == {f"{H100}:3g.40gb"}
+    serving = build_problem([service()], points, A100, limits={"A100-SXM4-80GB": 3})
     assert serving.problem.blocks == ("3g.40gb",)
     assert serving.problem.machine_types[0].limit == 3
     points = [point("3g.40gb", 100), point("mps:40", 110), point("mps:20", 60)]
-    serving = as_problem([service()], points, rule="parvagpu")
+    serving = build_problem([service()], points, rule="parvagpu")
     listed, shared = serving.problem.configurations
     assert str(listed) == "2 x 3g.40gb"
     assert isinstance(shared, SizeBoundedConfigurations)
@@ -114,7 +114,7 @@ def test_gpu_types_and_shares_under_mps_stand_beside_each_other() -> None:
     assert shared.capacity == 100
     assert supply(serving) == {"3g.40gb": 100, "mps:20": 60, "mps:40": 110}
     assert solve(serving.problem).machine_count == 4  # five shares of 20 give 300 on a GPU
-    off = as_problem([service()], points, mps=False, rule="parvagpu")
+    off = build_problem([service()], points, mps=False, rule="parvagpu")
     assert supply(off) == {"3g.40gb": 100}
 
 
@@ -148,7 +148,7 @@ VGG = point(model="vgg16")
 def test_data_that_cannot_be_right_is_refused_by_name(case: dict[str, Any], message: str) -> None:
     data: dict[str, Any] = {"services": [service()], "points": [point()], **case}
     with pytest.raises(InvalidProblem, match=message):
-        as_problem(data.pop("services"), data.pop("points"), data.pop("gpus", [A100]), **data)
+        build_problem(data.pop("services"), data.pop("points"), data.pop("gpus", [A100]), **data)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_data_that_cannot_be_right_is_refused_by_name(case: dict[str, Any], mess
 )
 def test_options_that_cannot_be_right_are_refused(case: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
-        as_problem([service()], [point()], **case)
+        build_problem([service()], [point()], **case)
 
 
 def test_a_wrong_service_or_operating_point_is_refused() -> None:
@@ -219,7 +219,7 @@ def test_a_supply_is_the_largest_throughput_that_the_rule_admits(
     table: tuple[Service, list[OperatingPoint]], rule: str
 ) -> None:
     chat, points = table
-    serving = as_problem([chat], points, rule=rule)
+    serving = build_problem([chat], points, rule=rule)
     admitted = [p for p in points if LATENCY_RULES[rule].admits(chat, p)]
     best = {
         profile: max(p.throughput_rps for p in admitted if p.profile == profile)
@@ -235,12 +235,15 @@ def test_the_order_of_the_table_changes_nothing(
     table: tuple[Service, list[OperatingPoint]], random: Any
 ) -> None:
     chat, points = table
-    one, other = as_problem([chat], points), as_problem([chat], random.sample(points, len(points)))
+    one, other = (
+        build_problem([chat], points),
+        build_problem([chat], random.sample(points, len(points))),
+    )
     assert (one.problem, one.points) == (other.problem, other.points)
 
 
 def test_a_serving_problem_survives_pickling() -> None:
-    serving = as_problem([service()], [point()])
+    serving = build_problem([service()], [point()])
     copy = pickle.loads(pickle.dumps(serving))
     assert copy == serving
     assert isinstance(copy.gpus[0], Gpu)
@@ -250,7 +253,7 @@ def test_a_service_that_no_point_serves_is_explained_with_the_limit_that_would_d
     points = [
         point("7g.80gb", 151, 46), point("3g.40gb", 100, 60), point("7g.80gb", 9, 50, batch=2),
     ]  # fmt: skip
-    serving = as_problem([service(limit=40), service("slow", limit=200)], points, rule="plain")
+    serving = build_problem([service(limit=40), service("slow", limit=200)], points, rule="plain")
     assert dict(serving.unservable) == {
         "chat": "chat: no profile meets 40 ms under the rule 'plain'; best: 7g.80gb, 1 process, "
         "batch 1: 46 ms is not <= 40 ms; a limit of 46 ms would do"
@@ -309,11 +312,11 @@ def measured(unit: int | str, *, whole: bool = True) -> list[OperatingPoint]:
         ([point(throughput="1e399", latency="1e-2")], 100, "check both units"),
         (
             [*measured(1), point("7g.80gb", 8000, "0.001", batch=8)], 100,
-            r"^1 of 7 operating points \(bert\).*7g.80gb, 1 process, batch 8: 8000 items/s at 0.0",
+            r"^1 of 7 operating points \(bert\).*7g.80gb, 1 process, batch 8: 8000 requests/s at 0",
         ),
         (
             [point("4g.40gb", 100), point("7g.80gb", 90), point("3g.40gb", 103)], 100,
-            r"^model bert on a100-80gb: 103 items/s on 3g.40gb is more than 90 items/s on 7g.80gb",
+            r"^model bert on a100-80gb: 103 requests/s on 3g.40gb is more than 90 requests/s on 7g",
         ),
         # shares are compared with shares; double memory alone is no larger instance
         ([point("mps:40", 100), point("3g.40gb", 50)], 100, None),
@@ -324,6 +327,6 @@ def measured(unit: int | str, *, whole: bool = True) -> list[OperatingPoint]:
 def test_what_may_be_a_mistaken_unit_is_warned_about_once(
     points: list[OperatingPoint], limit: int | str, message: str | None
 ) -> None:
-    said = as_problem([service(limit=limit)], points, rule="plain").warnings
+    said = build_problem([service(limit=limit)], points, rule="plain").warnings
     assert len(said) == (message is not None)
     assert re.search(message or "", "".join(said))

@@ -16,7 +16,7 @@ from cms.fleet import (
     OperatingPoint,
     Plan,
     Service,
-    as_problem,
+    build_problem,
     plan_to_json,
     read_operating_points,
     read_plan,
@@ -170,7 +170,7 @@ def test_what_does_not_fit_together_is_named_with_its_line(
     services.write_text(f"{SERVICES},allowed_profiles\n{service}\n")
     points.write_text(f"{POINTS}\nbert,a100-80gb,7g.80gb,1,1,1,1\n{point}\n")
     with pytest.raises(InvalidProblem) as caught:
-        as_problem(read_services(services), read_operating_points(points))
+        build_problem(read_services(services), read_operating_points(points))
     assert message in str(caught.value)
 
 
@@ -185,7 +185,7 @@ A100 = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 8, 300, "26.7")
 
 
 def plan_of(*services: Service, rule: str = "capacity", **options: object) -> Plan:
-    serving = as_problem(services, MEASURED, rule=rule, **options)  # type: ignore[call-overload]
+    serving = build_problem(services, MEASURED, rule=rule, **options)  # type: ignore[call-overload]
     return Plan(serving, solve(serving.problem))
 
 
@@ -213,11 +213,11 @@ def test_curves_and_promises_leave_out_who_has_no_limit() -> None:
     free, kept = points["free", "1g.6gb"], points["kept", "1g.6gb"]
     assert (free["supply_rps"], free["evidence"], free["load_curve"]) == (100, None, None)
     assert (kept["supply_rps"], kept["evidence"]) == (60, "measured")
-    both = promised(as_problem([FREE, KEPT], MEASURED))
+    both = promised(build_problem([FREE, KEPT], MEASURED))
     assert "Not promised: any latency of the service without a limit, other arrivals" in both
-    alone = promised(as_problem([FREE], MEASURED))
+    alone = promised(build_problem([FREE], MEASURED))
     assert "promises nothing of latencies here: no service has a limit" in alone
-    assert "limit" not in promised(as_problem([KEPT], MEASURED)).partition("Not promised")[2]
+    assert "limit" not in promised(build_problem([KEPT], MEASURED)).partition("Not promised")[2]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -243,7 +243,7 @@ def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> No
     free = found.service("free")
     assert (free.verdict, free.limit_ns, free.late, free.p99_share) == ("no limit", None, 0, None)
     assert f"free: NO LIMIT: p99 is {free.p99_ns / 10**6:.4g} ms" in str(found)
-    assert "1 of 1 limits kept" in found.sentence
+    assert "1 of 1 limits met" in found.sentence
     assert found.sentence.endswith("; 1 service without a limit")
     assert found.promised
     write_simulation(found, tmp_path / "s.json")
@@ -257,7 +257,7 @@ def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> No
         simulation_from_json(document)
     found = simulate(plan_of(FREE), requests=500, events=[Failure(1, gpu=0)], on_failure="lose")
     assert not found.promised
-    assert found.sentence.startswith("0 of 0 limits kept")
+    assert found.sentence.startswith("0 of 0 limits met")
     assert drawing(simulation_page(found, "t")).startswith("<svg")
     over = simulate(plan_of(FREE), requests=3000, rate=3).service("free")
     assert (over.verdict, over.overloaded) == ("no limit", True)
@@ -267,14 +267,14 @@ def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> No
 def test_devices_are_told_by_the_points_and_late_shares_need_limits() -> None:
     with pytest.raises(InvalidProblem, match="has a late share and no latency limit"):
         Service("free", "bert", 1, late_share="0.1")
-    assert [gpu.key for gpu in as_problem([FREE], MEASURED).gpus] == ["a30-24gb"]
+    assert [gpu.key for gpu in build_problem([FREE], MEASURED).gpus] == ["a30-24gb"]
     spelt = OperatingPoint("bert", "A100-SXM4-80GB", "7g.80gb", 1, 8, 300, "26.7")
-    assert [gpu.key for gpu in as_problem([FREE], [A100, spelt]).gpus] == ["a100-80gb"]
-    assert [gpu.key for gpu in as_problem([FREE], [A100, *MEASURED], "a30-24gb").gpus] == [
+    assert [gpu.key for gpu in build_problem([FREE], [A100, spelt]).gpus] == ["a100-80gb"]
+    assert [gpu.key for gpu in build_problem([FREE], [A100, *MEASURED], "a30-24gb").gpus] == [
         "a30-24gb"
     ]
     with pytest.raises(InvalidOption, match=r"on 2 GPUs: a100-80gb, a30-24gb; say which .*--gpu"):
-        as_problem([FREE], iter([A100, *MEASURED]))
+        build_problem([FREE], iter([A100, *MEASURED]))
     unknown = OperatingPoint("bert", "b999", "3g.40gb", 1, 8, 300, "26.7", origin="p.csv:2")
     with pytest.raises(InvalidProblem, match=r"^p.csv:2: .*'b999', which is not known"):
-        as_problem([FREE], [unknown])
+        build_problem([FREE], [unknown])

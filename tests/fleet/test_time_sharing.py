@@ -16,7 +16,7 @@ from scipy.special import pdtr
 from bench.time_sharing.plain import OPTIMA, both_ways
 from cms import BlockPrices, Mix, Proof, SizeBoundedConfigurations, check
 from cms.errors import FileError, InvalidOption, InvalidProblem, UnsupportedProblem
-from cms.fleet.deployment import wanted_of
+from cms.fleet.deployment import desired_state
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.plans import plan_page, tightest_line
 from cms.fleet.serving import (
@@ -24,7 +24,7 @@ from cms.fleet.serving import (
     OperatingPoint,
     Service,
     SharedServing,
-    as_problem,
+    build_problem,
     plan_from_json,
     plan_to_json,
     read_plan,
@@ -33,13 +33,13 @@ from cms.fleet.serving import (
 from cms.fleet.serving.headroom import poisson_quantile, read_overheads
 from cms.fleet.serving.time_sharing import slot_ms
 from tests.files.test_schemas import require_valid
-from tests.fleet.mixes import POINTS, SERVICES, plan, serving, share
+from tests.fleet.mixes import POINTS, SERVICES, colocate, plan, serving
 from tests.fleet.plans import A100, mixed_plan, printed, set_at, words_of
 from tests.samples import few
 
 
 def lengths(point: OperatingPoint, **terms: Any) -> Fraction:
-    posed: SharedServing = as_problem(
+    posed: SharedServing = build_problem(
         [Service("s", "bert", 1, 1000)], [point], A100, sharing="time", **terms
     )
     ((only,),) = posed.problem.jobs[0].points.values()
@@ -72,18 +72,18 @@ def test_shapes_and_settings_of_what_is_shared() -> None:
     (every,) = serving(splits="any").problem.configurations
     assert isinstance(every, SizeBoundedConfigurations)
     assert dict(every.sizes) == {"mps:40": 40, "mps:60": 60, "mps:100": 100}
-    points = [share("bert", percent, 1, 5) for percent in (30, 50, 80)]
-    shapes = as_problem(SERVICES[:1], points, A100, sharing="time").problem.configurations
+    points = [colocate("bert", percent, 1, 5) for percent in (30, 50, 80)]
+    shapes = build_problem(SERVICES[:1], points, A100, sharing="time").problem.configurations
     assert [str(shape) for shape in shapes] == ["mps:80", "2 x mps:50", "mps:30"]
     points = [OperatingPoint("bert", A100, "3g.40gb", 3, 4, 1200, 10)]
-    posed = as_problem(SERVICES[:1], points, sharing="time")
+    posed = build_problem(SERVICES[:1], points, sharing="time")
     ((point,),) = posed.problem.jobs[0].points.values()
     assert (point.amount, point.length) == (12, Fraction(1, 100))
     points = [
         OperatingPoint("bert", A100, "3g.40gb", 4, 2, 800, 10),
         OperatingPoint("bert", A100, "3g.40gb", 2, 4, 1000, 8),
     ]
-    posed = as_problem(SERVICES[:1], points, sharing="time")
+    posed = build_problem(SERVICES[:1], points, sharing="time")
     assert posed.points["chat", "3g.40gb"] == (points[1],)
 
 
@@ -99,11 +99,11 @@ def test_a_batch_takes_what_its_throughput_says_or_its_latency_if_that_is_longer
 
 def test_what_cannot_be_shared_is_refused_and_what_is_odd_warned_of() -> None:
     odd = OperatingPoint("bert", A100, "mps:60", 1, 8, 800, 12)
-    (warning,) = as_problem(SERVICES[:1], [odd], sharing="time").warnings
+    (warning,) = build_problem(SERVICES[:1], [odd], sharing="time").warnings
     assert warning.startswith("1 of 1 operating points: the latency and processes x batch")
     assert not serving().warnings
     own = Service("chat", "bert", 5, 100, late_share="0.01")
-    (warning,) = as_problem([own], POINTS, sharing="time").warnings
+    (warning,) = build_problem([own], POINTS, sharing="time").warnings
     assert warning.startswith("late_share and queue have no effect where blocks are shared")
     with pytest.raises(InvalidOption, match=r"no overhead of a batch of 8, .* overheads of 4: add"):
         serving(headroom=Headroom("gpulet", {4: 1}))
@@ -112,13 +112,13 @@ def test_what_cannot_be_shared_is_refused_and_what_is_odd_warned_of() -> None:
     with pytest.raises(InvalidOption, match="the overhead of a batch of 4"):
         Headroom("gpulet", {4: -1})
     with pytest.raises(InvalidProblem, match=r"'free' has no latency limit.*without sharing"):
-        as_problem([Service("free", "bert", 5)], POINTS, sharing="time")
+        build_problem([Service("free", "bert", 5)], POINTS, sharing="time")
     with pytest.raises(InvalidProblem, match="two services are called 'chat'"):
-        as_problem([SERVICES[0], SERVICES[0]], POINTS, sharing="time")
+        build_problem([SERVICES[0], SERVICES[0]], POINTS, sharing="time")
     with pytest.raises(InvalidProblem, match=r"runs the model 'brt'.*nearest: 'bert'"):
-        as_problem([Service("a", "brt", 5, 100)], POINTS, sharing="time")
+        build_problem([Service("a", "brt", 5, 100)], POINTS, sharing="time")
     late = Service("late", "vgg", 10, 15)
-    posed = as_problem([*SERVICES, late], POINTS, sharing="time")
+    posed = build_problem([*SERVICES, late], POINTS, sharing="time")
     assert dict(posed.unservable) == {
         "late": "late: no batch fits into 15 ms even alone, under the rule 'round_robin'; best: "
         "mps:100, 1 process, batch 8: 10 ms a batch, which needs a limit of 20 ms"
@@ -126,8 +126,8 @@ def test_what_cannot_be_shared_is_refused_and_what_is_odd_warned_of() -> None:
 
 
 def test_head_room_raises_rates_and_lengths_and_is_written() -> None:
-    assert lengths(share("bert", 60, 8, 10), headroom="gpulet") == 11
-    assert lengths(share("bert", 60, 8, 10), headroom=Headroom("gpulet", {8: 2})) == 13
+    assert lengths(colocate("bert", 60, 8, 10), headroom="gpulet") == 11
+    assert lengths(colocate("bert", 60, 8, 10), headroom=Headroom("gpulet", {8: 2})) == 13
     posed = serving(headroom="gpulet", rate_margin=1)
     assert [job.demand for job in posed.problem.jobs] == [660, 500 + 54]
     assert posed.planned_rps(SERVICES[0]) == 660
@@ -193,9 +193,9 @@ SHARED = {"sharing": "time"}
     ("arguments", "message"),
     [
         ({"sharing": "space"}, r"sharing is 'space'; expected None .*'time'"),
-        (SHARED | {"rule": "half"}, r"the queueing rule 'half' knows no frames.*round_robin"),
-        (SHARED | {"rule": "round_robbin"}, r"no rule of frames .*; nearest: 'round_robin'"),
-        (SHARED | {"rule": 3}, r"the queueing rule 3 knows no frames"),
+        (SHARED | {"rule": "half"}, r"the queueing rule 'half' knows no duty cycles.*round_robin"),
+        (SHARED | {"rule": "round_robbin"}, r"no rule of cycles .*; nearest: 'round_robin'"),
+        (SHARED | {"rule": 3}, r"the queueing rule 3 knows no duty cycles"),
         ({"rule": "collect_then_run"}, r"services share in time; add sharing='time'"),
         (SHARED | {"max_services": 0}, r"max_services, of one instance, is 0"),
         (SHARED | {"max_services": 1.5}, r"max_services, of one instance"),
@@ -205,7 +205,7 @@ SHARED = {"sharing": "time"}
         ({"headroom": "gpulet"}, r"headroom is 'gpulet' and nothing"),
         (SHARED | {"headroom": "gpulett"}, r"no head-room 'gpulett'; .*nearest: 'gpulet'"),
         (SHARED | {"headroom": 1.1}, r"the head-room is 1\.1; expected"),
-        (SHARED | {"load_curves": {}}, r"load curves are given, which the rules of frames"),
+        (SHARED | {"load_curves": {}}, r"load curves are given, which the rules of cycles"),
         (SHARED | {"rate_margin": -1}, r"the rate margin"),
         (SHARED | {"gpus": []}, r"no GPU type to plan with"),
         (SHARED | {"limits": {"h100-80gb": 1}}, r"limit .* GPU 'h100-80gb', which is not in this"),
@@ -213,7 +213,7 @@ SHARED = {"sharing": "time"}
 )
 def test_options_that_cannot_be_meant_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
-        as_problem(SERVICES, POINTS, **arguments)
+        build_problem(SERVICES, POINTS, **arguments)
 
 
 TERMS: list[dict[str, Any]] = [
@@ -226,20 +226,20 @@ TERMS: list[dict[str, Any]] = [
 def test_a_plan_says_what_each_service_gets_and_is_no_deployment_yet() -> None:
     made = plan()
     chat, see = made.services
-    assert [(use.block, use.count, use.frame_ms, use.length_ms) for use in chat.uses] == [
+    assert [(use.block, use.count, use.duty_cycle_ms, use.length_ms) for use in chat.uses] == [
         ("mps:40", 1, 12, 12), ("mps:60", 1, 22, 12),
     ]  # fmt: skip
     assert chat.provided_rps == Fraction(4000, 12) + Fraction(8000, 22)
     assert (see.instances, see.provided_rps) == (2, Fraction(4000, 22) + 800)
     (whole,), cut = made.groups[1].instances, made.groups[0].instances
-    assert whole.frame_ms == 10
+    assert whole.duty_cycle_ms == 10
     assert [str(each) for each in cut] == ["1 x mps:40 -> chat", "1 x mps:60 -> chat + see"]
     assert str(made).splitlines()[2] == (
-        "chat: 23000/33 items/s by 1 x mps:40, 1 x mps:60, wanted 300"
+        "chat: 23000/33 requests/s by 1 x mps:40, 1 x mps:60, wanted 300"
     )
     words = r"placing takes plans .* share instances in time; .*reorganise brings"
     with pytest.raises(UnsupportedProblem, match=words):
-        wanted_of(plan())
+        desired_state(plan())
 
 
 @pytest.mark.parametrize("terms", TERMS)
@@ -284,7 +284,7 @@ CONTRADICTIONS: list[tuple[str, Any, str]] = [
     ("operating_points.6.batch", 16, r"has no point of 'see' on mps:\d+ that takes 16"),
     ("operating_points.0.supply_rps", 10, r"supply_rps is 10, expected null"),
     ("operating_points.0.model", "vgg", r"model is \"vgg\", expected \"bert\""),
-    (f"{INSTANCE}.frame_ms", 21, r"frame_ms is 21, expected 22, as the solution has"),
+    (f"{INSTANCE}.duty_cycle_ms", 21, r"duty_cycle_ms is 21, expected 22, as the solution has"),
     (f"{INSTANCE}.serves.0.length_ms", 11, r"serves\[0\]\.length_ms is 11, expected 12, as the s"),
     (f"{INSTANCE}.serves.0.slack_ms", 27, r"slack_ms is 27, expected 26, as the solution has"),
     ("services.0.provided_rps", 700, r"provided_rps .* is 700"),
@@ -315,20 +315,20 @@ def test_each_amount_of_the_problem_has_one_point() -> None:
             plan_from_json(document | {"operating_points": wrong})
 
 
-def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_frame() -> None:
+def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_cycle() -> None:
     text = printed(plan_page(plan(), "two"))
     lines = text.splitlines()
-    assert "2 services on a100-80gb, blocks shared in time, round_robin: a frame and its" in text
-    assert re.search(r"│ mps:60 frame 22 ms +│ mps:40 p=1 b=4", text)
+    assert "2 services on a100-80gb, blocks shared in time, round_robin: a duty cycle and" in text
+    assert re.search(r"│ mps:60 duty cycle 22 ms +│ mps:40 p=1 b=4", text)
     (slots,) = [line for line in lines if "┊" in line and "│" in line]
     chat, see = slots.split("│")[1].split("┊")
     assert chat.strip() == "1 chat b=8"
     assert see.strip() == "2 see b=4"
     assert len(chat) / (len(chat) + len(see) + 1) == pytest.approx(12 / 22, abs=0.02)
     wide = printed(plan_page(plan(), "two"), 130)
-    assert "1 x mps:60 (b=8 of a 22 ms frame, 363.6/s, 26 ms to spare)" in wide
+    assert "1 x mps:60 (b=8 of a 22 ms duty cycle, 363.6/s, 26 ms to spare)" in wide
     assert "1 x mps:40 (b=4 alone, 12 ms, 333.3/s, 36 ms to spare)" in wide
-    assert "Tightest frame: 22 ms on mps:60, 26 ms to spare within the 60 ms of chat" in text
+    assert "Tightest duty cycle: 22 ms on mps:60, 26 ms to spare within the 60 ms of chat" in text
     assert "Kept under the rule round_robin: every limit" in text
     assert max(map(len, lines)) <= 100
     text = printed(plan_page(plan(headroom="gpulet"), "two"))
@@ -336,6 +336,12 @@ def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_frame() -> Non
     assert re.search(r"1 +chat .* 300 +342 ", text)
     picture = drawing(plan_page(plan(), "two <b>"))
     words = words_of(picture)
-    for said in ("mps:60 frame 22 ms", "1 chat b=8", "2 see b=4", "ightest frame: 22 ms", "<b>"):
+    for said in (
+        "mps:60 duty cycle 22 ms",
+        "1 chat b=8",
+        "2 see b=4",
+        "ightest duty cycle: 22 ms",
+        "<b>",
+    ):
         assert said in words
     assert tightest_line(mixed_plan()) == ""

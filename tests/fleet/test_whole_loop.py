@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
@@ -26,7 +26,7 @@ from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.machines import StandInNode
 from tests.samples import few
 
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 OLD: dict[str, object] = {"names": {"7g.80gb": "7g.79gb"}, "texts": "old"}
 THEIRS = "pod team-x/trainer"
 
@@ -41,7 +41,7 @@ def foreign(
             nodes[card.node].mig_uuids(card.index)[each.start or 0],
         )
         for card, each in deployment.instances()
-        if not each.is_ours
+        if not each.is_managed
     }
 
 
@@ -78,7 +78,8 @@ def test_other_cards_texts_and_names(
     now, target = (
         Deployment((
             FleetNode("a", tuple(
-                FleetGpu("a", index, gpu(key), Mode.WHOLE if each is None else Mode.MIG, each or ())
+                FleetGpu("a", index, get_gpu(key), Mode.WHOLE if each is None else Mode.MIG,
+                         each or ())
                 for index, each in enumerate(side)
             )),
         ))

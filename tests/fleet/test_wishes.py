@@ -1,4 +1,4 @@
-"""Wishes: kept wherever there is a placement that keeps them, at no more than it must cost."""
+"""Placement constraints: kept where a placement can, at no more than it must cost."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet import Service, gpu
+from cms.fleet import Service, get_gpu
 from cms.fleet.deployment import (
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
-    Placed,
-    Unplaceable,
-    Wanted,
-    Wishes,
+    PlacementConstraints,
+    PlacementInfeasible,
+    PlacementResult,
     place,
-    wishes_of,
+    placement_constraints,
 )
 from cms.values.frozen import FrozenMap
 from tests.property.problems import share
@@ -43,7 +43,7 @@ def empty(nodes: int, each: int, zones: str = "ew") -> Deployment:
         tuple(
             FleetNode(
                 name := f"node-{i}",
-                tuple(FleetGpu(name, k, gpu(A30)) for k in range(each)),
+                tuple(FleetGpu(name, k, get_gpu(A30)) for k in range(each)),
                 FrozenMap({"zone": zones[i % len(zones)]}),
             )
             for i in range(nodes)
@@ -51,13 +51,15 @@ def empty(nodes: int, each: int, zones: str = "ew") -> Deployment:
     )
 
 
-def placed(wanted: Wanted, fleet: Deployment, wishes: Wishes) -> Placed:
+def placed(
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints
+) -> PlacementResult:
     found = place(wanted, fleet, wishes=wishes)
-    assert isinstance(found, Placed), found
+    assert isinstance(found, PlacementResult), found
     return found
 
 
-def where(found: Placed, service: str) -> list[str]:
+def where(found: PlacementResult, service: str) -> list[str]:
     """The GPUs of a service's instances."""
     return [
         card.name
@@ -67,10 +69,10 @@ def where(found: Placed, service: str) -> list[str]:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Wishes:
+def wishes(draw: st.DrawFn) -> PlacementConstraints:
     chosen = draw(st.sets(st.integers(0, 4), min_size=1, max_size=2))
     some = st.sampled_from(NAMES)
-    return Wishes(
+    return PlacementConstraints(
         {draw(some): draw(st.integers(1, 3))} if 0 in chosen else {},
         {draw(some): draw(st.sampled_from(("node", "zone")))} if 1 in chosen else {},
         [draw(st.sampled_from([("chat", "code"), ("code", "sum")]))] if 2 in chosen else [],
@@ -90,7 +92,7 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     wanted = replace(wanted, services=tuple(rates))
     found = place(wanted, fleet, wishes=wish)
     best = best_with_wishes(fleet, wanted, wish)
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         assert best is None
         return
     assert keeps_wishes(found.deployment, wanted, wish)
@@ -101,7 +103,7 @@ def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
 
 def test_wishes_cost_what_is_said() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
-    found = placed(wanted, empty(1, 2), Wishes(min_replicas={"chat": 3}))
+    found = placed(wanted, empty(1, 2), PlacementConstraints(min_replicas={"chat": 3}))
     assert len(where(found, "chat")) == 3
     assert found.more_gpus == {A30: 1}
     assert found.wish_costs == {"min_replicas of chat: 3": 1}
@@ -109,45 +111,47 @@ def test_wishes_cost_what_is_said() -> None:
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
     wanted = wanted_for({kind("chat"): 2}, {A30: 1})
     wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
-    found = placed(wanted, empty(3, 1), Wishes(survive="node:80%"))
-    # 12 items/s each: two on either of two nodes
+    found = placed(wanted, empty(3, 1), PlacementConstraints(survive="node:80%"))
+    # 12 requests/s each: two on either of two nodes
     assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert str(found).endswith("survive: node:80%: costs 1 GPU")
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
-    assert len({*where(placed(wanted, empty(2, 1), Wishes()), "chat")}) == 1
-    nodes = placed(wanted, empty(2, 1), Wishes(spread={"chat": "node"}))
+    assert len({*where(placed(wanted, empty(2, 1), PlacementConstraints()), "chat")}) == 1
+    nodes = placed(wanted, empty(2, 1), PlacementConstraints(spread={"chat": "node"}))
     assert sorted(where(nodes, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    zones = placed(wanted, empty(4, 1), Wishes(spread={"chat": "zone"}))
+    zones = placed(wanted, empty(4, 1), PlacementConstraints(spread={"chat": "zone"}))
     assert sorted(where(zones, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert zones.wish_costs == {"spread of chat: zone": 1}
-    bare = Deployment((FleetNode("a", (FleetGpu("a", 0, gpu(A30)),)),))
+    bare = Deployment((FleetNode("a", (FleetGpu("a", 0, get_gpu(A30)),)),))
     with pytest.raises(InvalidProblem, match="'a' has no label zone"):
-        place(wanted, bare, wishes=Wishes(spread={"chat": "zone"}))
+        place(wanted, bare, wishes=PlacementConstraints(spread={"chat": "zone"}))
 
 
 def test_services_kept_apart_even_where_they_run_together() -> None:
     wanted = wanted_for({kind("chat"): 2, kind("code"): 2, kind("sum"): 4}, {A30: 2})
-    found = placed(wanted, empty(1, 3), Wishes(anti_affinity=[("code", "chat")]))
+    found = placed(wanted, empty(1, 3), PlacementConstraints(anti_affinity=[("code", "chat")]))
     assert not {*where(found, "chat")} & {*where(found, "code")}
     assert found.more_gpus == {}
     held = (Instance("1g.6gb", 0, kind("chat").work), Instance("1g.6gb", 1, kind("code").work))
-    cards = (FleetGpu("a", 0, gpu(A30), instances=held), FleetGpu("a", 1, gpu(A30)))
+    cards = (FleetGpu("a", 0, get_gpu(A30), instances=held), FleetGpu("a", 1, get_gpu(A30)))
     wanted = wanted_for({kind("chat"): 1, kind("code"): 1}, {A30: 1})
     now = Deployment((FleetNode("a", cards),), SERVICES)
-    found = placed(wanted, now, Wishes(anti_affinity=[("chat", "code")]))
+    found = placed(wanted, now, PlacementConstraints(anti_affinity=[("chat", "code")]))
     assert (found.kept, found.more_gpus) == (1, {A30: 1})
 
 
 def test_wishes_bound_what_shares_a_gpu() -> None:
     counts = {kind("chat"): 6, kind("code"): 3, kind("sum"): 3}
-    found = placed(wanted_for(counts, {A30: 3}), empty(1, 5), Wishes(max_per_gpu={"chat": 2}))
+    found = placed(
+        wanted_for(counts, {A30: 3}), empty(1, 5), PlacementConstraints(max_per_gpu={"chat": 2})
+    )
     assert {n: where(found, "chat").count(n) for n in where(found, "chat")} == dict.fromkeys(
         ("node-0/0", "node-0/1", "node-0/2"), 2
     )
     assert found.wish_costs == {"max_per_gpu of chat: 2": 0}
-    wish = Wishes(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
+    wish = PlacementConstraints(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
     none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
-    assert isinstance(none, Unplaceable)
+    assert isinstance(none, PlacementInfeasible)
     assert str(none) == (
         "unplaceable, on a solver's word: max_per_gpu of chat: 1 is wished, and without it there "
         "is a placement"
@@ -159,16 +163,16 @@ def test_wishes_are_read_from_columns_unless_others_are_given_and_add_up() -> No
     chat = Service("chat", "chat", 0, 1000, extra=extra)
     wanted = replace(wanted_for({kind("chat"): 1}, {A30: 1}), services=(chat,))
     found = place(wanted, empty(2, 1))
-    assert isinstance(found, Placed)
+    assert isinstance(found, PlacementResult)
     assert sorted(where(found, "chat")) == ["node-0/0", "node-1/0"]
-    assert len(where(placed(wanted, empty(2, 1), Wishes()), "chat")) == 1
-    whole = Wishes({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
-    again = Wishes()
+    assert len(where(placed(wanted, empty(2, 1), PlacementConstraints()), "chat")) == 1
+    whole = PlacementConstraints({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
+    again = PlacementConstraints()
     for name, wish in whole.words().items():
         assert name not in whole.without(wish).words()
         again |= wish
     assert again == whole
-    assert (bool(whole), bool(Wishes())) == (True, False)
+    assert (bool(whole), bool(PlacementConstraints())) == (True, False)
 
 
 def test_cells_that_are_no_wishes() -> None:
@@ -179,7 +183,7 @@ def test_cells_that_are_no_wishes() -> None:
         ({"anti_affinity": "chat"}, "s.csv:2: anti_affinity has chat and chat"),
     ):
         with pytest.raises(InvalidProblem, match=says):
-            wishes_of([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
+            placement_constraints([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
 
 
 def test_wishes_that_cannot_be_meant() -> None:
@@ -190,8 +194,11 @@ def test_wishes_that_cannot_be_meant() -> None:
     ]
     for wrong, says in cases:
         with pytest.raises(InvalidOption, match=says):
-            Wishes(**wrong)
-    wanted, wish = wanted_for({kind("chat"): 1}, {A30: 1}), Wishes(min_replicas={"chta": 1})
+            PlacementConstraints(**wrong)
+    wanted, wish = (
+        wanted_for({kind("chat"): 1}, {A30: 1}),
+        PlacementConstraints(min_replicas={"chta": 1}),
+    )
     with pytest.raises(
         InvalidOption, match="'chta', which constraints name, is no service; nearest: 'chat'"
     ):

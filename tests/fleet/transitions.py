@@ -7,7 +7,15 @@ from fractions import Fraction
 from functools import cache
 
 from cms.fleet import Service
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Placed, Work, place
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    PlacementResult,
+    Work,
+    place,
+)
 from cms.fleet.deployment.transition import (
     Action,
     Durations,
@@ -60,7 +68,7 @@ def every_kind(chat: str = "chat", code: str = "code", node: str = "a") -> Trans
     actions = [
         Action(What.CREATE, node, 2, adds=(one,), is_temporary=True),
         Action(What.RESTART, node, 0, removes=(two,), adds=(other,), after=(0,)),
-        Action(What.REWRITE, node, 1, removes=(one, two), adds=(one, other), after=(0, 1)),
+        Action(What.REPARTITION, node, 1, removes=(one, two), adds=(one, other), after=(0, 1)),
         Action(What.DELETE, node, 2, removes=(one,), after=(2,), is_temporary=True),
     ]
     cards = [FleetGpu(node, index, A30, instances=(one, two)) for index in range(2)]
@@ -77,7 +85,7 @@ def growth() -> Transition:
     """From 3 to 12 GPUs."""
     cards = tuple(FleetGpu("a", index, A100) for index in range(16))
     first = place(published("S2"), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
+    assert isinstance(first, PlacementResult)
     found = transition(first.deployment, published("S5"))
     assert isinstance(found, Transition)
     return found

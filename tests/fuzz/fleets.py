@@ -12,27 +12,27 @@ from typing import Any
 
 from cms import Configuration, Problem, pack, solve
 from cms.files import lay_out, write_solution
-from cms.fleet import OperatingPoint, Service, gpu
+from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
-    Placed,
+    PlacementResult,
     Work,
+    desired_state,
     place,
-    wanted_of,
 )
 from cms.fleet.deployment.document import deployment_to_json
-from cms.fleet.deployment.instance import Mode, Seen, State
+from cms.fleet.deployment.instance import Mode, StartSource, State
 from cms.fleet.deployment.transition import transition_to_json
 from cms.fleet.hardware.catalogue import uncut_gpu
-from cms.fleet.serving import RULES, LoadCurve, as_problem
+from cms.fleet.serving import RULES, LoadCurve, build_problem
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.plan import Plan
 from proofs_checks.parallel_order import random_transition
 from tests.fleet.transition.test_reorganising import fleet, plan, to_plan
-from tests.proofs_checks.moves import LENT, REWRITTEN, SHARED, deployment, real
+from tests.proofs_checks.moves import LENT, REPARTITIONED, SHARED, deployment, real
 from tests.proofs_checks.test_kept_proofs import crowded
 from tests.proofs_checks.test_spare_proofs import PROVED, cut, planned
 
@@ -41,7 +41,7 @@ Document = dict[str, Any]
 
 def transitions() -> Iterator[Document]:
     """By hand and drawn; with proofs of kept and of spare ones, and with turns in shares."""
-    yield from map(real, (LENT, REWRITTEN, SHARED))
+    yield from map(real, (LENT, REPARTITIONED, SHARED))
     for seed in (3, 4, 10, 11, 17):
         yield transition_to_json(random_transition(random.Random(seed)))
     yield transition_to_json(crowded())
@@ -56,9 +56,9 @@ def transitions() -> Iterator[Document]:
 def deployments() -> Iterator[Document]:
     """By several rules; one with what was only observed, and one with the plan that it realises."""
     yield real(deployment(LENT))
-    yield transition_to_deployment(real(REWRITTEN), "target")
+    yield transition_to_deployment(real(REPARTITIONED), "target")
     yield deployment_to_json(to_plan(fleet(2), plan(150, 50)).target)
-    card = gpu("a30-24gb")
+    card = get_gpu("a30-24gb")
     point = OperatingPoint("bert", card.key, "2g.12gb", 2, 8, "780", 20)
     curved = OperatingPoint("vgg", card.key, "1g.6gb", 1, 4, 100, 40)
     services = [Service("chat", "bert", 100, 60), Service("see", "vgg", 30, 150, late_share="0.05")]
@@ -75,20 +75,23 @@ def deployments() -> Iterator[Document]:
         yield deployment_to_json(
             Deployment((FleetNode("n", (seen,), driver="550.54"),), tuple(services), rule)
         )
-    unknown = (Instance("1g.6gb", owner="pod a/b"), Instance("2g.12gb", state=State.HOLLOW))
+    unknown = (
+        Instance("1g.6gb", owner="pod a/b"),
+        Instance("2g.12gb", state=State.NO_COMPUTE_INSTANCE),
+    )
     whole = Work("chat", OperatingPoint("bert", card.key, "4g.24gb", 1, 8, 400, 20), Fraction(400))
     cards = (
-        FleetGpu("n", 0, card, instances=unknown, seen=Seen.UNKNOWN),
+        FleetGpu("n", 0, card, instances=unknown, start_source=StartSource.UNKNOWN),
         FleetGpu("n", 1, card, Mode.WHOLE, (Instance("whole", None, whole),)),
         FleetGpu("n", 2, card, Mode.MPS, (Instance("mps:40", owner="x"), Instance("mps:60"))),
         FleetGpu("n", 3, uncut_gpu("Tesla T4"), Mode.FIXED, (Instance("whole", owner="x"),)),
     )
     yield deployment_to_json(Deployment((FleetNode("n", cards),), tuple(services[:1])))
-    posed = as_problem(services[:1], [point], card.key, rule="capacity")
+    posed = build_problem(services[:1], [point], card.key, rule="capacity")
     planned = Plan(posed, solve(posed.problem, threads=1))
     empty = Deployment((FleetNode("n", (FleetGpu("n", 0, card),)),))
-    placed = place(wanted_of(planned), empty)
-    assert isinstance(placed, Placed)
+    placed = place(desired_state(planned), empty)
+    assert isinstance(placed, PlacementResult)
     yield deployment_to_json(placed.deployment)
 
 

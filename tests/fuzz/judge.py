@@ -27,7 +27,7 @@ from cms.files import (
 )
 from cms.files.documents import parse_document
 from cms.files.solutions import refuse_other_shortage
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.hardware.device_file import DevicePart
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
@@ -62,7 +62,7 @@ def judge(number: int, folder: Path) -> list[str]:
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
         "tables": _tables, "replay": _replay, "sharing": _sharing,
-        "sharing_tables": _sharing_tables, "predictor": _predictor,
+        "colocation_tables": _colocation_tables, "predictor": _predictor,
         "deployment": _whole, "transition": _whole, "folder": _folder,
     }[seed.kind](trial, folder, seed)  # fmt: skip
     return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
@@ -259,7 +259,7 @@ def _in_our_words(text: str) -> str:
     """Describe known cards as the catalogue does, but for what decides what fits."""
     document = json.loads(text.removeprefix("\ufeff"))
     for device in document["devices"]:
-        own = DevicePart.from_object(gpu(device["key"])).to_json()
+        own = DevicePart.from_object(get_gpu(device["key"])).to_json()
         profiles = {each["name"]: each for each in own["profiles"]}
         pairs = [(each, profiles[each["name"]]) for each in device["profiles"]]
         for each, described in ((device, own), *pairs):
@@ -305,7 +305,7 @@ def _planned(trial: _Trial, folder: Path, gpu: object) -> None:
 def _sharing(trial: _Trial, folder: Path, seed: Seed) -> None:
     paths = folder / "problem.json", folder / "share.json"
     code = trial.command("check", *paths, "--quiet")
-    trial.agree("the verdict on a plan of sharing", code == 0, trial.checker(*paths) == 0)
+    trial.agree("the verdict on a co-location plan", code == 0, trial.checker(*paths) == 0)
     settings = folder / "settings.toml"
     settings.write_text("[colocation.day]\nhours = 1\nsample = 0\n", "utf-8")
     day = ("--truth", folder / "pairs.csv", "--fleet", settings)
@@ -315,7 +315,7 @@ def _sharing(trial: _Trial, folder: Path, seed: Seed) -> None:
         trial.command("simulate", paths[0], *day, "--quiet")
 
 
-def _sharing_tables(trial: _Trial, folder: Path, seed: Seed) -> None:
+def _colocation_tables(trial: _Trial, folder: Path, seed: Seed) -> None:
     _shared(trial, folder, "--pairs", folder / "pairs.csv")
 
 

@@ -23,11 +23,11 @@ VALUES: list[Any] = [
     "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
     {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"}, "mig", "mps",
     "whole", "fixed", "split", "mps:40",
-    "starting", "draining", "hollow", "unknown", "only_one", "550.54", "pod a/b",
+    "starting", "draining", "no_compute_instance", "unknown", "inferred", "550.54", "pod a/b",
 ]  # fmt: skip
 KINDS = {
     "problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2, "sharing": 3,
-    "sharing_tables": 2, "predictor": 1, "deployment": 4,
+    "colocation_tables": 2, "predictor": 1, "deployment": 4,
     "transition": 6, "folder": 3,
 }  # fmt: skip
 # What only stands beside the documents of a kind.

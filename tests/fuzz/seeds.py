@@ -14,7 +14,7 @@ from cms import (
     Branch,
     Configuration,
     MachineGroup,
-    MachinesOf,
+    MachinesOfConfiguration,
     Mix,
     MixPrices,
     PriceFunction,
@@ -26,21 +26,21 @@ from cms import (
 )
 from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
-from cms.fleet.hardware.catalogue import _DEVICES
-from cms.fleet.serving import LoadCurve, OperatingPoint, Plan, Service, as_problem, plan_to_json
-from cms.fleet.sharing import (
+from cms.fleet.colocation import (
+    ColocationProblem,
     MeasuredPair,
     OfflineClass,
     OnlineClass,
-    SharingProblem,
-    share,
+    colocate,
     train_predictor,
 )
-from cms.fleet.sharing.edge_problems import SHARING_EDGE_PROBLEMS
-from cms.fleet.sharing.files import sharing_problem_to_json, sharing_solution_to_json
-from cms.fleet.sharing.predictor.files import predictor_to_json
+from cms.fleet.colocation.edge_problems import SHARING_EDGE_PROBLEMS
+from cms.fleet.colocation.files import colocation_problem_to_json, colocation_solution_to_json
+from cms.fleet.colocation.predictor.files import predictor_to_json
+from cms.fleet.hardware.catalogue import _DEVICES
+from cms.fleet.serving import LoadCurve, OperatingPoint, Plan, Service, build_problem, plan_to_json
+from cms.infeasibility.shortage import explain_infeasibility
 from cms.problem.parts import SizeBoundedConfigurations
-from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from tests.cli.shared import OFFLINE, ONLINE, PAIRS, POINTS
 from tests.cli.shared import SERVICES as SERVICE_COLUMNS
@@ -89,21 +89,25 @@ def documents() -> dict[str, list[Document]]:
         OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
         for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
     ]
-    serving = as_problem([service], points, max_processes=2, rule="parvagpu")
+    serving = build_problem([service], points, max_processes=2, rule="parvagpu")
     solution = solve(serving.problem)
     shape = serving.problem.listed_configurations[0]
     leaf = BlockPrices(multipliers=[0, 0])
     inner = Branch(BlocksOfJob("1g.10gb", "chat"), 3, leaf, leaf)
     proving_nothing = replace(
         solution, status=Status.FEASIBLE, proof=Proof.NONE, stop_reason=StopReason.FINISHED,
-        certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
+        certificate=Branch(MachinesOfConfiguration(shape), 1, inner, inner),
+        lower_bound=Fraction(0),
         history=(),
     )  # fmt: skip
-    few = as_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
+    few = build_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
     return {
         "plan": [plan_to_json(Plan(serving, solution))],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
-        "shortage": [problem_to_json(few), solution_to_json(solve(few), shortage(few))],
+        "shortage": [
+            problem_to_json(few),
+            solution_to_json(solve(few), explain_infeasibility(few)),
+        ],
     }
 
 
@@ -115,7 +119,7 @@ def _shared_plan() -> Document:
         OperatingPoint("bert", "a30-24gb", "2g.12gb", 2, 2, 25, 33),
         OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 2, "60.5", 20),
     ]
-    serving = as_problem(
+    serving = build_problem(
         services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"}, rule="parvagpu"
     )
     return plan_to_json(Plan(serving, solve(serving.problem)))
@@ -134,7 +138,7 @@ def _promising_plan() -> Document:
     ]
     curve = LoadCurve([10, 50, "99.5"], ["41.5", 60, 250], evidence="simulated")
     curves = {("bert", "a30-24gb", "2g.12gb", 1, 4): curve}
-    serving = as_problem(services, points, "a30-24gb", load_curves=curves, rate_margin="0.1")
+    serving = build_problem(services, points, "a30-24gb", load_curves=curves, rate_margin="0.1")
     return plan_to_json(Plan(serving, solve(serving.problem)))
 
 
@@ -215,15 +219,15 @@ def seeds() -> tuple[Seed, ...]:
 def _sharing() -> Iterator[Seed]:
     """All that is about offline work beside online services."""
     tables = {"online.csv": ONLINE, "offline.csv": OFFLINE, "pairs.csv": PAIRS}
-    yield Seed("sharing_tables", tables)
+    yield Seed("colocation_tables", tables)
     head = PAIRS.split("\n")[0]
     odd = {
         "online.csv": 'gpu,device,sm_activity,memory_used_mib,model\r\n"a, ""b",a30,1e1,0,m\r\n',
         "offline.csv": "workload,memory_mib,waiting_s\n# a comment\n\nx,0,1/3\n",
         "pairs.csv": f"{head}\nm,x,a30,1,0.5,1\n",
     }
-    yield Seed("sharing_tables", odd)
-    problem = SharingProblem(
+    yield Seed("colocation_tables", odd)
+    problem = ColocationProblem(
         online=[
             OnlineClass("a30", count=3, sm_activity="20.5", model="bert", slowdown_limit="1.4"),
             OnlineClass(
@@ -240,8 +244,8 @@ def _sharing() -> Iterator[Seed]:
     for posed in (problem, *(each.make() for each in SHARING_EDGE_PROBLEMS)):
         if len(posed.online) * len(posed.offline) <= 20:
             documents = (
-                sharing_problem_to_json(posed),
-                sharing_solution_to_json(posed, share(posed)),
+                colocation_problem_to_json(posed),
+                colocation_solution_to_json(posed, colocate(posed)),
             )
             names = "problem.json", "share.json"
             yield Seed(

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from bench.suites.stock import LINES
-from cms import BlockPrices, FrameRule, MachineType, Proof, Status, check, solve
+from cms import BlockPrices, DutyCycleRule, MachineType, Proof, Status, check, solve
 from cms.errors import InvalidOption
-from cms.fleet.serving import Service, as_problem
+from cms.fleet.serving import Service, build_problem
 from instances import published
 from instances.families import (
     VARIANTS,
@@ -174,7 +174,7 @@ def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() ->
         for at, (model, (low, high)) in enumerate(zip(rows.models, rows.limits, strict=True))
         for end, limit in (("first", low + Fraction(1, 10**6)), ("last", high))
     ]
-    problem = as_problem(services, POINTS, rule="parvagpu").problem
+    problem = build_problem(services, POINTS, rule="parvagpu").problem
     columns = [problem.block_index[block] for block in mig().blocks]
     for j, service in enumerate(services):
         row = problem.rows.row(j)
@@ -276,8 +276,8 @@ def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() 
     assert steps == 4  # to a batch twice as large that takes less time, as the document says
 
 
-@pytest.mark.parametrize("rule", FrameRule)
-def test_every_mix_can_be_served_within_its_ranges(rule: FrameRule) -> None:
+@pytest.mark.parametrize("rule", DutyCycleRule)
+def test_every_mix_can_be_served_within_its_ranges(rule: DutyCycleRule) -> None:
     for seed in range(so_many(1, 6)):
         for problem in (
             shared.random_mix(seed, rule=rule),

@@ -25,7 +25,7 @@ PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_optimum_is_found_and_the_known_prices_prove_the_known_bound(name: str) -> None:
     scenario = published.scenario(name)
-    problem, optimum = scenario.as_problem().problem, scenario.optimum
+    problem, optimum = scenario.build_problem().problem, scenario.optimum
     numerators, denominator = PRICES[name]
     prices = {p: Fraction(n, denominator) for p, n in zip(PROFILES, numerators, strict=True)}
     bound = BlockPrices(prices).bound(problem)
@@ -45,11 +45,11 @@ def test_a_name_that_is_no_scenario_is_an_attribute_error() -> None:
 
 def test_loads_that_change_and_days_are_drawn_from_a_seed_for_ever() -> None:
     before, after = before_and_after(200, sigma="0.3", seed=1)
-    assert str(before.services[0]) == "bert-S1 (bert): 81.7 items/s within 6434 ms"
-    assert str(after.services[0]) == "bert-S1 (bert): 129.1 items/s within 6434 ms"
+    assert str(before.services[0]) == "bert-S1 (bert): 81.7 requests/s within 6434 ms"
+    assert str(after.services[0]) == "bert-S1 (bert): 129.1 requests/s within 6434 ms"
     drawn = draw(services=3, days=1, seed=1)
     assert str(drawn.services[0]) == (
-        "densenet169-S2 (densenet169): 1066.6 items/s within 216.5 ms"
+        "densenet169-S2 (densenet169): 1066.6 requests/s within 216.5 ms"
     )
     rates = drawn.rates_rps[drawn.services[0].name]
     assert (len(rates), max(rates)) == (25, drawn.services[0].rate_rps)

@@ -20,7 +20,7 @@ def problem(
     types = {} if machine_types is None else {"machine_types": machine_types}
     return {
         "format": "cms-problem",
-        "schema": 1,
+        "schema": 2,
         **types,
         "configurations": configurations,
         "jobs": [
@@ -50,7 +50,7 @@ def solution(of: Document, groups: list[Document], tree: Document, **changes: An
     sha256 = checker.problem_sha256(of)
     return {
         "format": "cms-solution",
-        "schema": 1,
+        "schema": 2,
         "problem_sha256": sha256,
         "status": "optimal",
         "proof": "checked",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.hardware.device_file import DevicePart
 from tests.proofs_checks.documents import Document
 
@@ -67,7 +67,7 @@ def side(rates: dict[str, Any], *gpus: list[Document], modes: tuple[str, ...] = 
     """One node; a GPU is what is on it."""
     cards = [
         {"index": at, "gpu": "card", "uuid": f"GPU-{at}", "mode": mode, "instances": held,
-         "seen": "unknown" if None in [each["start"] for each in held] else "seen"}
+         "start_source": "unknown" if None in [each["start"] for each in held] else "observed"}
         for at, (held, mode) in enumerate(zip(gpus, modes or ["mig"] * len(gpus), strict=True))
     ]  # fmt: skip
     node: Document = {
@@ -96,7 +96,7 @@ def transition(
 ) -> Document:  # fmt: skip
     services = {each["name"]: each for each in (*start["services"], *target["services"])}
     document = {
-        "format": "cms-transition", "schema": 1, "rule": RULE, "services": [*services.values()],
+        "format": "cms-transition", "schema": 2, "rule": RULE, "services": [*services.values()],
         "points": [each for each in POINTS if each["service"] in services], "devices": [DEVICE],
         "start": start, "target": target,
         "floors": {name: {"rps": rps, "reason": "asked for"} for name, rps in floors.items()},
@@ -117,7 +117,7 @@ def real(of: Document) -> Document:
     copied: Document = json.loads(text)
     return copied | {
         "rule": of["rule"],
-        "devices": [DevicePart.from_object(gpu("a30-24gb")).to_json()],
+        "devices": [DevicePart.from_object(get_gpu("a30-24gb")).to_json()],
     }
 
 
@@ -127,7 +127,7 @@ A30 = {"small": "1g.6gb", "half": "2g.12gb", "full": "4g.24gb", '"card"': '"a30-
 def deployment(of: Document) -> Document:
     """The start of a transition as a document of its own."""
     return {
-        "format": "cms-deployment", "schema": 1, "plan": None,
+        "format": "cms-deployment", "schema": 2, "plan": None,
         **{key: of[key] for key in ("rule", "points", "devices")}, **of["start"],
     }  # fmt: skip
 
@@ -163,13 +163,13 @@ RESTARTED = transition(
 # From MIG to MPS, with cover elsewhere.
 MPS = [instance("mps:60", None, "chat"), instance("mps:40", None, "code")]
 COVER = instance("half", 2, "chat")
-REWRITTEN = transition(
+REPARTITIONED = transition(
     side({"chat": 60}, [LEFT], [THEIRS | {"start": 0}]),
     side({"chat": 60, "code": 40}, MPS, [THEIRS | {"start": 0}], modes=("mps", "mig")),
     {"chat": 60},
     [
         action("create", 1, [], [COVER], temporary=True),
-        action("rewrite", 0, [LEFT], MPS, 0, mode="mps"),
+        action("repartition", 0, [LEFT], MPS, 0, mode="mps"),
         action("delete", 1, [COVER], [], 1, temporary=True),
     ],
 )  # fmt: skip

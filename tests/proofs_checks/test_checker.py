@@ -63,7 +63,7 @@ from tests.proofs_checks.documents import (
         (SOLUTION, ["limit"], 3, "the solution has the unknown key 'limit'"),
         (SOLUTION, ["history"], ..., "the solution has no 'history'"),
         (SOLUTION, ["format"], "cms-problem", "the format is 'cms-problem', not 'cms-solution'"),
-        (SOLUTION, ["schema"], 2, "this checker knows version 1"),
+        (SOLUTION, ["schema"], 1, "this checker knows version 2"),
     ],
 )
 def test_a_false_claim_is_named(

@@ -103,7 +103,7 @@ def test_the_command_line_names_what_is_wrong(
     wrong = write(tmp_path / "wrong.json", changed(SOLUTION, "lower_bound", to=4))
     assert main([problem_file, wrong]) == 1
     assert f"{wrong}: the lower_bound is 4" in capsys.readouterr().err
-    plan = {"format": "cms-plan", "schema": 1, "problem": SERVICES}
+    plan = {"format": "cms-plan", "schema": 2, "problem": SERVICES}
     assert main([write(tmp_path / "plan.json", plan)]) == 1
     assert "the solution document is None" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ import pytest
 from cms import solve
 from cms.errors import FileError, InvalidProblem
 from cms.files.documents import lay_out
-from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
+from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
 from cms.fleet.hardware.device_file import DevicePart
 from cms.fleet.serving import plan_to_json
@@ -50,10 +50,10 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
         ([instance("half"), SMALL[1], SMALL[2]], "what is there has no starts that go together"),
         ([instance("huge", 0)], "which card does not have"),
         ([instance("half", 0, "chat", uuid="GPU-1")], "'GPU-1' is there 2 times"),
-        ([LEFT], "service 'chat' is supplied 60 of 110 items/s"),
+        ([LEFT], "service 'chat' is supplied 60 of 110 requests/s"),
     ):
-        seen = "unknown" if None in [each["start"] for each in held] else "seen"
-        of = changed(AT_START, *DEPLOYED, "seen", to=seen)
+        seen = "unknown" if None in [each["start"] for each in held] else "observed"
+        of = changed(AT_START, *DEPLOYED, "start_source", to=seen)
         (*_, fault) = faults = check_deployment(changed(of, *DEPLOYED, "instances", to=held))
         assert any(words in each for each in faults), (fault, words)
     old = changed(AT_START, "nodes", 0, "driver", to="470.1")
@@ -97,7 +97,7 @@ def test_what_goes_is_called_as_what_is_there(key: str, value: object) -> None:
 def test_a_device_of_ones_own_has_bounds(change: Document) -> None:
     of = deployment_to_json(Deployment((FleetNode("n"),)))
     device = {
-        **DevicePart.from_object(gpu("a30-24gb")).to_json(),
+        **DevicePart.from_object(get_gpu("a30-24gb")).to_json(),
         "key": "mine",
         "aliases": [],
         "pci_device_ids": [],
@@ -114,12 +114,12 @@ def test_a_device_of_ones_own_has_bounds(change: Document) -> None:
 
 def described(**changes: Any) -> Document:
     """A card of the catalogue, described by a document of the user's."""
-    device = DevicePart.from_object(gpu("a30-24gb")).to_json()
+    device = DevicePart.from_object(get_gpu("a30-24gb")).to_json()
     return deployment_to_json(Deployment(())) | {"devices": [{**device, **changes}]}
 
 
 def profile_as(**changes: Any) -> Document:
-    first, *others = DevicePart.from_object(gpu("a30-24gb")).to_json()["profiles"]
+    first, *others = DevicePart.from_object(get_gpu("a30-24gb")).to_json()["profiles"]
     return described(profiles=[{**first, **changes}, *others])
 
 
@@ -153,7 +153,7 @@ def test_a_plan_is_for_gpus_that_can_be_cut_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     point = OperatingPoint("chat", "a30-24gb", "1g.6gb", 1, 1, 10, 1)
-    serving = as_problem([Service("chat", "chat", 40, 100)], [point], "a30-24gb", rule="half")
+    serving = build_problem([Service("chat", "chat", 40, 100)], [point], "a30-24gb", rule="half")
     plan = plan_to_json(Plan(serving, solve(serving.problem)))
     assert is_valid(json.loads(lay_out(plan)))
     path = tmp_path / "plan.json"
@@ -203,19 +203,19 @@ def test_what_comes_on_the_way_is_offered_and_runs_what_was_measured_there() -> 
 def test_a_deployment_keeps_what_its_plan_promises() -> None:
     of = problem([{"blocks": {"full": 1}}], {"chat": (115, {"full": 120})})
     proved = solution(of, [group({"full": 1}, [["full", "chat", 1]])], {"prices": {"full": 1}})
-    plan = {"format": "cms-plan", "schema": 1, "problem": of, "solution": proved}
+    plan = {"format": "cms-plan", "schema": 2, "problem": of, "solution": proved}
     planned = changed(AT_START, "plan", to=plan)
     faults, words = examine_deployment(planned)
     assert faults == []
     assert "its plan: the schedule is valid" in words
     weaker = json.loads(json.dumps(planned).replace("120", "112"))
-    assert "service 'chat' is supplied 112 items/s of the 115 that the plan promises" in (
+    assert "service 'chat' is supplied 112 requests/s of the 115 that the plan promises" in (
         check_deployment(weaker)
     )
     (fault, *_) = check_deployment(changed(planned, "plan", "solution", "cost", to=2))
     assert fault.startswith("its plan: ")
-    (fault,) = check_deployment(changed(planned, "plan", "schema", to=2))
-    assert "the schema version is 2" in fault
+    (fault,) = check_deployment(changed(planned, "plan", "schema", to=1))
+    assert "the schema version is 1" in fault
 
 
 def certified(
@@ -258,10 +258,10 @@ def by(curve: Document, supply: int | None = None) -> Document:
     [
         (certified(8, str(GRANTED)), ""),
         *(
-            (certified(8, n), f"supplies {n} items/s: the rule grants {GRANTED}")
+            (certified(8, n), f"supplies {n} requests/s: the rule grants {GRANTED}")
             for n in (650, 780)
         ),
-        (certified(8, 1, certified=True, queue="instance"), "1 items/s: the rule grants 0"),
+        (certified(8, 1, certified=True, queue="instance"), "1 requests/s: the rule grants 0"),
         (
             changed(certified(8, str(GRANTED)), "points", 0, "evidence", to=None),
             "the evidence of p",
@@ -296,7 +296,7 @@ def test_a_table_that_says_too_much_is_no_proof(monkeypatch: pytest.MonkeyPatch)
     better = tables.Entry(1, 8, Fraction(7, 2), Fraction(1, 100), Fraction(99, 100))
     monkeypatch.setattr("proofs_checks.checker.supplies.looked_up", lambda *asked: better)
     (fault,) = check_deployment(certified(8, 792))
-    assert "supplies 792 items/s: at load 99/100 the late share is not at most 1/100" in fault
+    assert "supplies 792 requests/s: at load 99/100 the late share is not at most 1/100" in fault
 
 
 def test_several_processes_on_one_queue_count_by_the_table_of_what_was_simulated() -> None:
@@ -304,7 +304,7 @@ def test_several_processes_on_one_queue_count_by_the_table_of_what_was_simulated
     supply = sustainable_load(2, 8, Fraction(7, 4), Fraction(1, 100), queue="instance") * 800
     assert supply == 0  # 20 ms a batch are more than half of the limit
     (fault,) = check_deployment(several)
-    assert "supplies 628 items/s: the rule grants 0" in fault
+    assert "supplies 628 requests/s: the rule grants 0" in fault
     fast = certified(8, 1, queue="instance", processes=2, throughput_rps=1600)
     supply = sustainable_load(2, 8, Fraction(7, 2), Fraction(1, 100), queue="instance") * 1600
     faults, words = examine_deployment(changed(fast, "points", 0, "supply_rps", to=str(supply)))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.fleet import gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Kind, Wanted
+from cms.fleet import get_gpu
+from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, Instance, Kind
 from cms.fleet.deployment.transition import (
     Transition,
     check_transition,
@@ -43,9 +43,9 @@ def crowded() -> Transition:
         Instance(SMALL, start, point(name, CARD, SMALL))
         for name, start in (("chat", 0), ("code", 6))
     ]
-    cards = FleetGpu("a", 0, gpu(CARD), instances=tuple(works)), FleetGpu("a", 1, gpu(CARD))
+    cards = FleetGpu("a", 0, get_gpu(CARD), instances=tuple(works)), FleetGpu("a", 1, get_gpu(CARD))
     counts = {kind("chat", SMALL): 1, kind("code", SMALL): 1, kind("sum", LARGE): 1}
-    wanted: Wanted = wanted_for(counts, {CARD: 1})
+    wanted: DesiredState = wanted_for(counts, {CARD: 1})
     found = transition(Deployment((FleetNode("a", cards),), SERVICES), wanted)
     assert isinstance(found, Transition)
     return found

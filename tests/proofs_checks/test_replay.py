@@ -25,8 +25,8 @@ from tests.proofs_checks.documents import Document, changed, places
 from tests.proofs_checks.moves import (
     LEFT,
     LENT,
+    REPARTITIONED,
     RESTARTED,
-    REWRITTEN,
     SHARED,
     THEIRS,
     action,
@@ -37,7 +37,7 @@ from tests.proofs_checks.moves import (
     transition,
 )
 
-VALID = {"lent": LENT, "restarted": RESTARTED, "rewritten": REWRITTEN, "shared": SHARED}
+VALID = {"lent": LENT, "restarted": RESTARTED, "repartitioned": REPARTITIONED, "shared": SHARED}
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -68,29 +68,29 @@ OTHER = ("target", "nodes", 0, "gpus", 1, "instances")
 #: What is changed in which transition, and what must be said of it.
 FORGED: list[tuple[Document, tuple[Any, ...], Any, str]] = [
     # waits left out
-    (LENT, ("actions", 1, "after"), [], "service 'chat' can fall to 0 items/s, below its floor"),
+    (LENT, ("actions", 1, "after"), [], "service 'chat' can fall to 0 requests/s, below its floor"),
     (LENT, ("actions", 2, "after"), [], "on n/0 the instances in memory slice 0 can be 2"),
-    (LENT, ("actions", 4, "after"), [0, 2], "can fall to 60 items/s, below its floor of 110"),
+    (LENT, ("actions", 4, "after"), [0, 2], "can fall to 60 requests/s, below its floor of 110"),
     (LENT, ("actions", 4, "after"), [], "can be removed by 4 before it is there"),
-    (REWRITTEN, ("actions", 1, "after"), [], "service 'chat' can fall to 0 items/s"),
+    (REPARTITIONED, ("actions", 1, "after"), [], "service 'chat' can fall to 0 requests/s"),
     (SHARED, ("actions", 1, "after"), [], "on n/0 the shares can be 140 once 1 have begun"),
     # sequences that do not work
     (LENT, ("actions", 0, "adds", 0, "start"), 1, "full@1 for 'chat full' cannot start at 1"),
     (LENT, ("actions", 1, "removes", 0), LEFT, "action 1 removes half@0 for 'chat half', which is"),
     (LENT, ("actions", 3, "adds", 0), LEFT, "memory slice 0 can be 2"),
     (LENT, ("actions", 2, "what"), "delete", "action 2 is a delete, removes 0 instances and adds"),
-    (LENT, ("actions", 2, "mode"), "mig", "changes the mode of a GPU and is no rewrite"),
+    (LENT, ("actions", 2, "mode"), "mig", "changes the mode of a GPU and is no repartition"),
     (LENT, ("actions", 2, "adds", 0, "owner"), "pod a/b", "action 2 adds half@0 of 'pod a/b'"),
     (LENT, ("actions", 2, "adds", 0, "state"), "starting", "which is starting"),
     (LENT, ("actions", 2, "adds", 0, "point"), "chat full", "its point was measured on card full"),
     (LENT, ("actions", 2, "adds", 0, "start"), None, "does not say where"),
     (RESTARTED, ("actions", 0, "adds", 0, "profile"), "full", "restarts half@0 for 'chat half' in"),
     (RESTARTED, ("actions", 0, "removes", 0), THEIRS, "of 'pod team-x/a', which is another's"),
-    (REWRITTEN, ("actions", 1, "removes"), [], "action 1 rewrites n/0 over half@0"),
-    (REWRITTEN, ("actions", 1, "mode"), None, "has the profile 'mps:60', which card does not have"),
-    (REWRITTEN, ("actions", 1, "adds", 0, "profile"), "mps:70", "its point was measured on card"),
+    (REPARTITIONED, ("actions", 1, "removes"), [], "action 1 repartitions n/0 over half@0"),
+    (REPARTITIONED, ("actions", 1, "mode"), None, "has the profile 'mps:60', which card does not"),
+    (REPARTITIONED, ("actions", 1, "adds", 0, "profile"), "mps:70", "its point was measured on"),
     # the ends
-    (REWRITTEN, (*OTHER, 0, "start"), 1, "in the end n/1 lacks small@1 of 'pod team-x/a'"),
+    (REPARTITIONED, (*OTHER, 0, "start"), 1, "in the end n/1 lacks small@1 of 'pod team-x/a'"),
     (LENT, (*END, 1), SMALL[1], "in the target, n/0: the instances in memory slice 1 are 2"),
     (LENT, HELD, [], "action 1 removes full@0 for 'chat full', which is not there"),
     (LENT, ("target", "nodes", 0, "gpus", 1, "uuid"), "GPU-9", "another uuid in the target"),
@@ -99,9 +99,9 @@ FORGED: list[tuple[Document, tuple[Any, ...], Any, str]] = [
     (LENT, ("target", "services", 0, "rate_rps"), 121, "not those of the target"),
     (SHARED, ("target", "nodes", 0, "gpus", 0, "mode"), "mig", "which card does not have"),
     # floors, supplies
-    (LENT, ("floors", "chat", "rps"), "120.001", "can fall to 120 items/s, below its floor"),
-    (LENT, ("points", 1, "supply_rps"), 61, "supplies 61 items/s: the rule grants 60"),
-    (LENT, ("points", 1, "latency_ms"), "10.001", "supplies 60 items/s: the rule grants 0"),
+    (LENT, ("floors", "chat", "rps"), "120.001", "can fall to 120 requests/s, below its floor"),
+    (LENT, ("points", 1, "supply_rps"), 61, "supplies 61 requests/s: the rule grants 60"),
+    (LENT, ("points", 1, "latency_ms"), "10.001", "supplies 60 requests/s: the rule grants 0"),
     (LENT, ("points", 1, "model"), "code", "is of another model than its service"),
     (LENT, ("rule", "latency_share"), 1, "the rule is not what 'half' means"),
     # what it says of itself
@@ -174,8 +174,8 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
     for document, status, words in (
         (LENT, 0, "5 actions, in any order"),
         (deployment(LENT), 0, "1 instances on 2 GPUs are where they can be"),
-        (changed(LENT, "actions", 1, "after", to=[]), 1, "service 'chat' can fall to 0 items/s"),
-        (changed(LENT, "schema", to=2), 1, "this checker knows version 1"),
+        (changed(LENT, "actions", 1, "after", to=[]), 1, "service 'chat' can fall to 0 requests/s"),
+        (changed(LENT, "schema", to=1), 1, "this checker knows version 2"),
     ):
         path.write_text(json.dumps(document), "utf-8")
         assert main([str(path)]) == status
@@ -184,14 +184,14 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 _FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
-PLACES = [path for path in places(REWRITTEN) if not _FREE & set(path)]
-KEYS = [path for path in places(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
+PLACES = [path for path in places(REPARTITIONED) if not _FREE & set(path)]
+KEYS = [path for path in places(REPARTITIONED) if isinstance(path[-1], str) and path[0] != "floors"]
 
 
 def test_a_document_with_a_part_missing_is_refused_in_words() -> None:
     optional = {"since_driver", "source", "aliases", "pci_device_ids", "geometry"}
     for path in [path for path in KEYS if path[-1] not in optional]:
-        (fault, *_) = check_transition(changed(REWRITTEN, *path, to=...))
+        (fault, *_) = check_transition(changed(REPARTITIONED, *path, to=...))
         assert "has no" in fault or "is None" in fault or "is not what" in fault, (path, fault)
 
 
@@ -199,7 +199,7 @@ def test_a_document_with_a_part_missing_is_refused_in_words() -> None:
     st.sampled_from(PLACES), st.sampled_from((None, True, -1, 1.5, "", "x", [], [[]], {}, {"x": 1}))
 )
 def test_a_document_with_a_wrong_part_never_breaks_the_checker(path: Any, to: Any) -> None:
-    for fault in check_transition(read(changed(REWRITTEN, *path, to=to))):
+    for fault in check_transition(read(changed(REPARTITIONED, *path, to=to))):
         assert fault == fault.strip() != ""
 
 

@@ -103,7 +103,7 @@ CONTRADICTIONS: list[tuple[list[Any], Any]] = [
         *((SERVICES, [key], ...) for key in required("problem")),
         *((SOLUTION, [key], ...) for key in required("solution")),
         (SERVICES, ["limit"], 3),
-        (SERVICES, ["schema"], 2),
+        (SERVICES, ["schema"], 1),
         (SERVICES, ["blocks"], ["1g", "1g"]),
         (SERVICES, ["machine_types"], [{"name": "a", "limt": 3}]),
         (SERVICES, ["machine_types"], [{"name": "", "limit": 3}]),

@@ -23,7 +23,7 @@ from proofs_checks import checker
 from proofs_checks.checker.replay import examine_transition
 from tests.fleet.transition.cases import Pair
 from tests.proofs_checks.documents import Document, changed, places
-from tests.proofs_checks.moves import LENT, REWRITTEN
+from tests.proofs_checks.moves import LENT, REPARTITIONED
 from tests.proofs_checks.test_replay import in_package
 from tests.samples import few
 
@@ -90,7 +90,7 @@ PROOF = ("spare", "proof")
         ((*PROOF, "never", 0, "prices"), [FULL], "'chat half' can never begin does not follow"),
         ((*PROOF, "never", 0, "point"), "chat third", "not one of chat small"),
         ((*PROOF, "of"), "all", "not one of counts, target"),
-        ((*PROOF, "kind"), "obvious", "not one of frozen, exhausted, first_cut"),
+        ((*PROOF, "kind"), "obvious", "not one of frozen, exhausted, first_repartition"),
         ((*PROOF,), ALONE | {"states": [2]}, "1 states are reached, not 2"),
         ((*PROOF,), ALONE | {"states": [1, 1]}, "1 states are reached, not 2"),
         ((*PROOF,), ALONE | {"states": []}, "more than 0 states are reached"),
@@ -119,7 +119,7 @@ def test_a_proof_with_a_wrong_part_never_breaks_a_checker(path: Any, to: Any) ->
 
 
 def test_of_shared_gpus_nothing_is_proved() -> None:
-    of = changed(REWRITTEN, "spare", to=REWRITTEN["spare"] | {"count": 1} | CLAIM)
+    of = changed(REPARTITIONED, "spare", to=REPARTITIONED["spare"] | {"count": 1} | CLAIM)
     faults = checker.check_transition(of)
     assert any("what is on n/0 has no starts" in fault for fault in faults), faults
     assert in_package(of)
@@ -204,7 +204,7 @@ FOUND = 18
 @cache
 def cut(seed: int, tool: str) -> Document:
     pair = Pair(seed, names="n" if tool == "mig-parted" else "abcde")
-    found = transition(pair.start, pair.wanted, actuator=tool)
+    found = transition(pair.start, pair.wanted, tool=tool)
     assert isinstance(found, Transition)
     document: Document = json.loads(lay_out(transition_to_json(found)))
     return document
@@ -213,7 +213,8 @@ def cut(seed: int, tool: str) -> Document:
 def with_idle(of: Document, side: str, *, owner: str | None = None) -> Document:
     """Add a GPU of a node of its own that is in use, and on which nothing works."""
     card = {
-        "index": 0, "gpu": of["devices"][0]["key"], "uuid": None, "mode": "mig", "seen": "seen",
+        "index": 0, "gpu": of["devices"][0]["key"], "uuid": None, "mode": "mig",
+        "start_source": "observed",
         "instances": [{
             "profile": "4g.24gb", "start": 0, "point": None, "owner": owner, "state": "running",
             "gpu_instance": None, "uuid": None, "is_guessed": False,
@@ -229,7 +230,7 @@ def test_a_proof_about_whole_gpus_holds_and_forgeries_are_refused_twice(
 ) -> None:
     of = cut(seed, tool)
     assert (of["spare"]["count"], of["spare"]["least"]) == (1, 1)
-    assert of["spare"]["proof"]["kind"] == "first_cut"
+    assert of["spare"]["proof"]["kind"] == "first_repartition"
     assert opinions(of) == (True, True)
     assert is_valid(of)
     # another's GPU can cover for nothing; an idle one of ours can
@@ -262,7 +263,7 @@ def test_a_spare_gpu_that_one_could_do_without_is_not_proved_necessary() -> None
     assert (of["spare"]["count"], of["spare"]["least"]) == (1, 0)
     for prices in ({"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {"a": "1/2", "b": 1}):
         entries = [{"service": name, "price": price} for name, price in prices.items()]
-        proof = {"kind": "first_cut", "by_node": False, "prices": entries}
+        proof = {"kind": "first_repartition", "by_node": False, "prices": entries}
         claim = of["spare"] | {"least": 1, "reason": "whichever is first", "proof": proof}
         assert opinions(changed(of, "spare", to=claim)) == (False, False)
 

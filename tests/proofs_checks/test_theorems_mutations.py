@@ -51,7 +51,7 @@ true_largest_gain = g_int.largest_gain
 true_schedule_of = set_cover.schedule_of
 true_single_job = bounds.single_job
 true_slack_class = cells.slack_class
-true_least_frame = time_sharing.least_frame
+true_least_cycle = time_sharing.least_cycle
 true_most_paid = time_sharing.most_paid
 
 
@@ -109,9 +109,9 @@ def scaled_dual(factor: Fraction) -> Callable[[Tiny], prices.Prices]:
     return lambda tiny: tuple(factor * p for p in original(tiny))
 
 
-def half_the_frame(points: Any, rates: Any) -> Fraction | None:
-    frame = true_least_frame(points, rates)
-    return None if frame is None else frame / 2
+def half_the_cycle(points: Any, rates: Any) -> Fraction | None:
+    cycle = true_least_cycle(points, rates)
+    return None if cycle is None else cycle / 2
 
 
 def at_first(function: Any, demand: Any, amount: Any, lo: Any, hi: Any) -> Fraction:
@@ -218,8 +218,8 @@ FAULTS = [
         lambda tiny: true_single_job(tiny) + 1),
     Fault("batches are of one", "queueing.replay", one_by_one, 12),
     Fault("scaling forgets the supply", "monotone.SAME", (rescaled_demand,), 10),
-    Fault("frames stay short", "time_sharing.least_frame", half_the_frame, 30),
-    Fault("jobs pay as in the first frame", "time_sharing.most_paid", at_first, 30),
+    Fault("cycles stay short", "time_sharing.least_cycle", half_the_cycle, 30),
+    Fault("jobs pay as in the first cycle", "time_sharing.most_paid", at_first, 30),
     Fault("GPUs are priced too low", "assignment.completed", one_less, 30),
     Fault("nobody stays alone", "assignment.arcs", nobody_alone, 30),
     Fault("calm monitors stay wary", "monitor.monitor_step", never_calmer, 4),

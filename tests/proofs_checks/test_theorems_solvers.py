@@ -44,7 +44,7 @@ def verified(factor: int, theorem: str) -> GuaranteeVerdict:
 @cache
 def _solved(problem: Problem, time_limit: float) -> Solution:
     """Solve once what every stand-in is asked."""
-    return solve(problem, "price_and_branch", time_limit=time_limit)
+    return solve(problem, "branch_and_price", time_limit=time_limit)
 
 
 def optimal(
@@ -104,7 +104,7 @@ def willing(
     problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
 ) -> Solution:
     """Takes what has to be refused."""
-    return solve(problem, "price_and_branch", time_limit=time_limit)
+    return solve(problem, "branch_and_price", time_limit=time_limit)
 
 
 @pytest.fixture(autouse=True)

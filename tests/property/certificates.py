@@ -13,11 +13,11 @@ from fractions import Fraction
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
 from cms.certificate.quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
     Quantity,
 )
 from tests.oracle import useful
@@ -57,13 +57,13 @@ def random_quantity(rng: random.Random, problem: Problem) -> Quantity | None:
         MachinesOfType({name: rng.choice([1, 1, 2, 3, 10**20]) for name in some}),
     ]
     if problem.blocks:
-        known.append(BlocksOf(rng.choice(problem.blocks)))
+        known.append(BlocksOfType(rng.choice(problem.blocks)))
         least = {rng.choice(problem.blocks): rng.randint(1, 3) for _ in range(rng.randint(1, 2))}
-        known += [MachinesWith(Configuration(least, rng.choice(names)))] * 2
+        known += [MachinesWithBlocks(Configuration(least, rng.choice(names)))] * 2
         if problem.n_jobs:
             known.append(BlocksOfJob(rng.choice(problem.blocks), rng.choice(problem.jobs).name))
     if problem.listed_configurations:
-        known.append(MachinesOf(rng.choice(problem.listed_configurations)))
+        known.append(MachinesOfConfiguration(rng.choice(problem.listed_configurations)))
     quantity = rng.choice(known)
     return quantity if knows(problem, quantity) else None
 

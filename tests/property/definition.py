@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeAlias
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
 from cms.certificate.quantity import (
-    BlocksOf,
     BlocksOfJob,
-    MachinesOf,
+    BlocksOfType,
+    MachinesOfConfiguration,
     MachinesOfType,
-    MachinesWith,
+    MachinesWithBlocks,
     Quantity,
 )
 from tests.oracle import Vector, given, multisets, options, useful
@@ -69,11 +69,11 @@ def worth(
         quantity, counted = side.quantity, 0
         if isinstance(quantity, MachinesOfType):
             counted = quantity.weights.get(problem.machine_types[machine.type].name, 0)
-        elif isinstance(quantity, BlocksOf):
+        elif isinstance(quantity, BlocksOfType):
             counted = machine.held[problem.blocks.index(quantity.block)]
-        elif isinstance(quantity, MachinesOf) and machine.listed:
+        elif isinstance(quantity, MachinesOfConfiguration) and machine.listed:
             counted = listed(problem, quantity.configuration) == (machine.type, machine.held)
-        elif isinstance(quantity, MachinesWith):
+        elif isinstance(quantity, MachinesWithBlocks):
             kind, least = listed(problem, quantity.content)
             counted = kind == machine.type and all(map(ge, machine.held, least))
         total += side.sign * multiplier * counted
@@ -173,12 +173,12 @@ def knows(problem: Problem, quantity: Quantity) -> bool:
     """Whether the problem has what a quantity counts, and counts it without doubt."""
     if isinstance(quantity, MachinesOfType):
         return set(quantity.weights) <= {machine.name for machine in problem.machine_types}
-    if isinstance(quantity, BlocksOf):
+    if isinstance(quantity, BlocksOfType):
         return quantity.block in problem.blocks
     if isinstance(quantity, BlocksOfJob):
         jobs = [job.name for job in problem.jobs]
         return quantity.block in problem.blocks and quantity.job in jobs
-    if isinstance(quantity, MachinesWith):
+    if isinstance(quantity, MachinesWithBlocks):
         content = quantity.content
         return listed(problem, content)[0] >= 0 and set(content.blocks) <= set(problem.blocks)
     wanted = listed(problem, quantity.configuration)

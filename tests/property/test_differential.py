@@ -30,7 +30,7 @@ from tests.references.guarantees import METHODS, examine, promise
 from tests.samples import spread
 
 #: These decide every tiny problem, whatever its kind.
-EXACT = ("price_and_branch", "cp_sat", "auto")
+EXACT = ("branch_and_price", "cp_sat", "auto")
 ALL = (*EXACT, *METHODS)
 #: And these, which may refuse one; so small an epsilon allows no cost but the least.
 WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (

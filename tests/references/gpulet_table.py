@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cms import FrameRule, TimeSharedJob, TimeSharedProblem
+from cms import DutyCycleRule, TimeSharedJob, TimeSharedProblem
 from instances.families.time_sharing import pairs
 
 VARIABLE = "CMS_GPULET_TABLE"
@@ -34,7 +34,7 @@ def table() -> Table:
 
 
 def scenario_3(
-    points: Table, rate: int, rule: FrameRule, *, max_jobs: int | None = None
+    points: Table, rate: int, rule: DutyCycleRule, *, max_jobs: int | None = None
 ) -> TimeSharedProblem:
     """Three services of one rate, as measured."""
     return TimeSharedProblem(

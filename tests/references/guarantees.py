@@ -26,7 +26,7 @@ from cms import (
     StopReason,
     UnsupportedProblem,
     Verdict,
-    reduce,
+    presolve,
     solve,
 )
 from cms.plugin.guarantee import judge
@@ -168,7 +168,9 @@ def must_take(method: str, options: Options, problem: Problem) -> bool:
         few = len(problem.machine_types) == 1 and len(problem.blocks) <= 8
         return few and by_cells
     if options.get("variant") == "enumeration":
-        return not free and len(list(contents(reduce(problem).problem))) <= 3
+        costs = [machine.cost for machine in problem.machine_types]
+        alike = not free and max(costs) <= 10 * min(costs)  # else vectors are too many
+        return alike and len(list(contents(presolve(problem).problem))) <= 3
     # What is exponential in the blocks of a machine may have an end.
     most = max((sum(held) for _, held in machines(problem)), default=0)
     return options.get("exact") != "dynamic" and (options.get("inner") != "exact" or most <= 12)

@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from cms.fleet.serving import Interference, NeighbourServing, OperatingPoint, Pair, Service
-from cms.fleet.serving import as_problem as posed_as
+from cms.fleet.serving import build_problem as posed_as
 
 GPU = "a100-80gb"
 Slots = tuple[tuple[int, int], ...]  # (service, batch)
@@ -85,7 +85,7 @@ def toy(rng: random.Random, *, services: int = 3) -> Toy:
 
 
 def rates_of(of: Toy, share: int, slots: Slots, beside: Slots) -> Rates | None:
-    """What a mix gives each service beside another one; None if a limit is broken."""
+    """What a mix gives each service beside another one; None if a limit is violated."""
     lengths = []
     for i, batch in slots:
         factor = Fraction(1)
@@ -93,20 +93,20 @@ def rates_of(of: Toy, share: int, slots: Slots, beside: Slots) -> Rates | None:
             key = of.services[i][0], share, batch, of.services[j][0], taken
             factor = max(factor, of.factors[key])
         lengths.append(of.lengths[of.services[i][0], share, batch] * factor)
-    frame = sum(lengths, Fraction(0))
+    cycle = sum(lengths, Fraction(0))
     for (i, _), length in zip(slots, lengths, strict=True):
-        took = frame + length if of.rule == "round_robin" else 2 * frame
+        took = cycle + length if of.rule == "round_robin" else 2 * cycle
         if took > of.services[i][2]:
             return None
     given = dict(slots)
     return tuple(
-        Fraction(1000 * given.get(i, 0)) / frame if frame else Fraction(0)
+        Fraction(1000 * given.get(i, 0)) / cycle if cycle else Fraction(0)
         for i in range(len(of.services))
     )
 
 
 def mixes_on(of: Toy, share: int) -> Iterator[Slots]:
-    """Nothing, and every mix that keeps its limits alone."""
+    """Nothing, and every mix that meets its limits alone."""
     yield ()
     for size in range(1, (of.most or len(of.services)) + 1):
         for chosen in combinations(range(len(of.services)), size):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from cms.fleet.deployment import Deployment, Kind, Wanted
+from cms.fleet.deployment import Deployment, DesiredState, Kind
 
 __all__ = ["most_kept_by_cp_sat"]
 
@@ -18,7 +18,7 @@ __all__ = ["most_kept_by_cp_sat"]
 _EFFORT = 10.0
 
 
-def most_kept_by_cp_sat(now: Deployment, wanted: Wanted) -> tuple[int, int]:
+def most_kept_by_cp_sat(now: Deployment, wanted: DesiredState) -> tuple[int, int]:
     """The most instances that go on, on the GPUs that are allowed: found, and no more than.
 
     Raises

@@ -3,7 +3,7 @@
 A time-shared problem is a plain one in disguise: let a block type (s, r) stand for "gives job s its
 rate r", and replace each configuration by all multisets of such pairs that arise when each of its
 blocks takes an admitted mix or nothing. Schedules and costs correspond one to one. As a way to
-solve it is hopeless, on toys it is exact, and it shares nothing with frames, check or price
+solve it is hopeless, on toys it is exact, and it shares nothing with cycles, check or price
 functions of the package.
 """
 
@@ -59,9 +59,9 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
     )
 
 
-def needed(rule: str, frame: Fraction, length: Fraction) -> Fraction:
-    """How long an item may take in a frame, its own length included."""
-    return {"round_robin": frame + length, "collect_then_run": frame + frame}[rule]
+def needed(rule: str, cycle: Fraction, length: Fraction) -> Fraction:
+    """How long an item may take in a cycle, its own length included."""
+    return {"round_robin": cycle + length, "collect_then_run": cycle + cycle}[rule]
 
 
 def rates_on(problem: TimeSharedProblem, block: str, mix: Mapping[str, Fraction]) -> Rates | None:
@@ -74,15 +74,15 @@ def rates_on(problem: TimeSharedProblem, block: str, mix: Mapping[str, Fraction]
         if name not in jobs:
             return None
         lengths[name] = dict(jobs[name].points.get(block, ())).get(amount)
-    frame = Fraction(0)
+    cycle = Fraction(0)
     for length in lengths.values():
         if length is None:
             return None
-        frame += length
+        cycle += length
     for name, length in lengths.items():
-        if length is None or needed(problem.rule, frame, length) > jobs[name].limit:
+        if length is None or needed(problem.rule, cycle, length) > jobs[name].limit:
             return None
-    return {name: amount / frame for name, amount in mix.items()}
+    return {name: amount / cycle for name, amount in mix.items()}
 
 
 def mixes_on(problem: TimeSharedProblem, block: str) -> Iterator[tuple[Mix, Rates]]:

@@ -16,15 +16,15 @@ from cms.fleet import Gpu
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
     Mode,
-    Seen,
+    PlacementConstraints,
+    StartSource,
     State,
-    Wanted,
-    Wishes,
 )
 from cms.fleet.hardware import Placement
 from tests.references import layouts
@@ -41,18 +41,20 @@ def every_layout(card: Gpu, profiles: frozenset[str]) -> tuple[tuple[Placement, 
 
 
 def _goes_on(each: Instance) -> bool:
-    return each.is_ours and each.work is not None and each.state in (State.RUNNING, State.STARTING)
+    return (
+        each.is_managed and each.work is not None and each.state in (State.RUNNING, State.STARTING)
+    )
 
 
 def contents(
-    card: FleetGpu, node: FleetNode, wanted: Wanted, *, whole: bool = False
+    card: FleetGpu, node: FleetNode, wanted: DesiredState, *, whole: bool = False
 ) -> dict[Placed, Score]:
     """All that one GPU could hold, each with the best it can be reached with.
 
     ``whole``: GPUs that are cut stay as they are cut, or are cut anew and keep nothing.
     """
     kinds = [kind for kind in wanted.counts if kind.gpu == card.gpu.key]
-    works = [each for each in card.instances if each.is_ours and each.work is not None]
+    works = [each for each in card.instances if each.is_managed and each.work is not None]
     found: dict[Placed, Score] = {(): (0, 0, -bool(works))}
 
     def put(held: list[tuple[Instance | None, Kind]]) -> None:
@@ -66,19 +68,30 @@ def contents(
             and _goes_on(before)
             and (before.profile, before.work) == (kind.profile, kind.work)
         ]
-        there = sum(before is not None and before.state is not State.HOLLOW for before, _ in held)
+        there = sum(
+            before is not None and before.state is not State.NO_COMPUTE_INSTANCE
+            for before, _ in held
+        )
         touched = len(kept) < len(held) or len(kept) < len(works)
         key = tuple(sorted(placed.items(), key=lambda item: item[0].order))
         score = len(kept), there, -touched
         found[key] = max(found.get(key, score), score)
 
-    is_cut = card.mode is Mode.MIG and bool(card.instances) and (whole or card.seen is Seen.UNKNOWN)
+    is_cut = (
+        card.mode is Mode.MIG
+        and bool(card.instances)
+        and (whole or card.start_source is StartSource.UNKNOWN)
+    )
     if is_cut:
-        own = [each for each in card.instances if each.is_ours and each.state is not State.HOLLOW]
+        own = [
+            each
+            for each in card.instances
+            if each.is_managed and each.state is not State.NO_COMPUTE_INSTANCE
+        ]
         same = [[None, *(k for k in kinds if k.profile == each.profile)] for each in own]
         for chosen in product(*same):
             put([(e, k) for e, k in zip(own, chosen, strict=True) if k is not None])
-        if card.pinned or _in_doubt(card, node):
+        if card.foreign or _in_doubt(card, node):
             return found
         card = replace(card, instances=())
     for held in _ways(card, node, kinds):
@@ -90,7 +103,7 @@ def contents(
 def _ways(
     card: FleetGpu, node: FleetNode, kinds: list[Kind]
 ) -> Iterator[list[tuple[Instance | None, Kind]]]:
-    pinned = [(each.profile, each.start) for each in card.pinned]
+    pinned = [(each.profile, each.start) for each in card.foreign]
     known = {profile.name: profile for profile in card.gpu.profiles}
     cut = {k.profile for k in kinds if k.profile in known and node.offers(known[k.profile])}
     held = _in_doubt(card, node)
@@ -103,7 +116,7 @@ def _ways(
         own = {
             (each.profile, each.start): each
             for each in card.instances
-            if each.is_ours and card.mode is Mode.MIG
+            if each.is_managed and card.mode is Mode.MIG
         }
         for layout in every_layout(card.gpu, frozenset({*cut, *(n for n, _ in (*pinned, *fixed))})):
             if not {*pinned, *fixed} <= {*layout}:
@@ -117,7 +130,7 @@ def _ways(
                 both = zip(open_, chosen, strict=True)
                 yield [(own.get(place), kind) for place, kind in both if kind is not None]
     if card.mode is Mode.MPS or not (pinned or fixed):
-        clients = [each for each in card.instances if each.is_ours and card.mode is Mode.MPS]
+        clients = [each for each in card.instances if each.is_managed and card.mode is Mode.MPS]
         room = 100 - sum(_share(name) for name, _ in pinned if card.mode is Mode.MPS)
         yield from _clients([kind for kind in kinds if _share(kind.profile)], clients, room)
 
@@ -125,7 +138,7 @@ def _ways(
 def _in_doubt(card: FleetGpu, node: FleetNode) -> list[Instance]:
     """What is ours on a GPU, and may be another's: it stays."""
     doubted = {e.profile for c in node.gpus for e in c.instances if e.is_guessed and e.owner}
-    return [e for e in card.instances if e.is_ours and e.is_guessed and e.profile in doubted]
+    return [e for e in card.instances if e.is_managed and e.is_guessed and e.profile in doubted]
 
 
 def _clients(
@@ -149,7 +162,7 @@ def _share(profile: str) -> int:
 
 
 def best_placement(
-    fleet: Deployment, wanted: Wanted, *, whole: bool = False
+    fleet: Deployment, wanted: DesiredState, *, whole: bool = False
 ) -> tuple[int, ...] | None:
     """The best there is: minus GPUs beyond the promise's, then kept, reused, minus touched, nodes.
 
@@ -187,17 +200,17 @@ def best_placement(
     )
 
 
-def worth(before: Deployment, after: Deployment, wanted: Wanted) -> tuple[int, ...]:
+def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[int, ...]:
     """What `best_placement` says of one, read off both deployments."""
     kept = there = touched = 0
     used: Counter[str] = Counter()
     nodes = set()
     for old, new in zip(before.gpus(), after.gpus(), strict=True):
-        works = [each for each in new.instances if each.is_ours and each.work is not None]
+        works = [each for each in new.instances if each.is_managed and each.work is not None]
         if works:
             used[new.gpu.key] += 1
             nodes.add(new.node)
-        rest = [each for each in old.instances if each.is_ours] if old.mode is new.mode else []
+        rest = [each for each in old.instances if each.is_managed] if old.mode is new.mode else []
         same = 0
         for each in list(works):
             place = (each.profile, each.start, each.work)
@@ -213,7 +226,7 @@ def worth(before: Deployment, after: Deployment, wanted: Wanted) -> tuple[int, .
         for each in works:
             for other in rest:
                 if (other.profile, other.start) == (each.profile, each.start) and (
-                    other.state is not State.HOLLOW
+                    other.state is not State.NO_COMPUTE_INSTANCE
                 ):
                     rest.remove(other)
                     there += 1
@@ -225,13 +238,15 @@ def worth(before: Deployment, after: Deployment, wanted: Wanted) -> tuple[int, .
 # --- with wishes ----------------------------------------------------------------------------------
 
 
-def keeps_wishes(deployment: Deployment, wanted: Wanted, wishes: Wishes) -> bool:
+def keeps_wishes(
+    deployment: Deployment, wanted: DesiredState, wishes: PlacementConstraints
+) -> bool:
     """Whether a deployment has what is wished."""
     held = {
         (card.node, card.index): Counter(
             Kind(card.gpu.key, each.profile, each.work)
             for each in card.instances
-            if each.is_ours and each.work is not None
+            if each.is_managed and each.work is not None
         )
         for card in deployment.gpus()
     }
@@ -239,7 +254,10 @@ def keeps_wishes(deployment: Deployment, wanted: Wanted, wishes: Wishes) -> bool
 
 
 def _keeps(
-    fleet: Deployment, wanted: Wanted, wishes: Wishes, held: dict[tuple[str, int], Counter[Kind]]
+    fleet: Deployment,
+    wanted: DesiredState,
+    wishes: PlacementConstraints,
+    held: dict[tuple[str, int], Counter[Kind]],
 ) -> bool:
     services = {s.name for s in wanted.services}
     of = {
@@ -277,7 +295,7 @@ def _keeps(
 
 
 def best_with_wishes(
-    fleet: Deployment, wanted: Wanted, wishes: Wishes
+    fleet: Deployment, wanted: DesiredState, wishes: PlacementConstraints
 ) -> tuple[int, int, int] | None:
     """The best there is: minus GPUs beyond the promise's, minus instances beyond it, kept."""
     grow = set(wishes.min_replicas) if wishes.share is None else {s.name for s in wanted.services}

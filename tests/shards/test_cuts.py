@@ -108,7 +108,7 @@ def test_the_answer_does_not_depend_on_the_cut(seed: int) -> None:
     in_memory = asked(problem)
     assert in_memory.lower_bound == expected[2]
     assert in_memory.certificate.to_json() == expected[3] or in_memory.cost != expected[1]
-    if in_memory.history[-1].source == expected[-1][-1][-1].replace("price_and_branch", "auto"):
+    if in_memory.history[-1].source == expected[-1][-1][-1].replace("branch_and_price", "auto"):
         assert in_memory.cost == expected[1]
 
 

@@ -55,7 +55,7 @@ def given_to(content: Any, block: str = "60", count: int = 1, machines: int = 1)
 
 
 def test_a_schedule_at_every_limit_is_valid() -> None:
-    """The frame is 0.032: 0.032 + 0.012 = 0.044, 0.032 + 0.02 = 0.052; 8 and 4 / 0.032."""
+    """The cycle is 0.032: 0.032 + 0.012 = 0.044, 0.032 + 0.02 = 0.052; 8 and 4 / 0.032."""
     assert both_say(PROBLEM, given_to(BOTH)) == []
 
 
@@ -66,7 +66,7 @@ def test_a_schedule_at_every_limit_is_valid() -> None:
         (given_to(Mix({"a": 8, "z": 4})), "content demand demand"),
         (given_to(Mix({"a": 9, "b": 4})), "point demand demand"),
         (given_to(BOTH, "40"), "point demand demand"),
-        (given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50), "content frame frame"),
+        (given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50), "content cycle cycle"),
         (given_to(BOTH, "90"), "block blocks demand demand"),
         (given_to(BOTH, count=2), "blocks"),
         (given_to(BOTH, count=0), "count demand demand"),
@@ -158,9 +158,9 @@ def test_equal_jobs_are_exchanged_in_no_mix(number: int) -> None:
     one, best = one._replace(function=steps, demand=Fraction(2, 3)), NOTHING
     for size in range(1, min(number, 17) + 1):  # eighteen would take longer than their limit
         for chosen in combinations_with_replacement(one.choices, size):
-            frame = sum(choice.length for choice in chosen)
-            if all(frame <= choice.longest for choice in chosen):
-                rates = [choice.amount / frame for choice in chosen]
+            cycle = sum(choice.length for choice in chosen)
+            if all(cycle <= choice.longest for choice in chosen):
+                rates = [choice.amount / cycle for choice in chosen]
                 best = max(best, sum((steps.worth(r, one.demand) for r in rates), NOTHING))
     offers = [one._replace(job=f"j{at:02}") for at in range(number)]
     found, none = dearest_mix(offers, above=NOTHING), dearest_mix(offers, above=best)
@@ -231,7 +231,7 @@ def test_what_is_not_decided_is_not_said_to_be_refuted(monkeypatch: pytest.Monke
     assert not dearest_mix(hundreds, above=Fraction(1099)).decided
 
 
-def test_frames_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
+def test_cycles_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
     for hair, number in ((-Fraction(1, 10**30), 7), (NOTHING, 7), (Fraction(1, 10**30), 6)):
         point = Choice(Fraction(7), 20 + hair + Fraction(1, 3), Fraction(61))
         offers = [Offer(f"j{at}", Fraction(1, 9), PriceFunction(1), (point,)) for at in range(3)]

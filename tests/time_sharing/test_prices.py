@@ -214,8 +214,8 @@ def test_prices_of_blocks_alone_hold_where_a_mix_is_of_one_job() -> None:
     assert proved(problem_to_json(alone), leaf) == BlockPrices(leaf["prices"]).bound(
         alone.unshared()
     )
-    assert BlockPrices in cms.referee_of(alone).certificates
-    assert BlockPrices not in cms.referee_of(PROBLEM).certificates
+    assert BlockPrices in cms.checker_for(alone).certificates
+    assert BlockPrices not in cms.checker_for(PROBLEM).certificates
 
 
 def test_limits_of_machines_have_prices_and_may_show_that_there_is_no_schedule() -> None:

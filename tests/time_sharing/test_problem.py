@@ -1,4 +1,4 @@
-"""Time-shared problems and their parts: what they take and refuse, frames, images, hashes."""
+"""Time-shared problems and their parts: what they take and refuse, cycles, images, hashes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from cms import FrameRule, Mix, Point, PriceFunction, TimeSharedJob, TimeSharedProblem
+from cms import BatchPoint, DutyCycleRule, Mix, PriceFunction, TimeSharedJob, TimeSharedProblem
+from cms.checker.kinds import checker_for
 from cms.errors import UnsupportedProblem
 from cms.files import lay_out, problem_to_json
 from cms.plugin.algorithm import kinds_taken
 from cms.plugin.registry import load_algorithm
-from cms.referee.kinds import referee_of
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from cms.time_sharing.functions import functions_table
 from cms.time_sharing.model import undominated
@@ -45,7 +45,10 @@ functions = st.builds(PriceFunction, numbers, st.lists(st.tuples(above_0, number
 
 def test_points_and_mixes_are_exact_sorted_and_equal_however_they_are_written() -> None:
     job = TimeSharedJob("x", 0.5, "1/3", {"b": [(8, 0.1), ("1/2", "0.05")], "idle": []})
-    half, eight = Point(Fraction(1, 2), Fraction(1, 20)), Point(Fraction(8), Fraction(1, 10))
+    half, eight = (
+        BatchPoint(Fraction(1, 2), Fraction(1, 20)),
+        BatchPoint(Fraction(8), Fraction(1, 10)),
+    )
     assert job.points == {"b": (half, eight)}
     assert (job.demand, job.limit) == (Fraction(1, 2), Fraction(1, 3))
     assert hash(job) == hash(TimeSharedJob("x", "1/2", "1/3", job.points))
@@ -59,19 +62,19 @@ def test_points_and_mixes_are_exact_sorted_and_equal_however_they_are_written() 
 def test_both_rules_agree_on_a_job_alone_and_collecting_is_no_easier(
     lengths: list[Fraction], limit: Fraction
 ) -> None:
-    own, frame = lengths[0], sum(lengths, Fraction(0))
-    robin, collect = FrameRule
-    assert [rule.admits(own, own, limit) for rule in FrameRule] == [2 * own <= limit] * 2
-    assert robin.admits(frame, own, limit) or not collect.admits(frame, own, limit)
-    for rule in FrameRule:
-        assert rule.admits(frame, own, limit) == (frame <= rule.longest(own, limit))
+    own, cycle = lengths[0], sum(lengths, Fraction(0))
+    robin, collect = DutyCycleRule
+    assert [rule.admits(own, own, limit) for rule in DutyCycleRule] == [2 * own <= limit] * 2
+    assert robin.admits(cycle, own, limit) or not collect.admits(cycle, own, limit)
+    for rule in DutyCycleRule:
+        assert rule.admits(cycle, own, limit) == (cycle <= rule.longest(own, limit))
 
 
 @given(st.lists(st.tuples(fractions, fractions), max_size=7, unique_by=lambda pair: pair[0]))
 def test_a_point_is_dropped_if_and_only_if_another_is_as_good(
     pairs: list[tuple[Fraction, Fraction]],
 ) -> None:
-    points = [Point(*pair) for pair in sorted(pairs)]
+    points = [BatchPoint(*pair) for pair in sorted(pairs)]
     assert list(undominated(points)) == [
         p
         for p in points
@@ -137,34 +140,34 @@ def test_what_makes_no_sense_is_refused() -> None:
         given_: dict[str, Any] = {"configurations": SHAPES, "jobs": JOBS} | changed
         refusal(cms.InvalidProblem, TimeSharedProblem, **given_)
     with pytest.raises(AttributeError, match="TimeSharedProblem is immutable"):
-        PROBLEM.rule = FrameRule.COLLECT_THEN_RUN
-    frames = ("6", {"vgg": 4}), ("60", {"vg": 4}), ("60", {"vgg": 3}), ("40", {"vgg": 4})
-    for block, mix in frames:
-        refusal(cms.InvalidSchedule, PROBLEM.frame, block, Mix(mix))
+        PROBLEM.rule = DutyCycleRule.COLLECT_THEN_RUN
+    cycles = ("6", {"vgg": 4}), ("60", {"vg": 4}), ("60", {"vgg": 3}), ("40", {"vgg": 4})
+    for block, mix in cycles:
+        refusal(cms.InvalidSchedule, PROBLEM.duty_cycle, block, Mix(mix))
 
 
 @given(problem=toys)
-def test_frames_are_those_of_the_definition_and_mixes_have_rivals_of_usable_points(
+def test_cycles_are_those_of_the_definition_and_mixes_have_rivals_of_usable_points(
     problem: TimeSharedProblem,
 ) -> None:
     for block in problem.blocks:
         usable = problem.usable_points(block)
         for mix, rates in mixes_on(problem, block):
-            assert problem.frame(block, mix).rates == rates
+            assert problem.duty_cycle(block, mix).rates == rates
             better = {}
             for name, amount in mix.items():
                 point = problem.job(name).point(block, amount)
                 assert point is not None
                 fits = (p for p in usable[name] if p.length <= point.length)
                 better[name] = next(p.amount for p in fits if p.amount >= amount)
-            rival = problem.frame(block, better)
+            rival = problem.duty_cycle(block, better)
             assert rival.admitted
             assert all(rival.rates[name] >= rate for name, rate in rates.items())
         for job in problem.jobs:
             for point in job.points.get(block, ()):
                 alone = Mix({job.name: point.amount})
                 admitted = rates_on(problem, block, alone) is not None
-                assert problem.frame(block, alone).admitted is admitted
+                assert problem.duty_cycle(block, alone).admitted is admitted
 
 
 @given(problem=toys)
@@ -204,7 +207,7 @@ def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
     problem = time_shared_toy(random.Random(seed))
     alone = optimum(problem.unshared())
     best = best_of_image(problem)
-    first = referee_of(problem).first()
+    first = checker_for(problem).first()
     assert first.certificate.bound(problem) <= first.bound
     if first.infeasible:
         assert best is None
@@ -217,10 +220,10 @@ def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
     if problem.max_jobs == 1:
         assert best == alone
     if best is None:
-        assert first.infeasible or referee_of(problem).limited
+        assert first.infeasible or checker_for(problem).limited
 
 
-@pytest.mark.parametrize("name", cms.algorithms())
+@pytest.mark.parametrize("name", cms.list_algorithms())
 def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
     problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
     (kind, *others) = kinds_taken(load_algorithm(name)[0])

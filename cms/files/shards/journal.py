@@ -20,7 +20,7 @@ class Journal:
     def __init__(self, folder: Path, sha256: str) -> None:
         self._path = folder / "journal.jsonl"
         self._known: dict[str, Any] = {}
-        head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
+        head = {"format": "cms-journal", "schema": 2, "problem_sha256": sha256}
         if folder.exists() and not folder.is_dir():
             raise FileError(str(folder), "this is a file", expected="a folder")
         with telling(self._path):

@@ -14,15 +14,15 @@ from .document import (
     read_deployment,
     write_deployment,
 )
-from .instance import WHOLE, Instance, Kind, Mode, Seen, State, Work
+from .instance import WHOLE, Instance, Kind, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode, Observation
 from .nearest import Nearest, nearest
 from .nodes_table import read_nodes
-from .placed import Placed
+from .placed import PlacementResult
 from .placing import place
-from .unplaceable import Unplaceable, check_unplaceable
-from .wanted import Wanted, wanted_of
-from .wishes import Wishes, wishes_of
+from .unplaceable import PlacementInfeasible, check_unplaceable
+from .wanted import DesiredState, desired_state
+from .wishes import PlacementConstraints, placement_constraints
 
 __all__ = [
     # what runs where
@@ -33,21 +33,21 @@ __all__ = [
     "Work",
     "Kind",
     "Mode",
-    "Seen",
+    "StartSource",
     "State",
     "Observation",
     "WHOLE",
     # what is to run
-    "Wanted",
-    "wanted_of",
+    "DesiredState",
+    "desired_state",
     "read_nodes",
     # placed
     "place",
-    "Placed",
-    "Unplaceable",
+    "PlacementResult",
+    "PlacementInfeasible",
     "check_unplaceable",
-    "Wishes",
-    "wishes_of",
+    "PlacementConstraints",
+    "placement_constraints",
     # near what runs
     "nearest",
     "Nearest",

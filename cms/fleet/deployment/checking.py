@@ -17,21 +17,23 @@ from ..hardware import MPS_CLIENTS, Profile
 from ..serving.measurements import is_measured_on
 from ..serving.operating_point import mps_share
 from ..serving.service import Service
-from .instance import WHOLE, Instance, Mode, Seen
+from .instance import WHOLE, Instance, Mode, StartSource
 from .model import Deployment, FleetGpu, FleetNode
 from .turns import turn_faults
-from .wanted import Wanted
+from .wanted import DesiredState
 
 __all__ = ["check_deployment", "check_gpu"]
 
 
-def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tuple[Violation, ...]:
+def check_deployment(
+    deployment: Deployment, wanted: DesiredState | None = None
+) -> tuple[Violation, ...]:
     """Say all that is wrong with a deployment, exactly.
 
     Parameters
     ----------
     deployment : Deployment
-    wanted : Wanted, optional
+    wanted : DesiredState, optional
         What it is to realise; its counts are then compared, and its number of GPUs.
 
     Returns
@@ -43,10 +45,10 @@ def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tu
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
     >>> two = (Instance("3g.40gb", 0), Instance("4g.40gb", 0))
-    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=two)
+    >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), instances=two)
     >>> print(*check_deployment(Deployment((FleetNode("node-a", (card,)),))), sep="\\n")
     node-a/0 has 3g.40gb@0 and 4g.40gb@0 on memory slice 0, needs a slice for each
     """
@@ -84,7 +86,7 @@ def _mig(card: FleetGpu) -> Iterator[Violation]:
     for each, profile in known:
         if each.start is None:
             unknown[profile.name] += 1
-            if card.seen is not Seen.UNKNOWN:
+            if card.start_source is not StartSource.UNKNOWN:
                 yield Violation("start", card.name, f"{each.place} without a start", "its start")
         elif each.start not in profile.starts or _end(each, profile) > card.gpu.memory_slices:
             starts = ", ".join(map(str, profile.starts))
@@ -166,7 +168,7 @@ def _whole(card: FleetGpu) -> Iterator[Violation]:
 def _fixed(card: FleetGpu) -> Iterator[Violation]:
     """Nothing is planned on it, so that what is there is another's, whatever it is."""
     for each in card.instances:
-        if each.is_ours:
+        if each.is_managed:
             yield Violation(
                 "mode", card.name, f"{each} on a fixed GPU", "an owner, or another mode"
             )
@@ -241,12 +243,12 @@ def _uuids(deployment: Deployment) -> Iterator[Violation]:
 def _capacities(deployment: Deployment) -> Iterator[Violation]:
     for service in deployment.services:
         if (capacity := deployment.capacity(service.name)) < service.rate_rps:
-            has = f"{shown(capacity)} items/s"
+            has = f"{shown(capacity)} requests/s"
             where = f"service {service.name}"
-            yield Violation("capacity", where, has, f"{shown(service.rate_rps)} items/s")
+            yield Violation("capacity", where, has, f"{shown(service.rate_rps)} requests/s")
 
 
-def _counts(deployment: Deployment, wanted: Wanted) -> Iterator[Violation]:
+def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]:
     found = deployment.kinds()
     for kind in sorted({*found, *wanted.counts}, key=lambda kind: kind.order):
         there, needs = found.get(kind, 0), wanted.counts.get(kind, 0)
@@ -261,4 +263,4 @@ def _counts(deployment: Deployment, wanted: Wanted) -> Iterator[Violation]:
 
 def _is_for_us(card: FleetGpu) -> bool:
     """Whether something of ours works on it; what idles or is another's does not count."""
-    return any(each.is_ours and each.work is not None for each in card.instances)
+    return any(each.is_managed and each.work is not None for each in card.instances)

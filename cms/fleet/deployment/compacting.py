@@ -20,8 +20,8 @@ from .placed import checked_placement, has_our_work
 from .programs import Limits
 from .realising import realise
 from .spots import Spot, spots_of
-from .wanted import Wanted
-from .wishes import Wishes, WishRules, demand_of, homes_of, wishes_of
+from .wanted import DesiredState
+from .wishes import PlacementConstraints, WishRules, demand_of, homes_of, placement_constraints
 
 __all__ = ["Compacted", "compact"]
 
@@ -82,7 +82,7 @@ def compact(
     *,
     max_restarts: int | None = None,
     free: Literal["gpus", "nodes"] = "gpus",
-    wishes: Wishes | None = None,
+    wishes: PlacementConstraints | None = None,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Compacted:
@@ -95,7 +95,7 @@ def compact(
         Number of instances that may move; None: any.
     free : "gpus" or "nodes"
         What is to come free first: then the other, then the fewest restarts.
-    wishes : Wishes, optional
+    wishes : PlacementConstraints, optional
         None: those in the columns of the services.
     time_limit : float, optional
         Seconds.
@@ -116,12 +116,12 @@ def compact(
 
     Examples
     --------
-    >>> from cms.fleet import OperatingPoint, Service, gpu
+    >>> from cms.fleet import OperatingPoint, Service, get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance, Work
     >>> from cms.fleet.serving import RULES
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 4, 10, 100)
     >>> half = Instance("2g.12gb", 0, Work("chat", point, 10))
-    >>> cards = tuple(FleetGpu("a", i, gpu("a30-24gb"), instances=(half,)) for i in range(4))
+    >>> cards = tuple(FleetGpu("a", i, get_gpu("a30-24gb"), instances=(half,)) for i in range(4))
     >>> services = (Service("chat", "bert", 40, 1000),)
     >>> now = Deployment((FleetNode("a", cards),), services, RULES["half"])
     >>> for most in range(3):
@@ -135,7 +135,7 @@ def compact(
     if free not in ("gpus", "nodes"):
         raise InvalidOption(f"free is {free!r}; expected 'gpus' or 'nodes'")
     limits = Limits(inf if time_limit is None else time_limit, cancel)
-    wishes = wishes_of(now.services) if wishes is None else wishes
+    wishes = placement_constraints(now.services) if wishes is None else wishes
     wanted = _promised(now)
     demand = demand_of(wanted, wishes)
     if not wanted.counts:
@@ -174,7 +174,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _promised(now: Deployment) -> Wanted:
+def _promised(now: Deployment) -> DesiredState:
     """Ask for what runs, no more."""
     faults = [fault for fault in check_deployment(now) if fault.kind != "capacity"]
     if faults:
@@ -183,7 +183,7 @@ def _promised(now: Deployment) -> Wanted:
     there = Counter(card.gpu.key for card in now.gpus())
     # supplies are counted already: whatever the rule, it is not asked again
     rule = now.rule or queueing_rule(DEFAULT_RULE)
-    return Wanted(counts, dict(sorted(there.items())), now.devices, now.services, rule)
+    return DesiredState(counts, dict(sorted(there.items())), now.devices, now.services, rule)
 
 
 def _fewest(keeping: KeepingProgram, terms: dict[int, int], limits: Limits) -> bool:
@@ -223,19 +223,19 @@ def _nodes(keeping: KeepingProgram) -> dict[int, int]:
 
 
 def _is_pinned(spot: Spot) -> bool:
-    return bool(spot.cards[0].pinned)
+    return bool(spot.cards[0].foreign)
 
 
 def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
     pairs = list(zip(now.gpus(), done.gpus(), strict=True))
-    used = [after for _, after in pairs if has_our_work(after) and not after.pinned]
+    used = [after for _, after in pairs if has_our_work(after) and not after.foreign]
     freed = tuple(b.name for b, after in pairs if after.is_empty and not b.is_empty)
     nodes = tuple(
         after.name
         for before, after in zip(now.nodes, done.nodes, strict=True)
         if all(card.is_empty for card in after.gpus) and not all(c.is_empty for c in before.gpus)
     )
-    held = {card.node for _, card in pairs if card.pinned}
+    held = {card.node for _, card in pairs if card.foreign}
     own = {card.node for _, card in pairs if has_our_work(card)} - held
     return Compacted(
         done, restarts, len(used), 0, len(own), "gpus", Proof.NONE, freed, nodes

@@ -43,10 +43,10 @@ def contents_of(plan: Plan) -> dict[Content, int]:
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, as_problem
+    >>> from cms.fleet import OperatingPoint, Service, build_problem
     >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)]
     >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
-    >>> serving = as_problem(services, points, sharing="time")
+    >>> serving = build_problem(services, points, sharing="time")
     >>> plan = Plan(serving, solve(serving.problem, method="mix_first_fit"))
     >>> [
     ...     (each.place, each.work.service)

@@ -64,9 +64,9 @@ class Difference:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
-    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
     >>> now = Deployment((FleetNode("a", (card,)),))
     >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
     >>> print(difference(now, then))
@@ -186,7 +186,7 @@ def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
         if same is not None:
             left.remove(one)
             right.remove(same)
-            (kept if one.is_ours else foreign).append(one)
+            (kept if one.is_managed else foreign).append(one)
     for one in [*left]:
         there = next((other for other in right if _can_restart(one, other)), None)
         if there is not None:
@@ -204,7 +204,7 @@ def _at(instance: Instance) -> tuple[str, int | None]:
 
 def _is_nothing(instance: Instance) -> bool:
     """Whether it says no more than that a GPU is not cut, and that nothing of ours works there."""
-    return instance.profile == WHOLE and instance.is_ours and instance.work is None
+    return instance.profile == WHOLE and instance.is_managed and instance.work is None
 
 
 def _is_same(one: Instance, other: Instance) -> bool:
@@ -212,7 +212,7 @@ def _is_same(one: Instance, other: Instance) -> bool:
 
     Of ours what drains goes, and is started again where it is to stay; others' is their affair.
     """
-    if one.is_ours and State.DRAINING in (one.state, other.state) and one.state != other.state:
+    if one.is_managed and State.DRAINING in (one.state, other.state) and one.state != other.state:
         return False
     mine = one.work, one.owner, not one.is_whole
     return _at(one) == _at(other) and mine == (
@@ -223,7 +223,7 @@ def _is_same(one: Instance, other: Instance) -> bool:
 
 
 def _can_restart(one: Instance, other: Instance) -> bool:
-    return _at(one) == _at(other) and one.is_ours and other.is_ours and _runs(one)
+    return _at(one) == _at(other) and one.is_managed and other.is_managed and _runs(one)
 
 
 def _runs(instance: Instance) -> bool:

@@ -27,7 +27,7 @@ from ..serving.load_curve import key_of
 from ..serving.plan_document import plan_to_json, read_plan_value
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service
-from .instance import UUID, Instance, Mode, Seen, State, Work
+from .instance import UUID, Instance, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 
 __all__ = ["deployment_from_json", "deployment_to_json", "read_deployment", "write_deployment"]
@@ -79,7 +79,7 @@ class _GpuPart(m.Part):
     gpu: f.Text
     uuid: _Uuid | None
     mode: Mode
-    seen: Seen
+    start_source: StartSource
     instances: tuple[InstancePart, ...]
 
     def card(self, node: str, given: References) -> FleetGpu:
@@ -88,7 +88,7 @@ class _GpuPart(m.Part):
             self.instances, lambda part: part.instance(given.works), "instances"
         )
         own = (self.index, given.devices[self.gpu], self.mode, instances)
-        return FleetGpu(node, *own, self.uuid, self.seen)
+        return FleetGpu(node, *own, self.uuid, self.start_source)
 
 
 class _ObservedPart(m.Part):
@@ -123,7 +123,8 @@ class NodePart(m.Part):
         """Describe a node."""
         gpus = [
             _GpuPart.from_fields(
-                index=card.index, gpu=card.gpu.key, uuid=card.uuid, mode=card.mode, seen=card.seen,
+                index=card.index, gpu=card.gpu.key, uuid=card.uuid, mode=card.mode,
+                start_source=card.start_source,
                 instances=[InstancePart.describe(each, names) for each in card.instances],
             )
             for card in node.gpus
@@ -288,9 +289,9 @@ def write_deployment(deployment: Deployment, path: StrPath) -> None:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
-    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "now.json"
     >>> write_deployment(Deployment((FleetNode("node-a", (card,)),)), path)
     >>> print(read_deployment(path))

@@ -15,13 +15,13 @@ def doubtful(node: FleetNode) -> dict[str, str]:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu
     >>> held = (
     ...     Instance("1g.10gb", 0, is_guessed=True),
     ...     Instance("1g.10gb", 1, owner="pod team-x/a", is_guessed=True),
     ... )
-    >>> doubtful(FleetNode("a", (FleetGpu("a", 0, gpu("a100-80gb"), instances=held),)))
+    >>> doubtful(FleetNode("a", (FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held),)))
     {'1g.10gb': 'pod team-x/a'}
     """
     return {
@@ -40,5 +40,5 @@ def in_doubt(card: FleetGpu, profiles: Collection[str]) -> tuple[Instance, ...]:
     return tuple(
         each
         for each in card.instances
-        if each.is_ours and each.is_guessed and each.profile in profiles
+        if each.is_managed and each.is_guessed and each.profile in profiles
     )

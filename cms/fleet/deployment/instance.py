@@ -14,7 +14,7 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_name
 
 __all__ = [
-    "UNKNOWN_OWNER", "UUID", "WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work",
+    "UNKNOWN_OWNER", "UUID", "WHOLE", "Instance", "Kind", "Mode", "StartSource", "State", "Work",
     "require_uuid",
 ]  # fmt: skip
 
@@ -36,11 +36,11 @@ class Mode(StrEnum):
     FIXED = "fixed"  # what is there stays as it is, and nothing is planned on it
 
 
-class Seen(StrEnum):
+class StartSource(StrEnum):
     """How the starts of a GPU's instances are known."""
 
-    SEEN = "seen"  # read from the GPU, or decided by a plan
-    ONLY_ONE = "only_one"  # only the counts were read, and one layout alone has them
+    OBSERVED = "observed"  # read from the GPU, or decided by a plan
+    INFERRED = "inferred"  # only the counts were read, and one layout alone has them
     UNKNOWN = "unknown"  # only the counts were read; several layouts have them
 
 
@@ -50,7 +50,7 @@ class State(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     DRAINING = "draining"
-    HOLLOW = "hollow"  # without a compute instance: what a creation that failed half-way leaves
+    NO_COMPUTE_INSTANCE = "no_compute_instance"  # what a creation that failed half-way leaves
     SPLIT = "split"  # its compute instances are others than the one that is all of it
 
 
@@ -79,9 +79,8 @@ class Work:
 
     def __str__(self) -> str:
         processes, batch = self.point.processes, self.point.batch
-        return (
-            f"{self.service} ({processes}p b{batch}, {short(self.supply_rps, math.floor)} items/s)"
-        )
+        rate = short(self.supply_rps, math.floor)
+        return f"{self.service} ({processes}p b{batch}, {rate} requests/s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +156,14 @@ class Instance:
         require_uuid(self.uuid, "the UUID of an instance")
 
     @property
-    def is_ours(self) -> bool:
+    def is_managed(self) -> bool:
         """Whether a plan may move or remove it."""
         return self.owner is None
 
     @property
     def is_whole(self) -> bool:
         """Whether it has the one compute instance that is all of it, so that work can use it."""
-        return self.state not in (State.HOLLOW, State.SPLIT)
+        return self.state not in (State.NO_COMPUTE_INSTANCE, State.SPLIT)
 
     @property
     def place(self) -> str:

@@ -89,7 +89,7 @@ class Pool(NamedTuple):
 
 
 class Rules:
-    """Wishes as rows of the program; this one has none.
+    """PlacementConstraints as rows of the program; this one has none.
 
     See :mod:`~cms.fleet.deployment.wishes` for those that have.
     """

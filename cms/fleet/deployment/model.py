@@ -16,7 +16,7 @@ from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service, require_name
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, Seen, require_uuid
+from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, StartSource, require_uuid
 
 __all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
 
@@ -37,13 +37,13 @@ class FleetGpu:
     instances : tuple of Instance
         Sorted by start, whatever the order they are given in.
     uuid : str, optional
-    seen : Seen
+    start_source : StartSource
         How the starts are known.
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> card = FleetGpu("node-a", 3, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> from cms.fleet import get_gpu
+    >>> card = FleetGpu("node-a", 3, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
     >>> print(card)
     node-a/3 a100-80gb: 3g.40gb@4 idle
     """
@@ -54,7 +54,7 @@ class FleetGpu:
     mode: Mode = Mode.MIG
     instances: tuple[Instance, ...] = ()
     uuid: str | None = None
-    seen: Seen = Seen.SEEN
+    start_source: StartSource = StartSource.OBSERVED
 
     def __post_init__(self) -> None:
         require_uuid(self.uuid, f"the UUID of {self.name}")
@@ -77,8 +77,8 @@ class FleetGpu:
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> empty = FleetGpu("node-a", 3, gpu("a100-80gb"))
+        >>> from cms.fleet import get_gpu
+        >>> empty = FleetGpu("node-a", 3, get_gpu("a100-80gb"))
         >>> [card.leaves_mode for card in (empty, replace(empty, mode=Mode.WHOLE))]
         [True, False]
         """
@@ -92,9 +92,9 @@ class FleetGpu:
         )
 
     @property
-    def pinned(self) -> tuple[Instance, ...]:
+    def foreign(self) -> tuple[Instance, ...]:
         """The instances that are not ours."""
-        return tuple(each for each in self.instances if not each.is_ours)
+        return tuple(each for each in self.instances if not each.is_managed)
 
     @property
     def is_cut(self) -> bool:
@@ -119,7 +119,12 @@ class FleetGpu:
 
     def with_instances(self, instances: Iterable[Instance], mode: Mode | None = None) -> FleetGpu:
         """Return the same GPU with other instances, whose starts are known."""
-        return replace(self, instances=tuple(instances), mode=mode or self.mode, seen=Seen.SEEN)
+        return replace(
+            self,
+            instances=tuple(instances),
+            mode=mode or self.mode,
+            start_source=StartSource.OBSERVED,
+        )
 
     def __str__(self) -> str:
         held = ", ".join(map(str, self.instances)) or "empty"
@@ -190,8 +195,8 @@ class FleetNode:
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> a100 = gpu("a100-80gb")
+        >>> from cms.fleet import get_gpu
+        >>> a100 = get_gpu("a100-80gb")
         >>> [FleetNode("a", driver=d).calls(a100, "7g.80gb") for d in ("510.47.03", "550.54", None)]
         ['7g.79gb', '7g.80gb', '7g.80gb']
         """
@@ -206,8 +211,8 @@ class FleetNode:
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> double = gpu("a100-40gb").profile("1g.10gb")
+        >>> from cms.fleet import get_gpu
+        >>> double = get_gpu("a100-40gb").profile("1g.10gb")
         >>> [FleetNode("a", driver=driver).offers(double) for driver in ("470.82", "550.54", None)]
         [False, True, True]
         """
@@ -256,8 +261,8 @@ class Deployment(Viewed, Tabular):
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> cards = [FleetGpu("node-a", index, gpu("a100-80gb")) for index in range(2)]
+    >>> from cms.fleet import get_gpu
+    >>> cards = [FleetGpu("node-a", index, get_gpu("a100-80gb")) for index in range(2)]
     >>> fleet = Deployment((FleetNode("node-a", tuple(cards)),))
     >>> print(fleet, len(fleet.free_gpus()))
     2 GPUs on 1 node, 0 instances 2
@@ -356,7 +361,7 @@ class Deployment(Viewed, Tabular):
         return Counter(
             Kind(card.gpu.key, instance.profile, instance.work)
             for card, instance in self.instances()
-            if instance.work is not None and instance.is_ours
+            if instance.work is not None and instance.is_managed
         )
 
     def equal_nodes(self) -> dict[tuple[object, ...], list[str]]:

@@ -13,13 +13,13 @@ from ..serving.plan import Plan
 from .model import Deployment
 from .nearest_bound import best_plan_prices
 from .nearest_program import NearestProgram, plans_near, works_of
-from .placed import Placed
+from .placed import PlacementResult
 from .placing import as_chosen, place
 from .programs import Limits
 from .recounting import recounted
-from .unplaceable import Unplaceable
-from .wanted import Wanted, wanted_of
-from .wishes import Wishes, wishes_of
+from .unplaceable import PlacementInfeasible
+from .wanted import DesiredState, desired_state
+from .wishes import PlacementConstraints, placement_constraints
 
 __all__ = ["Nearest", "nearest"]
 
@@ -34,7 +34,7 @@ class Nearest:
 
     Attributes
     ----------
-    wanted : Wanted
+    wanted : DesiredState
         So many instances of each kind, today's points among them; for a transition.
     placed : Placed
         `wanted` on the fleet: what goes on where it is, and what is new.
@@ -47,8 +47,8 @@ class Nearest:
         solver says so, ``NONE`` where neither is.
     """
 
-    wanted: Wanted
-    placed: Placed
+    wanted: DesiredState
+    placed: PlacementResult
     blind_kept: int | None
     most_kept: int
     proof: Proof
@@ -71,7 +71,7 @@ class Nearest:
     @property
     def more_gpus(self) -> dict[str, int]:
         """GPUs of a type beyond those of the plan as it was made."""
-        own = {} if self.wanted.plan is None else wanted_of(self.wanted.plan).gpus
+        own = {} if self.wanted.plan is None else desired_state(self.wanted.plan).gpus
         more = {key: n - own.get(key, 0) for key, n in self.placed.gpus.items()}
         return {key: n for key, n in more.items() if n > 0}
 
@@ -96,7 +96,7 @@ class Nearest:
             if self.blind_kept is None
             else f"the plan as it was made keeps {self.blind_kept}"
         )
-        stay = f"{self.kept} of {self.running} running instances stay ({most}); {blind}"
+        stay = f"{self.kept} of {self.running} running instances kept ({most}); {blind}"
         moves = f"{self.starts} instance{'s' * (self.starts != 1)} to start, {self.stops} to stop"
         more = [f"{n} x {key} more than the plan's" for key, n in self.more_gpus.items()]
         wishes = [
@@ -110,11 +110,11 @@ def nearest(
     plan: Plan,
     *,
     extra_gpus: int = 0,
-    wishes: Wishes | None = None,
+    wishes: PlacementConstraints | None = None,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
     seed: int = 0,
-) -> Nearest | Unplaceable:
+) -> Nearest | PlacementInfeasible:
     """Choose, of the plans on as few GPUs, the one that keeps most of what runs.
 
     Instances may run what the plan's instances run, and today's may go on at their own points where
@@ -130,7 +130,7 @@ def nearest(
         It says how many GPUs of each type are used, and its certificate that fewer do not do.
     extra_gpus : int, default 0
         So many more may be used to keep more.
-    wishes : Wishes, optional
+    wishes : PlacementConstraints, optional
         None: those in the columns of the services.
     time_limit : float, optional
         Seconds; then the best is returned that was found, with its bound. Without one the same is
@@ -142,7 +142,7 @@ def nearest(
 
     Returns
     -------
-    Nearest or Unplaceable
+    Nearest or PlacementInfeasible
         Never keeps less than the plan as it was made.
 
     Raises
@@ -158,13 +158,13 @@ def nearest(
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, gpu
+    >>> from cms.fleet import Plan, get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode
     >>> def plan(name):
-    ...     serving = load_instance(name).as_problem()
+    ...     serving = load_instance(name).build_problem()
     ...     return Plan(serving, solve(serving.problem))
-    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
-    >>> now = place(wanted_of(plan("S1")), Deployment((FleetNode("a", cards),))).deployment
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
+    >>> now = place(desired_state(plan("S1")), Deployment((FleetNode("a", cards),))).deployment
     >>> found = nearest(now, plan("S2"))
     >>> found.kept >= found.blind_kept, found.kept <= found.most_kept
     (True, True)
@@ -172,27 +172,27 @@ def nearest(
     if extra_gpus < 0:
         raise InvalidOption(f"extra_gpus is {extra_gpus}; expected 0 or more")
     limits = Limits(inf if time_limit is None else time_limit, cancel)
-    wanted = wanted_of(plan)
-    wishes = wishes_of(wanted.services) if wishes is None else wishes
+    wanted = desired_state(plan)
+    wishes = placement_constraints(wanted.services) if wishes is None else wishes
     now = recounted(now, wanted.services, wanted.rule, works_of(plan).values())
     left = None if time_limit is None else limits.left
     blind = place(wanted, now, wishes=wishes, time_limit=left, cancel=cancel)
     more: int | None = 0
-    if isinstance(blind, Unplaceable) or blind.more_gpus:
+    if isinstance(blind, PlacementInfeasible) or blind.more_gpus:
         more = _fewest_more(now, plan, wanted, wishes, limits)
-        if more is None and isinstance(blind, Unplaceable):
+        if more is None and isinstance(blind, PlacementInfeasible):
             return _no_plan(now, plan, blind, limits)
-        if more is None and isinstance(blind, Placed):  # time was up
+        if more is None and isinstance(blind, PlacementResult):  # time was up
             more = sum(blind.more_gpus.values())
     plans = plans_near(now, plan, wanted.gpus, (more or 0) + extra_gpus)
-    if isinstance(blind, Placed) and blind.kept == sum(plans.running.values()):
+    if isinstance(blind, PlacementResult) and blind.kept == sum(plans.running.values()):
         return Nearest(blind.wanted, blind, blind.kept, blind.kept, Proof.CHECKED)
     program = NearestProgram(now, wanted, plans, wishes)
-    start = program.values_of(blind.deployment) if isinstance(blind, Placed) else None
+    start = program.values_of(blind.deployment) if isinstance(blind, PlacementResult) else None
     searching = Limits(_SEARCH * limits.left, cancel) if limits.left < inf else limits
     values, ended = program.search(start, searching, seed)
     found = None if values is None else _placed(program, values, wanted, wishes, limits)
-    if isinstance(blind, Placed) and (found is None or found.kept < blind.kept):
+    if isinstance(blind, PlacementResult) and (found is None or found.kept < blind.kept):
         found, ended = blind, False
     if found is None:
         raise CmsError(_TOO_LATE)
@@ -203,12 +203,12 @@ def nearest(
     proof = Proof.SOLVER if ended and program.is_exact else Proof.NONE
     if found.kept == bound:
         proof = Proof.CHECKED
-    blind_kept = blind.kept if isinstance(blind, Placed) else None
+    blind_kept = blind.kept if isinstance(blind, PlacementResult) else None
     return Nearest(found.wanted, found, blind_kept, bound, proof)
 
 
 def _fewest_more(
-    now: Deployment, plan: Plan, wanted: Wanted, wishes: Wishes, limits: Limits
+    now: Deployment, plan: Plan, wanted: DesiredState, wishes: PlacementConstraints, limits: Limits
 ) -> int | None:
     """How many GPUs beyond the plan's any plan needs on this fleet; None if there is none."""
     every = sum(1 for _ in now.gpus())
@@ -216,7 +216,9 @@ def _fewest_more(
     return program.fewest_more(limits)
 
 
-def _no_plan(now: Deployment, plan: Plan, blind: Unplaceable, limits: Limits) -> Unplaceable:
+def _no_plan(
+    now: Deployment, plan: Plan, blind: PlacementInfeasible, limits: Limits
+) -> PlacementInfeasible:
     """Say why no plan has a place: by the plan's certificate, or on a solver's word."""
     if limits.over:
         raise CmsError(_TOO_LATE)
@@ -231,15 +233,19 @@ def _no_plan(now: Deployment, plan: Plan, blind: Unplaceable, limits: Limits) ->
     )
     if is_bound and there < least:
         needed = f"{shown(least)} GPUs at least are needed, by the plan's certificate"
-        return Unplaceable((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
+        return PlacementInfeasible((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
     # prices are about the counts of one plan; that no other fits is what a solver says
     reasons = tuple(f"of the plan as it was made: {why}" for why in blind.reasons)
-    return Unplaceable(("no plan has a place beside what stays", *reasons), Proof.SOLVER)
+    return PlacementInfeasible(("no plan has a place beside what stays", *reasons), Proof.SOLVER)
 
 
 def _placed(
-    program: NearestProgram, values: list[int], wanted: Wanted, wishes: Wishes, limits: Limits
-) -> Placed:
+    program: NearestProgram,
+    values: list[int],
+    wanted: DesiredState,
+    wishes: PlacementConstraints,
+    limits: Limits,
+) -> PlacementResult:
     """Put a solution on GPUs; where time is up, as it is, which is not the neatest way."""
     counts = {program.plans.kinds[number]: n for number, n in program.counts(values).items()}
     near = replace(wanted, counts=counts, gpus=program.gpus(values))
@@ -250,7 +256,7 @@ def _placed(
         if type(fault) is not CmsError:
             raise
         found = None  # time was up
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         raise AlgorithmError("nearest", f"what was chosen has no place: {found}")
     if found is not None and found.kept >= program.kept_in(values):
         return found

@@ -20,8 +20,8 @@ from .model import Deployment, FleetGpu
 from .placed import has_our_work
 from .programs import Limits, Program
 from .spots import Column, Spot, kind_of, spots_of
-from .wanted import Wanted
-from .wishes import Wishes, WishRules, homes_of
+from .wanted import DesiredState
+from .wishes import PlacementConstraints, WishRules, homes_of
 
 __all__ = ["NearestProgram", "Plans", "plans_near", "works_of"]
 
@@ -140,7 +140,7 @@ def _setting(work: Work) -> tuple[int, int]:
 
 
 class _Rows(WishRules):
-    """Wishes, every service's rate and the GPUs beyond the plan's as rows."""
+    """PlacementConstraints, every service's rate and the GPUs beyond the plan's as rows."""
 
     plans: Plans
     is_exact: bool
@@ -184,13 +184,15 @@ class NearestProgram:
     Parameters
     ----------
     now : Deployment
-    wanted : Wanted
+    wanted : DesiredState
         For its services.
     plans : Plans
-    wishes : Wishes
+    wishes : PlacementConstraints
     """
 
-    def __init__(self, now: Deployment, wanted: Wanted, plans: Plans, wishes: Wishes) -> None:
+    def __init__(
+        self, now: Deployment, wanted: DesiredState, plans: Plans, wishes: PlacementConstraints
+    ) -> None:
         self.now, self.plans = now, plans
         numbers = {kind: number for number, kind in enumerate(plans.kinds)}
         self.numbers = numbers
@@ -353,7 +355,7 @@ def _stayed(before: FleetGpu, after: FleetGpu, numbers: Mapping[Kind, int]) -> d
 
 def _column_of(spot: Spot, card: FleetGpu, kept: Mapping[int, int]) -> int | None:
     """Return the column that has all that a GPU is to hold."""
-    works = [each for each in card.instances if each.is_ours and each.work is not None]
+    works = [each for each in card.instances if each.is_managed and each.work is not None]
     counts = Counter(each.profile for each in works)
 
     def fits(column: Column) -> bool:

@@ -70,7 +70,7 @@ def _asked(demand: Demand, prices: Prices, reward: Fraction, least_kept: int) ->
 
 
 def _held(spots: Sequence[Spot]) -> set[str]:
-    return {card.node for spot in spots for card in spot.cards if card.pinned}
+    return {card.node for spot in spots for card in spot.cards if card.foreign}
 
 
 def _most_worth(spots: Sequence[Spot], prices: Prices, most: int) -> Fraction:

@@ -10,7 +10,7 @@ from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ..hardware import Gpu, gpus
+from ..hardware import Gpu, list_gpus
 from ..hardware.catalogue import gpu_called
 from ..serving.table_guards import refuse_unknown_columns
 from .model import Deployment, FleetGpu, FleetNode, driver_branch
@@ -107,7 +107,7 @@ def _device(cell: Cell, devices: dict[str, Gpu]) -> Gpu:
     try:
         return gpu_called(name, devices.values())
     except CmsError:
-        keys = [*devices, *(each.key for each in gpus())]
+        keys = [*devices, *(each.key for each in list_gpus())]
         raise cell.error(
             f"there is no GPU {name!r}",
             expected=f"one of: {', '.join(keys)}",

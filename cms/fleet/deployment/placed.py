@@ -12,22 +12,22 @@ from ...solving.solution import Proof
 from .checking import check_deployment
 from .guesses import doubtful, in_doubt
 from .model import Deployment, FleetGpu
-from .wanted import Wanted
+from .wanted import DesiredState
 from .wish_check import wish_faults
-from .wishes import Wishes
+from .wishes import PlacementConstraints
 
-__all__ = ["Placed", "checked_placement", "has_our_work"]
+__all__ = ["PlacementResult", "checked_placement", "has_our_work"]
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacementResult:
     """A plan on numbered GPUs.
 
     Attributes
     ----------
     deployment : Deployment
         What is to run where; it has passed `check_deployment` against `wanted`.
-    wanted : Wanted
+    wanted : DesiredState
         What it realises: the promise, with the instances and GPUs that wishes and others'
         instances ask for beyond it.
     kept : int
@@ -50,7 +50,7 @@ class Placed:
     """
 
     deployment: Deployment
-    wanted: Wanted
+    wanted: DesiredState
     kept: int
     running: int
     most_kept: int
@@ -85,11 +85,11 @@ class Placed:
         lines = [f"{gpus} on {nodes}, {len(self.changed)} changed"]
         if self.running:
             most = {
-                Proof.CHECKED: "the most possible, checked",
-                Proof.SOLVER: f"the most possible on a solver's word, at most {self.most_kept}",
+                Proof.CHECKED: "maximum, proof checked",
+                Proof.SOLVER: f"maximum claimed by a solver, at most {self.most_kept}",
                 Proof.NONE: f"at most {self.most_kept}",
             }[self.proof]
-            lines.append(f"{self.kept} of {self.running} running instances stay ({most})")
+            lines.append(f"{self.kept} of {self.running} running instances kept ({most})")
         word = {
             Proof.CHECKED: "the fewest, checked",
             Proof.SOLVER: "the fewest on a solver's word",
@@ -104,31 +104,31 @@ class Placed:
 
 def has_our_work(card: FleetGpu) -> bool:
     """Whether something of ours works on a GPU."""
-    return any(each.is_ours and each.work is not None for each in card.instances)
+    return any(each.is_managed and each.work is not None for each in card.instances)
 
 
 def checked_placement(
     deployment: Deployment,
     fleet: Deployment,
-    wanted: Wanted,
+    wanted: DesiredState,
     kept: int,
     bound: tuple[int, Proof],
     more: Mapping[str, int],
     more_proof: Proof,
     costs: Mapping[str, int],
-    wishes: Wishes,
-) -> Placed:
+    wishes: PlacementConstraints,
+) -> PlacementResult:
     """Return an answer that has been checked; one that has not is a defect, and nobody's answer."""
     faults = [fault for fault in check_deployment(deployment, wanted) if _is_ours(fault, wanted)]
     pairs = list(zip(fleet.gpus(), deployment.gpus(), strict=True))
     faults += [
-        Violation("pinned", before.name, "instances of others moved", "them where they were")
+        Violation("foreign", before.name, "instances of others moved", "them where they were")
         for before, after in pairs
-        if before.pinned != after.pinned
+        if before.foreign != after.foreign
     ]
     doubts = {node.name: doubtful(node) for node in fleet.nodes}
     faults += [
-        Violation("pinned", before.name, f"no {each.place}, which may be another's", "it there")
+        Violation("foreign", before.name, f"no {each.place}, which may be another's", "it there")
         for before, after in pairs
         for each in in_doubt(before, doubts[before.node])
         if (each.profile, each.start) not in {(one.profile, one.start) for one in after.instances}
@@ -141,10 +141,12 @@ def checked_placement(
         raise AlgorithmError("place", f"its deployment is refused: {'; '.join(map(str, faults))}")
     running = sum(fleet.kinds().values())
     changed = tuple(after for before, after in pairs if before != after)
-    return Placed(deployment, wanted, kept, running, *bound, more, more_proof, costs, changed)
+    return PlacementResult(
+        deployment, wanted, kept, running, *bound, more, more_proof, costs, changed
+    )
 
 
-def _is_ours(fault: Violation, wanted: Wanted) -> bool:
+def _is_ours(fault: Violation, wanted: DesiredState) -> bool:
     """Whether a fault is of what was placed: services that only others' instances name are not."""
     own = {f"service {service.name}" for service in wanted.services}
     return fault.kind != "capacity" or fault.where in own
@@ -153,9 +155,9 @@ def _is_ours(fault: Violation, wanted: Wanted) -> bool:
 def _stayed(before: FleetGpu, after: FleetGpu) -> int:
     """How many instances of ours do at the same place what they did."""
     same = Counter(
-        (each.profile, each.start, each.work) for each in before.instances if each.is_ours
+        (each.profile, each.start, each.work) for each in before.instances if each.is_managed
     )
     same &= Counter(
-        (each.profile, each.start, each.work) for each in after.instances if each.is_ours
+        (each.profile, each.start, each.work) for each in after.instances if each.is_managed
     )
     return sum(n for (_, _, work), n in same.items() if work is not None)

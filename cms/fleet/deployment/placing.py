@@ -14,31 +14,38 @@ from ..hardware import Gpu
 from ..serving.plan import Plan
 from .checking import check_deployment
 from .grouped import Content, Lacking, contents_of, match_contents
-from .instance import Mode, Seen
+from .instance import Mode, StartSource
 from .keeping import Chosen, Demand, KeepingProgram, Rules
 from .keeping_bound import best_prices
 from .model import Deployment, FleetGpu
-from .placed import Placed, checked_placement, has_our_work
+from .placed import PlacementResult, checked_placement, has_our_work
 from .programs import Limits
 from .realising import filled, realise
 from .spots import Spot, spots_of
-from .unplaceable import Unplaceable, why_unplaceable
-from .wanted import Wanted, wanted_of
-from .wishes import Wishes, WishRules, demand_of, homes_of, raised, wishes_of
+from .unplaceable import PlacementInfeasible, why_unplaceable
+from .wanted import DesiredState, desired_state
+from .wishes import (
+    PlacementConstraints,
+    WishRules,
+    demand_of,
+    homes_of,
+    placement_constraints,
+    raised,
+)
 
 __all__ = ["as_chosen", "place"]
 
 
 def place(
-    wanted: Wanted,
+    wanted: DesiredState,
     fleet: Deployment,
     *,
-    wishes: Wishes | None = None,
+    wishes: PlacementConstraints | None = None,
     as_grouped: bool = False,
     whole_gpus: bool = False,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
-) -> Placed | Unplaceable:
+) -> PlacementResult | PlacementInfeasible:
     """Place what is wanted on a fleet, keeping as much as possible of what runs there.
 
     Which instances share a GPU is chosen here. Instances of others (`Instance.owner`) stay where
@@ -49,12 +56,12 @@ def place(
 
     Parameters
     ----------
-    wanted : Wanted
-        See `wanted_of`.
+    wanted : DesiredState
+        See `desired_state`.
     fleet : Deployment
         What runs now; what a table of nodes gives (`read_nodes`) is an empty one.
-    wishes : Wishes, optional
-        None: those in the columns of the services (`wishes_of`).
+    wishes : PlacementConstraints, optional
+        None: those in the columns of the services (`placement_constraints`).
     as_grouped : bool, default False
         Whether GPUs are to hold what the plan's groups have, so that only these are matched.
     whole_gpus : bool, default False
@@ -69,7 +76,7 @@ def place(
 
     Returns
     -------
-    Placed or Unplaceable
+    Placed or PlacementInfeasible
 
     Raises
     ------
@@ -86,20 +93,20 @@ def place(
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, gpu
-    >>> from cms.fleet.deployment import FleetNode, wanted_of
-    >>> serving = load_instance("S1").as_problem()
-    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
-    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    >>> from cms.fleet import Plan, get_gpu
+    >>> from cms.fleet.deployment import FleetNode, desired_state
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
     >>> now = place(wanted, Deployment((FleetNode("a", cards),)))
     >>> print(now)
     2 x a100-80gb on 1 node, 2 changed
     >>> print(place(wanted, now.deployment))
     2 x a100-80gb on 1 node, 0 changed
-    10 of 10 running instances stay (the most possible, checked)
+    10 of 10 running instances kept (maximum, proof checked)
     """
     limits = Limits(inf if time_limit is None else time_limit, cancel)
-    wishes = wishes_of(wanted.services) if wishes is None else wishes
+    wishes = placement_constraints(wanted.services) if wishes is None else wishes
     wishes.require(wanted.services)
     _require(wanted, fleet)
     find = _on_whole_gpus if whole_gpus else _found
@@ -107,38 +114,46 @@ def place(
 
 
 def _on_whole_gpus(
-    wanted: Wanted, fleet: Deployment, wishes: Wishes, as_grouped: bool, limits: Limits
-) -> Placed | Unplaceable:
+    wanted: DesiredState,
+    fleet: Deployment,
+    wishes: PlacementConstraints,
+    as_grouped: bool,
+    limits: Limits,
+) -> PlacementResult | PlacementInfeasible:
     """Plan as if starts were not known, and have them back afterwards where nothing is cut anew."""
     unseen = fleet.with_gpus(
         {
-            (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
+            (card.node, card.index): replace(card, start_source=StartSource.UNKNOWN)
             for card in fleet.gpus()
             if card.mode is Mode.MIG and card.instances
         }
     )
     found = _found(wanted, unseen, wishes, as_grouped, limits)
-    if isinstance(found, Unplaceable):
+    if isinstance(found, PlacementInfeasible):
         return found
-    seen = {(card.node, card.index): card.seen for card in fleet.gpus()}
+    seen = {(card.node, card.index): card.start_source for card in fleet.gpus()}
     cards = {
-        (card.node, card.index): replace(card, seen=seen[card.node, card.index])
+        (card.node, card.index): replace(card, start_source=seen[card.node, card.index])
         for card in found.deployment.gpus()
-        if card.seen is Seen.UNKNOWN
+        if card.start_source is StartSource.UNKNOWN
     }
     changed = tuple(cards.get((card.node, card.index), card) for card in found.changed)
     return replace(found, deployment=found.deployment.with_gpus(cards), changed=changed)
 
 
 def _found(
-    wanted: Wanted, fleet: Deployment, wishes: Wishes, as_grouped: bool, limits: Limits
-) -> Placed | Unplaceable:
+    wanted: DesiredState,
+    fleet: Deployment,
+    wishes: PlacementConstraints,
+    as_grouped: bool,
+    limits: Limits,
+) -> PlacementResult | PlacementInfeasible:
     plan = wanted.plan
-    if plan is not None and wanted_of(plan).counts != wanted.counts:
+    if plan is not None and desired_state(plan).counts != wanted.counts:
         plan = None  # near what ran: other instances than those that the plan has grouped
     if not wishes and plan is not None and (as_grouped or _is_empty(fleet)):
         found = _as_grouped(wanted, plan, fleet)
-        if isinstance(found, Placed) or as_grouped:
+        if isinstance(found, PlacementResult) or as_grouped:
             return found
     if as_grouped:
         raise InvalidProblem(
@@ -156,7 +171,7 @@ def _geometry(gpu: Gpu) -> tuple[object, ...]:
     return gpu.compute_slices, gpu.memory_slices, tuple(profiles)
 
 
-def _require(wanted: Wanted, fleet: Deployment) -> None:
+def _require(wanted: DesiredState, fleet: Deployment) -> None:
     for key, gpu in wanted.devices.items():
         if _geometry(fleet.devices.get(key, gpu)) != _geometry(gpu):
             raise InvalidProblem(
@@ -177,8 +192,8 @@ def _is_empty(fleet: Deployment) -> bool:
 
 
 def _regrouped(
-    wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits
-) -> Placed | Unplaceable:
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, limits: Limits
+) -> PlacementResult | PlacementInfeasible:
     demand = demand_of(wanted, wishes)
     chosen, spots, ended = _chosen(wanted, fleet, wishes, demand, limits)
     if chosen is None:
@@ -189,14 +204,14 @@ def _regrouped(
 
 
 def as_chosen(
-    wanted: Wanted,
+    wanted: DesiredState,
     fleet: Deployment,
-    wishes: Wishes,
+    wishes: PlacementConstraints,
     demand: Demand,
     chosen: Chosen,
     spots: Sequence[Spot],
     limits: Limits,
-) -> Placed:
+) -> PlacementResult:
     """Put instances where it was chosen, and say what is proved of that."""
     counts = chosen.counts(demand)
     deployment = _deployment(fleet, wanted, realise(fleet, spots, demand, chosen))
@@ -222,7 +237,9 @@ def as_chosen(
     )  # fmt: skip
 
 
-def _program(wanted: Wanted, fleet: Deployment, wishes: Wishes, demand: Demand) -> KeepingProgram:
+def _program(
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, demand: Demand
+) -> KeepingProgram:
     numbers = {kind: number for number, kind in enumerate(demand.kinds)}
     spots = spots_of(fleet, numbers, homes_of(fleet, wishes))
     rules = WishRules(wishes, fleet, wanted, demand.kinds) if wishes else Rules()
@@ -230,14 +247,20 @@ def _program(wanted: Wanted, fleet: Deployment, wishes: Wishes, demand: Demand) 
 
 
 def _chosen(
-    wanted: Wanted, fleet: Deployment, wishes: Wishes, demand: Demand, limits: Limits
+    wanted: DesiredState,
+    fleet: Deployment,
+    wishes: PlacementConstraints,
+    demand: Demand,
+    limits: Limits,
 ) -> tuple[Chosen | None, tuple[Spot, ...], bool]:
     program = _program(wanted, fleet, wishes, demand)
     chosen, ended = program.solve(limits)
     return chosen, tuple(program.spots), ended
 
 
-def _fewest_more(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits) -> int | None:
+def _fewest_more(
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, limits: Limits
+) -> int | None:
     """How many GPUs beyond the promise's are needed under fewer wishes."""
     return _program(wanted, fleet, wishes, demand_of(wanted, wishes)).fewest_more(limits)
 
@@ -283,7 +306,9 @@ def _proof_of_more(
     return Proof.CHECKED
 
 
-def _unplaceable(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits) -> Unplaceable:
+def _unplaceable(
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, limits: Limits
+) -> PlacementInfeasible:
     found = why_unplaceable(wanted, fleet, limits)
     if found is not None:
         return found
@@ -295,14 +320,16 @@ def _unplaceable(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limi
     if not reasons:
         why = "no way to cut the fleet's GPUs holds the instances wanted"
         reasons = [f"{why} and keeps the wishes" if wishes else why]
-    return Unplaceable(tuple(reasons), Proof.SOLVER)
+    return PlacementInfeasible(tuple(reasons), Proof.SOLVER)
 
 
 # --- the plan's own contents ----------------------------------------------------------------------
 
 
-def _as_grouped(wanted: Wanted, plan: Plan, fleet: Deployment) -> Placed | Unplaceable:
-    demand = demand_of(wanted, Wishes())
+def _as_grouped(
+    wanted: DesiredState, plan: Plan, fleet: Deployment
+) -> PlacementResult | PlacementInfeasible:
+    demand = demand_of(wanted, PlacementConstraints())
     numbers = {kind: number for number, kind in enumerate(demand.kinds)}
     spots = spots_of(fleet, numbers)
     match = match_contents(spots, contents_of(plan, numbers))
@@ -311,11 +338,19 @@ def _as_grouped(wanted: Wanted, plan: Plan, fleet: Deployment) -> Placed | Unpla
     deployment = _deployment(fleet, wanted, filled(fleet, match.fillings, demand.kinds))
     proof = Proof.CHECKED if match.is_best else Proof.SOLVER
     return checked_placement(
-        deployment, fleet, wanted, match.kept, (match.kept, proof), {}, Proof.CHECKED, {}, Wishes()
+        deployment,
+        fleet,
+        wanted,
+        match.kept,
+        (match.kept, proof),
+        {},
+        Proof.CHECKED,
+        {},
+        PlacementConstraints(),
     )
 
 
-def _lacking(lacking: Lacking, fleet: Deployment) -> Unplaceable:
+def _lacking(lacking: Lacking, fleet: Deployment) -> PlacementInfeasible:
     """Say which GPUs are missing: the contents need more of them than have room for any."""
     held = [
         " + ".join(f"{n} x {name}" for name, n in sorted(content.counts.items()))
@@ -327,12 +362,12 @@ def _lacking(lacking: Lacking, fleet: Deployment) -> Unplaceable:
         f"{lacking.there} of the fleet's have room for it"
     )
     for card in fleet.gpus():
-        if card.gpu.key == key and card.pinned and all(p.start is not None for p in card.pinned):
-            around = [(each.profile, each.start or 0) for each in card.pinned]
+        if card.gpu.key == key and card.foreign and all(p.start is not None for p in card.foreign):
+            around = [(each.profile, each.start or 0) for each in card.foreign]
             if card.mode is Mode.MIG and (why := _why_not(card, lacking.contents[0], around)):
                 reason += f"; {card.name}: {why}"
                 break
-    return Unplaceable((reason,), Proof.CHECKED)
+    return PlacementInfeasible((reason,), Proof.CHECKED)
 
 
 def _why_not(card: FleetGpu, content: Content, around: list[tuple[str, int]]) -> str:
@@ -346,7 +381,7 @@ def _why_not(card: FleetGpu, content: Content, around: list[tuple[str, int]]) ->
 
 
 def _deployment(
-    fleet: Deployment, wanted: Wanted, cards: Mapping[tuple[str, int], FleetGpu]
+    fleet: Deployment, wanted: DesiredState, cards: Mapping[tuple[str, int], FleetGpu]
 ) -> Deployment:
     own = {service.name for service in wanted.services}
     others = tuple(service for service in fleet.services if service.name not in own)

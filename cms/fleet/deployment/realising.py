@@ -43,7 +43,7 @@ def filled(
             cards[card.node, card.index] = _fill(each, kinds, in_doubt(card, doubts[card.node]))
     for card in fleet.gpus():
         if (card.node, card.index) not in done and any(
-            each.is_ours and each.work is not None for each in card.instances
+            each.is_managed and each.work is not None for each in card.instances
         ):
             cards[card.node, card.index] = _emptied(card, in_doubt(card, doubts[card.node]))
     return cards
@@ -148,7 +148,7 @@ def _fill(filling: Filling, kinds: Sequence[Kind], fixed: tuple[Instance, ...]) 
         return replace(card, instances=tuple(_at_work(each) for each in card.instances))
     if column.as_cut:
         return _relabelled(card, filling, kinds)
-    own = [each for each in card.instances if each.is_ours] if card.mode is column.mode else []
+    own = [each for each in card.instances if each.is_managed] if card.mode is column.mode else []
     if is_as_cut(card):
         own = []
     numbers = {kind: number for number, kind in enumerate(kinds)}
@@ -156,7 +156,7 @@ def _fill(filling: Filling, kinds: Sequence[Kind], fixed: tuple[Instance, ...]) 
         return _cut(card, own, filling, kinds, numbers, fixed)
     kept = _first(card, own, filling.kept, numbers)
     works = [kinds[kind] for kind in filling.new.elements()]
-    instances = [*card.pinned, *kept]
+    instances = [*card.foreign, *kept]
     if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
         instances += [
             replace(each, work=kind.work, state=State.RUNNING)
@@ -169,7 +169,7 @@ def _fill(filling: Filling, kinds: Sequence[Kind], fixed: tuple[Instance, ...]) 
 
 def _at_work(instance: Instance) -> Instance:
     """What is starting now is to run."""
-    starts = instance.is_ours and instance.work is not None
+    starts = instance.is_managed and instance.work is not None
     return replace(instance, state=State.RUNNING) if starts else instance
 
 
@@ -196,7 +196,7 @@ def _cut(
     numbers: Mapping[Kind, int],
     fixed: tuple[Instance, ...],
 ) -> FleetGpu:
-    pinned = tuple((each.profile, each.start or 0) for each in card.pinned)
+    pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
     wanted = Counter(kinds[kind].profile for kind in filling.new.elements())
     counts = wanted + Counter(kinds[kind].profile for kind in filling.kept.elements())
     profiles = tuple(sorted(counts))
@@ -236,7 +236,7 @@ def _cut(
             new.append(Instance(profile, start, work))
     rest = [at[place] for place in left]
     rest += [_idle(each) for each in cut if (each.profile, each.start or 0) not in used]
-    return card.with_instances((*card.pinned, *kept, *new, *rest), Mode.MIG)
+    return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
 
 
 def _positive(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
@@ -246,7 +246,7 @@ def _positive(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
 def _relabelled(card: FleetGpu, filling: Filling, kinds: Sequence[Kind]) -> FleetGpu:
     """Change the work of instances whose starts are not known; what has no work then idles."""
     numbers = {kind: number for number, kind in enumerate(kinds)}
-    own = [each for each in card.instances if each.is_ours]
+    own = [each for each in card.instances if each.is_managed]
     left = Counter(filling.kept)
     queues: dict[str, list[Kind]] = {}
     for kind in filling.new.elements():
@@ -266,7 +266,7 @@ def _relabelled(card: FleetGpu, filling: Filling, kinds: Sequence[Kind]) -> Flee
             done.append(replace(each, work=queues[each.profile].pop().work, state=State.RUNNING))
         else:
             done.append(_idle(each))
-    return replace(card, instances=(*card.pinned, *kept, *done))
+    return replace(card, instances=(*card.foreign, *kept, *done))
 
 
 def _idle(instance: Instance) -> Instance:
@@ -278,8 +278,8 @@ def _idle(instance: Instance) -> Instance:
 def _emptied(card: FleetGpu, fixed: tuple[Instance, ...]) -> FleetGpu:
     """Take our work off a GPU; what idled stays, what may be another's, or all without starts."""
     if is_as_cut(card):
-        done = (_idle(each) if each.is_ours else each for each in card.instances)
+        done = (_idle(each) if each.is_managed else each for each in card.instances)
         return replace(card, instances=tuple(done))
-    stay = [each for each in card.instances if not each.is_ours or each.work is None]
+    stay = [each for each in card.instances if not each.is_managed or each.work is None]
     stay += [_idle(each) for each in fixed if each.work is not None]
     return card.with_instances(stay)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..hardware import Gpu, Layout, Profile
-from .instance import Mode, Seen
+from .instance import Mode, StartSource
 from .model import FleetGpu, FleetNode
 
 __all__ = ["Fragmentation", "Room", "fragmentation", "room_of"]
@@ -59,13 +59,13 @@ def room_of(card: FleetGpu) -> Room | None:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import Instance
     >>> held = Instance("1g.10gb", 0), Instance("3g.40gb", 4)
-    >>> room_of(FleetGpu("a", 0, gpu("a100-80gb"), instances=held))
+    >>> room_of(FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held))
     Room(memory=3, compute=3, largest='2g.20gb')
     """
-    if card.mode is not Mode.MIG or card.seen is Seen.UNKNOWN:
+    if card.mode is not Mode.MIG or card.start_source is StartSource.UNKNOWN:
         return None
     return _room(card.gpu, card.layout)
 
@@ -107,10 +107,10 @@ def fragmentation(node: FleetNode) -> tuple[Fragmentation, ...]:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import Instance
     >>> held = Instance("1g.10gb", 1), Instance("1g.10gb", 5)
-    >>> cards = [FleetGpu("a", index, gpu("a100-80gb"), instances=held) for index in range(2)]
+    >>> cards = [FleetGpu("a", index, get_gpu("a100-80gb"), instances=held) for index in range(2)]
     >>> for lost in fragmentation(FleetNode("a", tuple(cards))):
     ...     print(lost.cost, lost)
     1 Fragmentation(profile='7g.80gb', together=1, fitting=0)

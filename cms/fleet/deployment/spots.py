@@ -13,7 +13,7 @@ from ...errors import InvalidOption
 from ..hardware import MPS_CLIENTS, Gpu, Layout
 from ..serving.operating_point import mps_share
 from .guesses import doubtful, in_doubt
-from .instance import WHOLE, Instance, Kind, Mode, Seen, State
+from .instance import WHOLE, Instance, Kind, Mode, StartSource, State
 from .model import Deployment, FleetGpu, FleetNode
 from .turns import refuse_turns
 
@@ -39,7 +39,7 @@ class Here(NamedTuple):
         The number of its kind, if it can go on as it is; -1 otherwise.
     works : bool
     is_whole : bool
-        Whether something else could run there at once: it is not hollow.
+        Whether something else could run there at once: it has a compute instance.
     """
 
     profile: str
@@ -104,7 +104,7 @@ class Spot:
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
     """Return the kind of an instance that can go on as it is: ours, with work, and not leaving."""
-    if not instance.is_ours or instance.work is None:
+    if not instance.is_managed or instance.work is None:
         return None
     if instance.state not in (State.RUNNING, State.STARTING):
         return None
@@ -113,7 +113,9 @@ def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
 
 def is_as_cut(card: FleetGpu) -> bool:
     """Whether a GPU can only stay as cut or be cut anew: the starts on it are not known."""
-    return card.mode is Mode.MIG and card.seen is Seen.UNKNOWN and bool(card.instances)
+    return (
+        card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN and bool(card.instances)
+    )
 
 
 def spots_of(
@@ -136,10 +138,10 @@ def spots_of(
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode
     >>> from cms.fleet.deployment.spots import spots_of
-    >>> cards = tuple(FleetGpu("a", i, gpu("a30-24gb")) for i in range(4))
+    >>> cards = tuple(FleetGpu("a", i, get_gpu("a30-24gb")) for i in range(4))
     >>> spots_of(Deployment((FleetNode("a", cards),)), {})
     ()
     """
@@ -162,7 +164,7 @@ def spots_of(
                 offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
             profiles = offered[key_of_offer]
             here = tuple(sorted(_here(card, numbers)))
-            pinned = tuple((each.profile, each.start) for each in card.pinned)
+            pinned = tuple((each.profile, each.start) for each in card.foreign)
             stay = tuple((each.profile, each.start) for each in in_doubt(card, doubts))
             key: tuple[object, ...] = (
                 card.gpu.key,
@@ -195,7 +197,7 @@ def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]
 
 def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
     for each in card.instances:
-        if each.is_ours:
+        if each.is_managed:
             kind = kind_of(card, each)
             yield Here(
                 each.profile,
@@ -218,20 +220,20 @@ def _columns(
         found[_stays(card.mode, works)] = None
     if is_as_cut(card):
         found[_as_cut(here, profiles)] = None
-    free = not card.pinned and not fixed
+    free = not card.foreign and not fixed
     if free or (card.mode is Mode.MIG and not is_as_cut(card)):
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
         cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
         if cut:
-            pinned = tuple((each.profile, each.start or 0) for each in card.pinned)
+            pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
             stay = tuple((each.profile, each.start or 0) for each in fixed)
             found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
     if free or card.mode is Mode.MPS:
         kept = here if card.mode is Mode.MPS else ()
         shares = sorted((s, name) for name in profiles if (s := mps_share(name)) is not None)
-        others = card.pinned if card.mode is Mode.MPS else ()
+        others = card.foreign if card.mode is Mode.MPS else ()
         found |= dict.fromkeys(_shared(shares, others, kept))
-    if WHOLE in profiles and (free or (card.mode is Mode.WHOLE and not card.pinned)):
+    if WHOLE in profiles and (free or (card.mode is Mode.WHOLE and not card.foreign)):
         kinds = sorted({each.kind for each in here if card.mode is Mode.WHOLE and each.kind >= 0})
         runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
         there = ((WHOLE, 1),) if runs else ()
@@ -257,15 +259,15 @@ def _as_cut(here: tuple[Here, ...], profiles: frozenset[str]) -> Column:
 
 def _cut(
     gpu: Gpu,
-    pinned: Places,
+    foreign: Places,
     fixed: Places,
     profiles: tuple[str, ...],
     here: tuple[Here, ...],
 ) -> Iterator[Column]:
     places = {(each.profile, each.start): each for each in here}
-    others = {start for _, start in pinned}
+    others = {start for _, start in foreign}
     others |= {start for profile, start in fixed if profile not in profiles}
-    for layout in layouts_around(gpu, (*pinned, *fixed), profiles):
+    for layout in layouts_around(gpu, (*foreign, *fixed), profiles):
         open_ = [place for place in layout if place.start not in others]
         usable = [places[place] for place in open_ if place in places]
         yield Column(

@@ -34,8 +34,8 @@ def starts_beside(
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> a100, kept = gpu("a100-80gb"), (("1g.10gb", 5),)
+    >>> from cms.fleet import get_gpu
+    >>> a100, kept = get_gpu("a100-80gb"), (("1g.10gb", 5),)
     >>> starts_beside(a100, (("1g.10gb", 1),), kept, (), ())
     ((('1g.10gb', 6),), ())
     """

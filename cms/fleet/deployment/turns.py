@@ -1,11 +1,11 @@
-"""Services that take turns in a share of a GPU: frames that come out even, and limits that hold.
+"""Services that take turns in a share of a GPU: cycles that come out even, and limits that hold.
 
 Under MPS, instances with one share and one start are processes of several services that take turns.
-What each supplies says how long their common frame is: a batch a frame. So nothing more need be
-known of how they were planned: the frames must be one, the batches must fit into it, nobody else's
-process may be in the share, and a request that has just missed its turn waits for one frame and
-runs for one batch. That is the rule of frames `round_robin` (:class:`cms.FrameRule`), and what
-keeps `collect_then_run` keeps it, too: two frames are at least a frame and a batch.
+What each supplies says how long their common cycle is: a batch a cycle. So nothing more need be
+known of how they were planned: the cycles must be one, the batches must fit into it, nobody else's
+process may be in the share, and a request that has just missed its turn waits for one cycle and
+runs for one batch. That is the rule of cycles `round_robin` (:class:`cms.DutyCycleRule`), and what
+keeps `collect_then_run` keeps it, too: two cycles are at least a cycle and a batch.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> held = (Instance("mps:60", 0), Instance("mps:60", 0, owner="unknown"), Instance("mps:40"))
-    >>> {p: len(n) for p, n in shares_of(FleetGpu("n", 0, gpu("a30-24gb"), Mode.MPS, held)).items()}
+    >>> {
+    ...     p: len(n)
+    ...     for p, n in shares_of(FleetGpu("n", 0, get_gpu("a30-24gb"), Mode.MPS, held)).items()
+    ... }
     {'mps:60@0': 2}
     """
     shares: dict[str, list[Instance]] = {}
@@ -56,7 +59,7 @@ def refuse_turns(cards: Iterable[FleetGpu]) -> None:
     """
     for card in cards:
         for each in card.instances:
-            if takes_turns(card, each) and each.is_ours:
+            if takes_turns(card, each) and each.is_managed:
                 raise UnsupportedProblem(
                     f"{card.name} has {each.place}, in which services take turns; expected "
                     "instances that serve one service each, or cms.fleet.deployment.transition."
@@ -69,19 +72,19 @@ def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violati
 
     Examples
     --------
-    >>> from cms.fleet import OperatingPoint, gpu
+    >>> from cms.fleet import OperatingPoint, get_gpu
     >>> point = OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)
-    >>> work = Work("chat", point, Fraction(400))  # 8 a frame: frames of 20 ms
+    >>> work = Work("chat", point, Fraction(400))  # 8 a cycle: cycles of 20 ms
     >>> held = (Instance("mps:60", 0, work),)
-    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), Mode.MPS, held)
+    >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), Mode.MPS, held)
     >>> print(*turn_faults(card, [Service("chat", "bert", 400, 25)]))
-    node-a/0 has chat in mps:60@0 with frames of 20 ms and batches of 10 ms, needs a limit of 30 \
-ms or more; it is 25
+    node-a/0 has chat in mps:60@0 with duty cycles of 20 ms and batches of 10 ms, needs a limit of \
+30 ms or more; it is 25
     """
     limits = {service.name: service.latency_limit_ms for service in services}
     for place, held in shares_of(card).items():
-        works = [each.work for each in held if each.work is not None and each.is_ours]
-        others = [each for each in held if not each.is_ours]
+        works = [each.work for each in held if each.work is not None and each.is_managed]
+        others = [each for each in held if not each.is_managed]
         if works and others:
             has = f"{others[0]} beside {works[0].service} in one share"
             yield Violation("turn", card.name, has, "a share without others' turns")
@@ -99,24 +102,24 @@ def _faults(
     if any(not work.supply_rps for work in works):
         yield Violation("turn", card.name, f"a turn that supplies nothing in {place}", "a rate > 0")
         return
-    frames = {1000 * amount_of(work.point) / work.supply_rps for work in works}
-    if len(frames) > 1:
-        has = f"frames of {' and '.join(f'{short(each)} ms' for each in sorted(frames))} in {place}"
-        yield Violation("turn", card.name, has, "one frame for all that take turns")
+    cycles = {1000 * amount_of(work.point) / work.supply_rps for work in works}
+    if len(cycles) > 1:
+        has = f"cycles of {' and '.join(f'{short(each)} ms' for each in sorted(cycles))} in {place}"
+        yield Violation("turn", card.name, has, "one cycle for all that take turns")
         return
-    (frame,) = frames
+    (cycle,) = cycles
     taken = sum((slot_ms(work.point) for work in works), Fraction(0))
-    if taken > frame:
-        has = f"batches of {short(taken)} ms in a frame of {short(frame)} ms of {place}"
-        yield Violation("turn", card.name, has, "batches that fit into the frame")
+    if taken > cycle:
+        has = f"batches of {short(taken)} ms in a duty cycle of {short(cycle)} ms of {place}"
+        yield Violation("turn", card.name, has, "batches that fit into the cycle")
     for work in works:
         limit, length = limits.get(work.service), slot_ms(work.point)
-        if limit is not None and frame + length > limit:
+        if limit is not None and cycle + length > limit:
             has = (
-                f"{work.service} in {place} with frames of {short(frame)} ms and batches of "
+                f"{work.service} in {place} with duty cycles of {short(cycle)} ms and batches of "
                 f"{short(length)} ms"
             )
             needs = (
-                f"a limit of {short(frame + length, math.ceil)} ms or more; it is {short(limit)}"
+                f"a limit of {short(cycle + length, math.ceil)} ms or more; it is {short(limit)}"
             )
             yield Violation("turn", card.name, has, needs)

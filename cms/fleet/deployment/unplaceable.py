@@ -17,10 +17,10 @@ from .keeping_bound import best_prices, room_missing
 from .model import Deployment, FleetGpu
 from .programs import Limits
 from .spots import Spot, spots_of
-from .wanted import Wanted
-from .wishes import Wishes, demand_of
+from .wanted import DesiredState
+from .wishes import PlacementConstraints, demand_of
 
-__all__ = ["Unplaceable", "check_unplaceable", "why_unplaceable"]
+__all__ = ["PlacementInfeasible", "check_unplaceable", "why_unplaceable"]
 
 Block = tuple[str, str]
 #: GPUs that are named where a profile fits on none.
@@ -28,7 +28,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class Unplaceable:
+class PlacementInfeasible:
     """What is wanted cannot be placed on the fleet.
 
     Parameters
@@ -44,7 +44,11 @@ class Unplaceable:
 
     Examples
     --------
-    >>> print(Unplaceable(("2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",)))
+    >>> print(
+    ...     PlacementInfeasible(
+    ...         ("2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb",)
+    ...     )
+    ... )
     unplaceable, proof checked: 2 x 3g.40gb of a100-80gb are wanted, and the fleet has no a100-80gb
     """
 
@@ -57,26 +61,26 @@ class Unplaceable:
         return f"unplaceable, {proof}: {'; '.join(self.reasons)}"
 
 
-def check_unplaceable(found: Unplaceable, wanted: Wanted, fleet: Deployment) -> bool:
+def check_unplaceable(found: PlacementInfeasible, wanted: DesiredState, fleet: Deployment) -> bool:
     """Whether the prices prove that what is wanted has no place on the fleet, exactly.
 
     Parameters
     ----------
-    found : Unplaceable
-    wanted : Wanted
+    found : PlacementInfeasible
+    wanted : DesiredState
     fleet : Deployment
 
     Examples
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan
-    >>> from cms.fleet.deployment import wanted_of
-    >>> serving = load_instance("S1").as_problem()
-    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> from cms.fleet.deployment import desired_state
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
     >>> check_unplaceable(why_unplaceable(wanted, Deployment(())), wanted, Deployment(()))
     True
     """
-    demand = demand_of(wanted, Wishes())
+    demand = demand_of(wanted, PlacementConstraints())
     if any(price < 0 for price in found.prices.values()):
         return False
     spots = spots_of(fleet, {kind: number for number, kind in enumerate(demand.kinds)})
@@ -85,17 +89,17 @@ def check_unplaceable(found: Unplaceable, wanted: Wanted, fleet: Deployment) -> 
 
 
 def why_unplaceable(
-    wanted: Wanted, fleet: Deployment, limits: Limits | None = None
-) -> Unplaceable | None:
+    wanted: DesiredState, fleet: Deployment, limits: Limits | None = None
+) -> PlacementInfeasible | None:
     """Look for prices that prove that what is wanted has no place on the fleet.
 
     Returns
     -------
-    Unplaceable or None
+    PlacementInfeasible or None
         None if there are no such prices: then there is a deployment, or only a search through
         whole numbers can tell that there is none.
     """
-    demand = demand_of(wanted, Wishes())
+    demand = demand_of(wanted, PlacementConstraints())
     spots = spots_of(fleet, {kind: number for number, kind in enumerate(demand.kinds)})
     reasons: list[str] = []
     prices: dict[Block, Fraction] = {}
@@ -105,7 +109,7 @@ def why_unplaceable(
         if not own:
             own = _together(spots, demand, key, cards, reasons, limits or Limits())
         prices |= own
-    return Unplaceable(tuple(reasons), Proof.CHECKED, prices) if reasons else None
+    return PlacementInfeasible(tuple(reasons), Proof.CHECKED, prices) if reasons else None
 
 
 def _of_single_profiles(
@@ -150,18 +154,18 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
             )
         elif card.mode is Mode.FIXED:
             why = f"{card.name} is fixed, as it was found not fit for a plan"
-        elif card.mode is not Mode.MIG and card.pinned and profile is not None:
+        elif card.mode is not Mode.MIG and card.foreign and profile is not None:
             why = f"{card.name} is shared by {_owners(card)} without MIG"
-        elif card.pinned and (mps_share(name) is not None or name == WHOLE):
+        elif card.foreign and (mps_share(name) is not None or name == WHOLE):
             why = f"{card.name} has {_owners(card)} on it"
         elif doubted and (
             card.mode is not Mode.MIG or mps_share(name) is not None or name == WHOLE
         ):
             why = f"{card.name} has instances on it that may be another's"
-        elif any(each.start is None for each in (*card.pinned, *doubted)):
+        elif any(each.start is None for each in (*card.foreign, *doubted)):
             why = f"the starts of the instances on {card.name} are not known"
         else:
-            held = (*card.pinned, *doubted)
+            held = (*card.foreign, *doubted)
             pinned = [(each.profile, each.start or 0) for each in held]
             why = f"{card.name}: {gpu.why_not({name: 1}, around=pinned)}"
         said.setdefault(why.replace(card.name, "", 1), why)
@@ -171,12 +175,12 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
 
 
 def _owners(card: FleetGpu) -> str:
-    return ", ".join(sorted({each.owner or "" for each in card.pinned}))
+    return ", ".join(sorted({each.owner or "" for each in card.foreign}))
 
 
 def _the_gpus(cards: Sequence[FleetGpu]) -> str:
     """``the 11 GPUs``, and the instances of others on them."""
-    others = sum(len(card.pinned) for card in cards)
+    others = sum(len(card.foreign) for card in cards)
     gpus = f"the {len(cards)} GPUs" if len(cards) > 1 else "the GPU"
     return gpus if not others else f"{gpus}, beside {others} foreign instance{'s' * (others > 1)},"
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ...schedule.faults import Violation
 from .difference import GpuDifference, difference, with_fixed
-from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
+from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode
 
 __all__ = ["settle_guesses", "settle_pods", "verify"]
@@ -41,10 +41,10 @@ def verify(
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetNode
     >>> cut = Instance("3g.40gb", 4), Instance("3g.40gb", 0)
-    >>> target = FleetGpu("a", 0, gpu("a100-80gb"), instances=cut)
+    >>> target = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=cut)
     >>> seen = target.with_instances([Instance("3g.40gb", 4, owner="unknown")])
     >>> fleets = [Deployment((FleetNode("a", (card,)),)) for card in (seen, target)]
     >>> print(*verify(*fleets), sep="\\n")
@@ -61,7 +61,10 @@ def verify(
         faults = list(_of_gpu(other, card))
         if faults:
             found[card.name] = faults
-        elif other is not None and Seen.UNKNOWN not in (other.seen, card.seen):
+        elif other is not None and StartSource.UNKNOWN not in (
+            other.start_source,
+            card.start_source,
+        ):
             pairs.append((_as_meant(other, card), card))
         elif other is not None:
             counted.setdefault(card.node, []).append((other, card))
@@ -93,7 +96,10 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     elif seen.is_cut != meant.is_cut and not meant.leaves_mode:
         words = {True: "MIG on", False: "MIG off"}
         yield Violation("mode", meant.name, words[seen.is_cut], words[meant.is_cut])
-    elif Seen.UNKNOWN in (seen.seen, meant.seen) and seen.counts != meant.counts:
+    elif (
+        StartSource.UNKNOWN in (seen.start_source, meant.start_source)
+        and seen.counts != meant.counts
+    ):
         yield Violation("count", meant.name, _counted(seen), _counted(meant))
 
 
@@ -247,13 +253,13 @@ _Lot = tuple[str | None, str, str, Work]
 
 
 def _lots(card: FleetGpu, each: Instance, of_pods: Mapping[Work, bool]) -> Iterator[_Lot]:
-    if each.work is not None and each.work in of_pods and each.is_ours:
+    if each.work is not None and each.work in of_pods and each.is_managed:
         yield card.node if of_pods[each.work] else None, card.gpu.key, each.profile, each.work
 
 
 def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:
     """Whether a pod is on it that could as well be elsewhere, or it is free for one."""
-    if not of_pods or not each.is_ours or each.state is State.HOLLOW:
+    if not of_pods or not each.is_managed or each.state is State.NO_COMPUTE_INSTANCE:
         return False
     return each.work is None or each.work in of_pods
 

@@ -13,7 +13,7 @@ from ..serving.queueing import QueueingRule
 from ..serving.service import Service
 from .instance import Kind, Work
 
-__all__ = ["Wanted", "wanted_of"]
+__all__ = ["DesiredState", "desired_state"]
 
 #: What brings services that take turns onto GPUs: from empty ones it places.
 _REORGANISE = (
@@ -23,7 +23,7 @@ _REORGANISE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredState:
     """What a plan promises of a deployment.
 
     Instances of one kind can stand for each other, wherever they are; which of them share a GPU is
@@ -46,8 +46,8 @@ class Wanted:
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan
-    >>> serving = load_instance("S1").as_problem()
-    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
     >>> wanted.gpus, sum(wanted.counts.values()) >= len(wanted.services)
     ({'a100-80gb': 2}, True)
     """
@@ -68,7 +68,7 @@ class Wanted:
         return dict(found)
 
 
-def wanted_of(plan: Plan) -> Wanted:
+def desired_state(plan: Plan) -> DesiredState:
     """Return what a plan promises.
 
     Blocks that idle are not part of it: whatever stands there then is as good.
@@ -88,8 +88,8 @@ def wanted_of(plan: Plan) -> Wanted:
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan
-    >>> serving = load_instance("S1").as_problem()
-    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
     >>> sum(wanted.on("a100-80gb").values()) == sum(wanted.counts.values())
     True
     """
@@ -106,7 +106,7 @@ def wanted_of(plan: Plan) -> Wanted:
             for served in each.serves:
                 work = Work(served.service, served.point, served.rate_rps)
                 counts[Kind(group.gpu, each.profile, work)] += each.count * group.count
-    return Wanted(
+    return DesiredState(
         {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
         dict(sorted(gpus.items())),
         {gpu.key: gpu for gpu in serving.gpus},

@@ -9,13 +9,15 @@ from fractions import Fraction
 from ...schedule.faults import Violation
 from ...values.numbers import shown
 from .model import Deployment
-from .wanted import Wanted
-from .wishes import Wishes, zones_of
+from .wanted import DesiredState
+from .wishes import PlacementConstraints, zones_of
 
 __all__ = ["wish_faults"]
 
 
-def wish_faults(deployment: Deployment, wishes: Wishes, wanted: Wanted) -> Iterator[Violation]:
+def wish_faults(
+    deployment: Deployment, wishes: PlacementConstraints, wanted: DesiredState
+) -> Iterator[Violation]:
     """Iterate over the wishes that a deployment does not keep, exactly.
 
     Instances of ours that have work count, whatever their state.
@@ -24,10 +26,10 @@ def wish_faults(deployment: Deployment, wishes: Wishes, wanted: Wanted) -> Itera
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan
-    >>> from cms.fleet.deployment import wanted_of
-    >>> serving = load_instance("S1").as_problem()
-    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
-    >>> wishes = Wishes(min_replicas={"bert": 2})
+    >>> from cms.fleet.deployment import desired_state
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
+    >>> wishes = PlacementConstraints(min_replicas={"bert": 2})
     >>> print(*wish_faults(Deployment(()), wishes, wanted))
     service bert has 0 instances, needs at least 2
     """
@@ -36,7 +38,9 @@ def wish_faults(deployment: Deployment, wishes: Wishes, wanted: Wanted) -> Itera
     supply: dict[tuple[str, str], Fraction] = {}
     for card in deployment.gpus():
         here = Counter(
-            each.work.service for each in card.instances if each.is_ours and each.work is not None
+            each.work.service
+            for each in card.instances
+            if each.is_managed and each.work is not None
         )
         total += here
         for service, n in here.items():
@@ -48,7 +52,7 @@ def wish_faults(deployment: Deployment, wishes: Wishes, wanted: Wanted) -> Itera
             if here[one] and here[other]:
                 yield Violation("anti_affinity", card.name, f"{one} and {other}", "one of them")
         for each in card.instances:
-            if each.is_ours and each.work is not None:
+            if each.is_managed and each.work is not None:
                 at_node = each.work.service, card.node
                 supply[at_node] = supply.get(at_node, Fraction(0)) + each.work.supply_rps
     for service, least in wishes.min_replicas.items():
@@ -77,5 +81,5 @@ def wish_faults(deployment: Deployment, wishes: Wishes, wanted: Wanted) -> Itera
                 left = sum(every.values(), Fraction(0)) - gone
                 if left < wishes.share * entry.rate_rps:
                     where = f"service {entry.name} without {node}"
-                    needs = f"{shown(wishes.share * entry.rate_rps)} items/s"
-                    yield Violation("survive", where, f"{shown(left)} items/s", needs)
+                    needs = f"{shown(wishes.share * entry.rate_rps)} requests/s"
+                    yield Violation("survive", where, f"{shown(left)} requests/s", needs)

@@ -22,9 +22,9 @@ from .instance import Kind, Work
 from .keeping import Crowd, Demand, KeepingProgram, Pool, Rules
 from .model import Deployment
 from .spots import Spot
-from .wanted import Wanted
+from .wanted import DesiredState
 
-__all__ = ["WishRules", "Wishes", "demand_of", "homes_of", "wishes_of"]
+__all__ = ["WishRules", "PlacementConstraints", "demand_of", "homes_of", "placement_constraints"]
 
 HOMES = ("node", "zone")
 #: Supplies and rates are scaled to so many parts of a rate: rounded down, and up.
@@ -33,7 +33,7 @@ _SEPARATORS = re.compile(r"[;\s]+")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class PlacementConstraints:
     """What a placement is to have beside the plan's counts.
 
     Parameters
@@ -57,7 +57,9 @@ class Wishes:
 
     Examples
     --------
-    >>> wishes = Wishes(min_replicas={"chat": 2}, spread={"chat": "node"}, survive="0.8")
+    >>> wishes = PlacementConstraints(
+    ...     min_replicas={"chat": 2}, spread={"chat": "node"}, survive="0.8"
+    ... )
     >>> print(*wishes.words(), sep="; ")
     min_replicas of chat: 2; spread of chat: node; survive: node:80%
     """
@@ -104,24 +106,30 @@ class Wishes:
         """What is left of each rate with any one node gone."""
         return cast("Fraction | None", self.survive)
 
-    def words(self) -> dict[str, Wishes]:
+    def words(self) -> dict[str, PlacementConstraints]:
         """Return each wish alone, under what it is called."""
-        found: dict[str, Wishes] = {}
+        found: dict[str, PlacementConstraints] = {}
         for service, n in self.min_replicas.items():
-            found[f"min_replicas of {service}: {n}"] = Wishes(min_replicas={service: n})
+            found[f"min_replicas of {service}: {n}"] = PlacementConstraints(
+                min_replicas={service: n}
+            )
         for service, word in self.spread.items():
-            found[f"spread of {service}: {word}"] = Wishes(spread={service: word})
+            found[f"spread of {service}: {word}"] = PlacementConstraints(spread={service: word})
         for pair in self.pairs:
-            found[f"anti_affinity of {' and '.join(pair)}"] = Wishes(anti_affinity=(pair,))
+            found[f"anti_affinity of {' and '.join(pair)}"] = PlacementConstraints(
+                anti_affinity=(pair,)
+            )
         for service, n in self.max_per_gpu.items():
-            found[f"max_per_gpu of {service}: {n}"] = Wishes(max_per_gpu={service: n})
+            found[f"max_per_gpu of {service}: {n}"] = PlacementConstraints(max_per_gpu={service: n})
         if self.share is not None:
-            found[f"survive: node:{shown(100 * self.share)}%"] = Wishes(survive=self.share)
+            found[f"survive: node:{shown(100 * self.share)}%"] = PlacementConstraints(
+                survive=self.share
+            )
         return found
 
-    def without(self, other: Wishes) -> Wishes:
+    def without(self, other: PlacementConstraints) -> PlacementConstraints:
         """Return these but for others."""
-        return Wishes(
+        return PlacementConstraints(
             {s: n for s, n in self.min_replicas.items() if s not in other.min_replicas},
             {s: w for s, w in self.spread.items() if s not in other.spread},
             tuple(pair for pair in self.pairs if pair not in other.pairs),
@@ -129,9 +137,9 @@ class Wishes:
             None if other.share is not None else self.share,
         )
 
-    def __or__(self, other: Wishes) -> Wishes:
+    def __or__(self, other: PlacementConstraints) -> PlacementConstraints:
         """Return both; the other's word goes before."""
-        return Wishes(
+        return PlacementConstraints(
             {**self.min_replicas, **other.min_replicas},
             {**self.spread, **other.spread},
             (*self.pairs, *other.pairs),
@@ -168,7 +176,7 @@ def _share(text: Fraction | str | int) -> Fraction:
     return share
 
 
-def wishes_of(services: Iterable[Service]) -> Wishes:
+def placement_constraints(services: Iterable[Service]) -> PlacementConstraints:
     """Read the wishes in the columns of a table of services.
 
     Columns ``min_replicas`` (a number), ``spread`` (``node`` or ``zone``) and ``anti_affinity``
@@ -183,10 +191,10 @@ def wishes_of(services: Iterable[Service]) -> Wishes:
     --------
     >>> extra = {"min_replicas": "2", "anti_affinity": "code; sum"}
     >>> service = Service("chat", "bert", 19, 400, extra=extra)
-    >>> print(*wishes_of([service]).words(), sep="; ")
+    >>> print(*placement_constraints([service]).words(), sep="; ")
     min_replicas of chat: 2; anti_affinity of chat and code; anti_affinity of chat and sum
     """
-    found = Wishes()
+    found = PlacementConstraints()
     for service in services:
         cells = {name: service.extra.get(name, "").strip() for name in HEEDED}
         replicas, spread, others = (cells[name] for name in HEEDED)
@@ -195,7 +203,7 @@ def wishes_of(services: Iterable[Service]) -> Wishes:
                 f"min_replicas of {service.name!r} is {replicas!r}; expected a whole number"
             )
         try:
-            found |= Wishes(
+            found |= PlacementConstraints(
                 {service.name: int(replicas)} if replicas else {},
                 {service.name: spread} if spread else {},
                 [(service.name, name) for name in _SEPARATORS.split(others) if name],
@@ -205,7 +213,7 @@ def wishes_of(services: Iterable[Service]) -> Wishes:
     return found
 
 
-def homes_of(fleet: Deployment, wishes: Wishes) -> dict[str, str] | None:
+def homes_of(fleet: Deployment, wishes: PlacementConstraints) -> dict[str, str] | None:
     """Return the node or zone of each node, whichever wishes speak of; None if they do not."""
     if wishes.share is not None or "node" in wishes.spread.values():
         return {node.name: node.name for node in fleet.nodes}
@@ -229,7 +237,7 @@ def zones_of(fleet: Deployment) -> dict[str, str]:
     return {node.name: node.labels["zone"] for node in fleet.nodes}
 
 
-def demand_of(wanted: Wanted, wishes: Wishes) -> Demand:
+def demand_of(wanted: DesiredState, wishes: PlacementConstraints) -> Demand:
     """Return what is wanted, with the kinds that wishes could add instances of.
 
     A service that needs more instances may get them at any point of the plan's problem, at its
@@ -263,18 +271,22 @@ def demand_of(wanted: Wanted, wishes: Wishes) -> Demand:
 
 
 class WishRules(Rules):
-    """Wishes as rows.
+    """PlacementConstraints as rows.
 
     Parameters
     ----------
-    wishes : Wishes
+    wishes : PlacementConstraints
     fleet : Deployment
-    wanted : Wanted
+    wanted : DesiredState
     kinds : sequence of Kind
     """
 
     def __init__(
-        self, wishes: Wishes, fleet: Deployment, wanted: Wanted, kinds: Sequence[Kind]
+        self,
+        wishes: PlacementConstraints,
+        fleet: Deployment,
+        wanted: DesiredState,
+        kinds: Sequence[Kind],
     ) -> None:
         self.wishes, self.fleet, self.wanted, self.kinds = wishes, fleet, wanted, kinds
 
@@ -381,8 +393,8 @@ def _covers(pairs: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
 
 
 def raised(
-    wanted: Wanted, demand: Demand, counts: Sequence[int], gpus: Mapping[str, int]
-) -> Wanted:
+    wanted: DesiredState, demand: Demand, counts: Sequence[int], gpus: Mapping[str, int]
+) -> DesiredState:
     """Return what is wanted with the counts and GPUs that wishes and others' instances ask for."""
     pairs = zip(demand.kinds, counts, strict=True)
     return replace(wanted, counts={kind: n for kind, n in pairs if n}, gpus=dict(gpus))

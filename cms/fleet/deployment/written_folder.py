@@ -105,7 +105,7 @@ def _put(new: Path, folder: Path) -> Path | None:
     if not folder.exists():
         rename(new, folder)
         return None
-    is_ours = next(_not_ours(folder), None) is None and read_before(folder) is None
+    is_managed = next(_not_ours(folder), None) is None and read_before(folder) is None
     number = 1
     while (old := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
@@ -115,6 +115,6 @@ def _put(new: Path, folder: Path) -> Path | None:
     finally:
         if not folder.exists():  # Ctrl-C as well: what was there is there again
             old.rename(folder)
-        elif is_ours:
+        elif is_managed:
             shutil.rmtree(old, ignore_errors=True)
-    return None if is_ours else old
+    return None if is_managed else old

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...errors import InvalidOption
 from ...plugin.registry import load_instance
+from ...simplification.simplify import simplify_schedule
 from ...solving.solve import solve
-from ...tidying.tidy import tidy
 from ...values.numbers import Number, exact
-from ..hardware import Gpu, gpu, read_gpu
+from ..hardware import Gpu, get_gpu, read_gpu
 from ..hardware.catalogue import gpu_called
 from ..hardware.device_file import is_device_file
 from ..serving import (
@@ -24,7 +24,7 @@ from ..serving import (
     QueueingRule,
     Scenario,
     Service,
-    as_problem,
+    build_problem,
     read_operating_points,
     read_services,
 )  # fmt: skip
@@ -46,8 +46,8 @@ LIMITS: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4
 class Question:
     """Services, measured points, and the keys of the GPUs to plan on.
 
-    `load_curves`: as of :func:`cms.fleet.as_problem`. `devices`: a user's own GPUs, beside those of
-    the catalogue.
+    `load_curves`: as of :func:`cms.fleet.build_problem`. `devices`: a user's own GPUs, beside those
+    of the catalogue.
     """
 
     title: str
@@ -106,15 +106,15 @@ def _factor(factors: Mapping[str, Number], name: str) -> Fraction:
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:
     """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked.
 
-    Raises InvalidProblem as of :func:`cms.fleet.as_problem`.
+    Raises InvalidProblem as of :func:`cms.fleet.build_problem`.
     """
-    serving = as_problem(
+    serving = build_problem(
         question.services, question.operating_points,
         [gpu_called(key, question.devices) for key in question.gpus], rule=question.rule,
         load_curves=question.load_curves, max_processes=question.max_processes,
     )  # fmt: skip
     solution = solve(serving.problem, time_limit=time_limit, seed=seed)
-    return Plan(serving, tidy(serving.problem, solution))
+    return Plan(serving, simplify_schedule(serving.problem, solution))
 
 
 def asked_of(arguments: Mapping[str, Any]) -> Question:
@@ -129,7 +129,7 @@ def asked_of(arguments: Mapping[str, Any]) -> Question:
     tables = [arguments.get("services"), arguments.get("operating-points")]
     named = arguments.get("gpu") or []
     names = [named] if isinstance(named, str) else named
-    fleet = [read_gpu(name) if is_device_file(name) else gpu(name) for name in names]
+    fleet = [read_gpu(name) if is_device_file(name) else get_gpu(name) for name in names]
     if any(tables):
         if not all(tables):
             raise InvalidOption("one table is given without the other; give services and points")

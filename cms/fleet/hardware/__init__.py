@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from .catalogue import gpu, gpus, read_gpu
+from .catalogue import get_gpu, list_gpus, read_gpu
 from .device import Gpu
 from .enumeration import LayoutCounts
 from .mps import MPS_CLIENTS, mps_shares
 from .profile import Evidence, Layout, Placement, Profile
 
-__all__ = ["gpu", "gpus", "read_gpu", "mps_shares", "Gpu", "Profile", "Placement", "Layout"]
+__all__ = [
+    "get_gpu",
+    "list_gpus",
+    "read_gpu",
+    "mps_shares",
+    "Gpu",
+    "Profile",
+    "Placement",
+    "Layout",
+]
 __all__ += ["LayoutCounts", "Evidence", "MPS_CLIENTS"]

@@ -22,7 +22,7 @@ from .profile import Evidence, Profile
 _DEVICES = Path(__file__).parent / "devices"
 
 
-def gpu(name: str) -> Gpu:
+def get_gpu(name: str) -> Gpu:
     """Return a device of the catalogue; the same object for the same device.
 
     Parameters
@@ -43,9 +43,9 @@ def gpu(name: str) -> Gpu:
 
     Examples
     --------
-    >>> gpu("NVIDIA A100-SXM4-80GB").key
+    >>> get_gpu("NVIDIA A100-SXM4-80GB").key
     'a100-80gb'
-    >>> gpu("a100")
+    >>> get_gpu("a100")
     Traceback (most recent call last):
         ...
     cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb (A100-SXM4-40GB, ...
@@ -62,7 +62,7 @@ def gpu(name: str) -> Gpu:
 
 
 def find_gpu(name: str) -> Gpu | None:
-    """Return a device of the catalogue, as `gpu` does; None if there is none."""
+    """Return a device of the catalogue, as `get_gpu` does; None if there is none."""
     folded = _fold(name)
     key = folded if folded in _keys() else _other_names().get(folded)
     return None if key is None else _load(key)
@@ -71,11 +71,11 @@ def find_gpu(name: str) -> Gpu | None:
 def gpu_called(name: str, own: Iterable[Gpu] = ()) -> Gpu:
     """Return a device by any of its names: one of the caller's own, or of the catalogue."""
     found = (each for each in own if each.profiles and is_called(each, name))
-    return next(found, None) or gpu(name)
+    return next(found, None) or get_gpu(name)
 
 
 def is_called(one: Gpu, name: str) -> bool:
-    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them."""
+    """Whether this is a GPU's key, product name or PCI device id, spelt as `get_gpu` takes them."""
     folded = _fold(name)
     return any(folded == _fold(each) for each in (one.key, *one.aliases, *one.pci_device_ids))
 
@@ -87,12 +87,12 @@ def uncut_gpu(name: str) -> Gpu:
     return Gpu(key, (), (), "unknown", 1, 1, None, (), (said,), 1)
 
 
-def gpus() -> tuple[Gpu, ...]:
+def list_gpus() -> tuple[Gpu, ...]:
     """Return all devices of the catalogue, in the order of their keys.
 
     Examples
     --------
-    >>> [device.key for device in gpus()][:3]
+    >>> [device.key for device in list_gpus()][:3]
     ['a100-40gb', 'a100-80gb', 'a30-24gb']
     """
     return tuple(_load(key) for key in _keys())

@@ -30,8 +30,8 @@ class Gpu(Viewed):
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> a100 = gpu("a100-80gb")
+    >>> from cms.fleet import get_gpu
+    >>> a100 = get_gpu("a100-80gb")
     >>> len(a100.layouts()), len(a100.maximal_layouts()), len(a100.maximal_multisets())
     (297, 19, 12)
     >>> print(*a100.place({"3g.40gb": 1, "2g.20gb": 2}))
@@ -100,8 +100,8 @@ class Gpu(Viewed):
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> gpu("a30-24gb").configurations_of(["2g.12gb"], prefix="a30-24gb:")
+        >>> from cms.fleet import get_gpu
+        >>> get_gpu("a30-24gb").configurations_of(["2g.12gb"], prefix="a30-24gb:")
         (Configuration(2 x a30-24gb:2g.12gb on a30-24gb),)
         """
         return tuple(
@@ -163,8 +163,8 @@ class Gpu(Viewed):
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> a30 = gpu("a30-24gb")
+        >>> from cms.fleet import get_gpu
+        >>> a30 = get_gpu("a30-24gb")
         >>> [" ".join(map(str, whole)) for whole in a30.maximal_layouts_around([("1g.6gb", 1)])]
         ['1g.6gb@0 1g.6gb@1 2g.12gb@2', '1g.6gb@0 1g.6gb@1 1g.6gb@2 1g.6gb@3']
         """
@@ -192,8 +192,8 @@ class Gpu(Viewed):
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> h100 = gpu("h100-80gb")
+        >>> from cms.fleet import get_gpu
+        >>> h100 = get_gpu("h100-80gb")
         >>> print(*h100.place({"3g.40gb": 1, "4g.40gb": 1}))
         4g.40gb@0 3g.40gb@4
         >>> h100.place({"1g.20gb": 4, "1g.10gb": 1}) is None
@@ -216,8 +216,8 @@ class Gpu(Viewed):
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> a30 = gpu("a30-24gb")
+        >>> from cms.fleet import get_gpu
+        >>> a30 = get_gpu("a30-24gb")
         >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
         ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
         """
@@ -234,8 +234,8 @@ class Gpu(Viewed):
 
         Examples
         --------
-        >>> from cms.fleet import gpu
-        >>> a100 = gpu("a100-40gb")
+        >>> from cms.fleet import get_gpu
+        >>> a100 = get_gpu("a100-40gb")
         >>> print(a100.why_not({"1g.10gb": 4, "1g.5gb": 3}))
         4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8
         >>> print(a100.why_not({"3g.20gb": 2}, around=[("1g.5gb", 6)]))

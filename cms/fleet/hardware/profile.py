@@ -15,8 +15,8 @@ class Profile:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> three = gpu("h100-80gb").profile("3g.40gb")
+    >>> from cms.fleet import get_gpu
+    >>> three = get_gpu("h100-80gb").profile("3g.40gb")
     >>> three.starts, three.memory, three.sms
     ((0, 4), 4, 60)
     """

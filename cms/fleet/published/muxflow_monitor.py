@@ -21,7 +21,7 @@ from ...files.documents import parse_document
 from ...files.source import StrPath
 from ...values.names import checked_name, nearest
 from ...values.numbers import Number, exact, shown, whole
-from ..sharing.files import part_of
+from ..colocation.files import part_of
 
 StateName: TypeAlias = Literal["init", "healthy", "unhealthy", "overlimit", "disabled"]
 Signal: TypeAlias = Literal["quiet", "soft", "hard", "disable"]
@@ -268,8 +268,8 @@ class MonitorPreset:
     source: str  #: Where the figures come from
     metrics: tuple[Metric, ...]
     seconds: MonitorTimes  #: With a tick of one second
-    #: The kind of predictor beside it, one of :data:`cms.fleet.sharing.predictor.MODELS`, where the
-    #: file names one.
+    #: The kind of predictor beside it, one of :data:`cms.fleet.colocation.predictor.MODELS`, where
+    #: the file names one.
     predictor: str | None = None
     interval_minutes: int | None = None  #: From one matching to the next, where the file says so
 
@@ -333,7 +333,7 @@ def read_monitor(path: StrPath) -> MonitorPreset:
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "monitor.json"
     >>> _ = path.write_text(
-    ...     '{"format": "cms-monitor", "schema": 1, "name": "mine", "source": "a week in May",'
+    ...     '{"format": "cms-monitor", "schema": 2, "name": "mine", "source": "a week in May",'
     ...     ' "seconds": {"dwell": 30, "base": 60, "cap": 600, "calm": 3600},'
     ...     ' "metrics": [{"name": "sm_activity", "unit": "%", "soft": 80, "hard": 90}]}'
     ... )

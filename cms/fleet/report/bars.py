@@ -113,19 +113,19 @@ def _filled(boxes: Iterable[Box], slices: int) -> tuple[Box, ...]:
 
 
 def _box(start: int, width: int, instances: Instances, places: Mapping[str, int]) -> Box:
-    serves, frame = instances.serves, instances.frame_ms
+    serves, cycle = instances.serves, instances.duty_cycle_ms
     if not serves:
         return Box(start, width, instances.profile)
     first = serves[0].service
-    if len(serves) == 1 or frame is None:
+    if len(serves) == 1 or cycle is None:
         how = setting(serves[0].point)
         return Box(start, width, instances.profile, first, places[first], how)
     slots = tuple(
-        Slot(one.service, places[one.service], (one.length_ms or Fraction(0)) / frame,
+        Slot(one.service, places[one.service], (one.length_ms or Fraction(0)) / cycle,
              setting(one.point, brief=True))
         for one in serves
     )  # fmt: skip
-    how = f"frame {decimal(frame)} ms"
+    how = f"duty cycle {decimal(cycle)} ms"
     return Box(start, width, instances.profile, first, places[first], how, slots=slots)
 
 
@@ -195,7 +195,7 @@ def gpu_bar(
     card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
 ) -> Bar:
     """Draw one GPU: its instances where they are, and what is between them."""
-    from ..deployment.instance import Mode, Seen
+    from ..deployment.instance import Mode, StartSource
 
     def box(start: int, width: int, instance: Instance) -> Box:
         state = "" if instance.state == "running" else str(instance.state)
@@ -219,7 +219,7 @@ def gpu_bar(
     elif card.mode is Mode.WHOLE and held:
         times = f"{len(held)} x " if len(held) > 1 else ""
         boxes = [replace(box(0, slices, held[0]), profile=f"{times}{held[0].profile}")]
-    elif card.seen is Seen.UNKNOWN or any(each.start is None for each in held):
+    elif card.start_source is StartSource.UNKNOWN or any(each.start is None for each in held):
         boxes = [Box(0, slices, named, owner="starts not known", state="unknown")]
     return Bar(card.gpu.key, slices, _filled(boxes, slices))
 

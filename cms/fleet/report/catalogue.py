@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from ...values.numbers import shown
 from ...values.words import count, decimal, printable
-from ..reconciling.reasons import headline, reasons, services_of
+from ..replanner.reasons import headline, reasons, services_of
 from .page import Bullets, Page, Part, Section, Words
 from .tables import table
 
 if TYPE_CHECKING:
     from ...plugin.registry import AlgorithmDetails
+    from ..colocation.predictor import PredictedWeights, Predictor, Report
+    from ..colocation.problem import ColocationProblem
+    from ..colocation.solution import ColocationSolution
     from ..hardware import Gpu, Layout
-    from ..reconciling import Compared, Scene, Tick
-    from ..sharing.predictor import PredictedWeights, Predictor, Report
-    from ..sharing.problem import SharingProblem
-    from ..sharing.solution import SharingSolution
+    from ..replanner import Compared, ReplanDecision, Scene
 
 _TARGETS = {"throughput": "throughput", "speed": "1 / slowdown"}
 
@@ -108,7 +108,7 @@ def trained_page(report: Report, predictor: Predictor) -> Page:
 
 
 def predicted_parts(
-    problem: SharingProblem, solution: SharingSolution, weights: PredictedWeights
+    problem: ColocationProblem, solution: ColocationSolution, weights: PredictedWeights
 ) -> list[Part]:
     """Say what is predicted of the pairs in a plan; nothing if nothing is shared."""
     if not solution.plan.placed:
@@ -130,16 +130,16 @@ def predicted_parts(
     return ["", head, table("Predicted", heads, rows, rest="more pair| of classes")]
 
 
-def tick_page(tick: Tick) -> Page:
+def replan_page(answer: ReplanDecision) -> Page:
     """Describe each service's rate and capacity, the decision, and its reasons."""
     rows = [
         [each.service, decimal(each.rate_rps), decimal(each.has_rps), decimal(each.will_have_rps)]
-        for each in services_of(tick)
+        for each in services_of(answer)
     ]
     heads = "service | >requests/s now | >capacity/s | >afterwards"
     grid = table("Services", heads, rows, rest="more service")
-    why = Bullets([("-", each) for each in reasons(tick)])
-    return _only([grid, Words(headline(tick), "head"), why])
+    why = Bullets([("-", each) for each in reasons(answer)])
+    return _only([grid, Words(headline(answer), "head"), why])
 
 
 def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:

@@ -10,10 +10,10 @@ from ...solving.words import verdict
 from ...values.words import count, decimal, percent
 from ..deployment.difference import Difference
 from ..deployment.export import Export, advertise
-from ..deployment.instance import Mode, Seen
+from ..deployment.instance import Mode, StartSource
 from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.room import Fragmentation, fragmentation, room_of
-from ..deployment.wanted import wanted_of
+from ..deployment.wanted import desired_state
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, Folded, fold, fold_differences, names, sized
@@ -51,7 +51,7 @@ def deployment_page(
     said = [Words(line, "head") for line in end.split("\n") if line]
     if deployment.plan is not None:
         sections += plan_sections(deployment.plan, source, curve)
-        wanted = count(sum(wanted_of(deployment.plan).gpus.values()), "GPU")
+        wanted = count(sum(desired_state(deployment.plan).gpus.values()), "GPU")
         least = verdict(deployment.plan.solution, "GPU")
         said.insert(0, Words(f"of a plan with {wanted}: {least}", "soft"))
     else:
@@ -118,7 +118,7 @@ def room_words(card: FleetGpu) -> str:
         return "fixed: nothing is planned there"
     if card.mode is Mode.WHOLE:
         return "MIG off, in use" if card.instances else "MIG off, free"
-    if card.seen is Seen.UNKNOWN:
+    if card.start_source is StartSource.UNKNOWN:
         return "starts not known"
     room, slices = room_of(card), card.gpu.memory_slices
     assert room is not None

@@ -27,10 +27,11 @@ TONES = {
 }  # fmt: skip
 #: What stands on a box for what becomes of its instance, and for its state.
 MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
-STATES = {"starting": "^", "draining": "v", "hollow": "!", "split": "%", "unknown": "?"}
+STATES = {"starting": "^", "draining": "v", "no_compute_instance": "!", "split": "%"}
+STATES["unknown"] = "?"
 _SIGNS = {
     "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
-    "^": "^ starting", "v": "v draining", "!": "! hollow (no compute instance)",
+    "^": "^ starting", "v": "v draining", "!": "! no compute instance",
     "%": "% split (compute instances other than the whole one)", "?": "? starts not known",
 }  # fmt: skip
 PER_CENT = 100
@@ -107,7 +108,9 @@ class Box:
             return "free"
         if self.service is not None:
             return f"c{self.place % len(COLOURS)}"
-        return "foreign" if self.owner else "empty" if self.state == "hollow" else "idle"
+        return (
+            "foreign" if self.owner else "empty" if self.state == "no_compute_instance" else "idle"
+        )
 
     @property
     def doing(self) -> str:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import partial
 
 from ...errors import cut
+from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
-from ...shortages.shortage import Growth, Shortage
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
 from ..serving import Plan, ServicePlan, Use
@@ -200,27 +200,27 @@ def instance_words(plan: Plan, use: Use) -> str:
     """Say how many instances run what: ``3 x 2g.20gb (p=2 b=8, 812/s, 41 ms)``."""
     where = f" on {use.gpu}" if len(plan.serving.gpus) > 1 else ""
     what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
-    if use.frame_ms is None:
+    if use.duty_cycle_ms is None:
         return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
-    point, frame = setting(use.point, brief=True), f"{decimal(use.frame_ms)} ms"
+    point, cycle = setting(use.point, brief=True), f"{decimal(use.duty_cycle_ms)} ms"
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
-    of = f" of a {frame} frame" if use.length_ms != use.frame_ms else f" alone, {frame}"
+    of = f" of a {cycle} duty cycle" if use.length_ms != use.duty_cycle_ms else f" alone, {cycle}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
 
 
 def tightest_line(plan: Plan) -> str:
-    """Say which frame is nearest to a limit; empty where nothing is shared in time."""
+    """Say which cycle is nearest to a limit; empty where nothing is shared in time."""
     uses = [
         (use.slack_ms, service.service, use)
         for service in plan.services
         for use in service.uses
-        if use.frame_ms is not None and use.slack_ms is not None
+        if use.duty_cycle_ms is not None and use.slack_ms is not None
     ]
     if not uses:
         return ""
     slack, service, use = min(uses, key=lambda each: each[0])
     return (
-        f"tightest frame: {decimal(use.frame_ms or Fraction(0))} ms on {use.profile}, "
+        f"tightest duty cycle: {decimal(use.duty_cycle_ms or Fraction(0))} ms on {use.profile}, "
         f"{decimal(slack, rounding=math.floor)} ms to spare within the "
         f"{decimal(service.latency_limit_ms or Fraction(0))} ms of {printable(cut(service.name))}"
     )

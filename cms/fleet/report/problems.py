@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from ...errors import InvalidOption, cut
+from ...infeasibility.shortage import Shortage
 from ...problem.machine_problem import MachineProblem
 from ...problem.problem import Problem
 from ...schedule.schedule import MachineGroup
-from ...shortages.shortage import Shortage
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import exact, shown
@@ -110,7 +110,7 @@ def _given_to_shared_jobs(
     provided = dict.fromkeys(given, Fraction(0))
     for group in solution.schedule.groups:
         for (block, mix), number in group.assignment.items():
-            for name, rate in problem.frame(block, mix).rates.items():
+            for name, rate in problem.duty_cycle(block, mix).rates.items():
                 if name in given:
                     given[name][block] += number * group.count
                     provided[name] += rate * number * group.count

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from ...certificate.certificate import BlockPrices
 from ...certificate.conditions import most_worth
+from ...infeasibility.shortage import Shortage, unservable_lines
+from ...infeasibility.variants import without_unservable_jobs
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...shortages.shortage import Shortage, unservable_lines
-from ...shortages.variants import without_unservable_jobs
 from ...solving.solution import Solution
 from ...solving.words import circumstances, verdict
 from ...time_sharing.model import TimeSharedJob
@@ -201,7 +201,7 @@ def _too_slow(job: TimeSharedJob) -> str:
         return f"job {job.name!r}: no batch of it was measured on any block"
     needed, block = min(points)
     return (
-        f"job {job.name!r}: no batch keeps its latency limit {short(job.limit, math.floor)}, "
+        f"job {job.name!r}: no batch meets its latency limit {short(job.limit, math.floor)}, "
         f"even alone; the quickest, on {block}, needs {short(needed, math.ceil)}"
     )
 
@@ -299,7 +299,7 @@ def between_classes(plan: Plan) -> str:
     more = f"more than {plan.serving.classes} of them (classes in [time_sharing]) may"
     if plan.solution.status == "infeasible":
         return (
-            "no plan keeps its limits beside the worst of each class, which does not say that "
+            "no plan meets its limits beside the worst of each class, which does not say that "
             f"there is none: {more} find one"
         )
     if plan.answer.gap:
@@ -311,7 +311,7 @@ def between_classes(plan: Plan) -> str:
 
 
 def _kept(serving: SharedServing) -> str:
-    """Say what a rule of frames keeps: everything, of arrivals that are as even as can be."""
+    """Say what a rule of cycles keeps: everything, of arrivals that are as even as can be."""
     headroom, rule = serving.sharing.headroom, serving.sharing.rule
     rates = "rates given" if headroom is None else "planned rates"
     slowed = isinstance(serving, NeighbourServing)
@@ -322,6 +322,6 @@ def _kept(serving: SharedServing) -> str:
     )
     return (
         f"kept under the rule {rule}: every limit, if the requests of an instance come evenly "
-        f"spaced, at up to the {rates}{beside}: never more than a batch in a frame. Not promised: "
+        f"spaced, at up to the {rates}{beside}: never more than a batch in a cycle. Not promised: "
         f"{slower}random arrivals; {more}"
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...values.numbers import exact
 from ...values.words import count, decimal, percent, printable
-from ..simulation.sharing_loop.loop import POLICIES
+from ..simulation.colocation_loop.loop import POLICIES
 from .charts import legend_name
 from .page import TONES, Bullets, Fact, Page, Part, Picture, Section, Words
 from .tables import MOST_ROWS, Cell, Grid, limit_of, number, table
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..simulation import ServiceResult, Simulation
-    from ..simulation.sharing_loop.result import PlayedPolicy, SharedDay
+    from ..simulation.colocation_loop.result import PlayedPolicy, SharedDay
 
 MOST_BARS, MOST_LINES = 60, 8
 """Services whose latencies are drawn, and those that are drawn over time."""
 _TONES = {
-    "kept": "good", "broken": "bad", "not replayed": "bad", "undecided": "fair", "no limit": "",
+    "met": "good", "violated": "bad", "not replayed": "bad", "undecided": "fair", "no limit": "",
 }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         Section("services", "Services", services),
         _recheck(simulation, source),
     ]
-    broken = any(each.verdict in ("broken", "not replayed") for each in simulation.services)
+    broken = any(each.verdict in ("violated", "not replayed") for each in simulation.services)
     end = [Words(simulation.sentence, "bad" if broken else "best")]
     return Page(title, "", list(_facts(simulation)), sections, source, end)
 
@@ -54,9 +54,9 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
 def _facts(simulation: Simulation) -> Iterator[Fact]:
     found = Counter(str(each.verdict) for each in simulation.services)
     for verdict in [*_TONES] if found else []:
-        if found[verdict] or verdict == "kept":
+        if found[verdict] or verdict == "met":
             name = f"Limits {verdict}" if verdict != "no limit" else "Without a limit"
-            tone = _TONES[verdict] if verdict != "kept" or found.total() == found["kept"] else ""
+            tone = _TONES[verdict] if verdict != "met" or found.total() == found["met"] else ""
             yield Fact(name, decimal(found[verdict]), f"of {decimal(found.total())} services", tone)
     requests = sum(each.requests for each in simulation.services)
     yield Fact("Requests replayed", decimal(requests), f"seed {simulation.seed}")
@@ -87,7 +87,7 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
     low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
     yield nothing if limit is None or lost else Cell(f"{low} - {high} %", each.interval.high)
     yield number(each.load, lambda load: f"{float(load):.0%}".replace("%", " %"))
-    yield number(each.mean_fill, lambda fill: f"{float(fill):.1f}")
+    yield number(each.mean_batch_size, lambda fill: f"{float(fill):.1f}")
     verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
     yield Cell(verdict, tone=_TONES[each.verdict])
     yield from (number(at, _ms) for at in (each.p99_ns, each.max_ns))
@@ -227,7 +227,7 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
         Section("jobs", "Offline jobs", [jobs, *_sampled_words(day.policies[0])]),
         Section("proof", "What this shows", list(_day_shown(day)), "web"),
     ]
-    tone = {"kept": "best", "broken": "bad", "no limit": "open"}[day.verdict]
+    tone = {"met": "best", "violated": "bad", "no limit": "open"}[day.verdict]
     return Page(title, "", list(_day_facts(day)), sections, source, [Words(told, tone)])
 
 
@@ -308,7 +308,7 @@ def _day_facts(day: SharedDay) -> Iterator[Fact]:
     first = day.policies[0]
     over, tolerated = percent(first.over_share, up=True), percent(exact(day.terms.tolerated, ""))
     note = f"{over} of the shared GPU-hours beyond it, {tolerated} tolerated"
-    tone = {"kept": "good", "broken": "bad"}.get(day.verdict, "")
+    tone = {"met": "good", "violated": "bad"}.get(day.verdict, "")
     yield Fact("Limit", day.verdict.value, note if day.limited else "no GPU has one", tone)
     done = decimal(first.throughput, rounding=math.floor)
     yield Fact("Offline work", done, f"GPU-hours, beside {count(day.gpus, 'GPU')} that serve")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..deployment import Deployment, Wanted
+    from ..deployment import Deployment, DesiredState
     from ..deployment.model import FleetGpu
     from ..deployment.transition.curves import Curve
     from ..deployment.transition.durations import Durations, Schedule
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 _Drawn = TypeVar("_Drawn")
 #: What stands on an action, beside which no colour is needed.
-SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REWRITE: "*",
+SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REPARTITION: "*",
     What.SWITCH: ">",
 }  # fmt: skip
-_REPLACING = (What.RESTART, What.REWRITE)
+_REPLACING = (What.RESTART, What.REPARTITION)
 #: Rows of GPUs that are drawn.
 MOST_LANES = 160
 _MANY = 40  # rows, beyond which they are lower
@@ -110,13 +110,13 @@ def transition_page(
     return Page(title, "", list(_facts(transition, plan)), sections, source, end)
 
 
-def whole_gpus_words(found: Transition, to: Wanted | Deployment, actuator: str) -> Iterator[str]:
+def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str) -> Iterator[str]:
     """Yield what repartitioning whole GPUs costs beside changing parts of them."""
     from ..deployment.transition import saved_by_parts
 
     if found.spare.least:
         needed = count(found.spare.least, "spare GPU")
-        yield f"{actuator} needs {needed} at least: {found.spare.reason}"
+        yield f"{tool} needs {needed} at least: {found.spare.reason}"
     if saved := saved_by_parts(found, to):
         named = ", ".join(f"{card.name} {each}" for card, each in saved[:_NAMED])
         more = f" and {len(saved) - _NAMED} more" if len(saved) > _NAMED else ""
@@ -383,7 +383,7 @@ def _draw_span(
     )
     leaving = wide if what is What.DELETE else wide / 3 * (bool(removes) and what in _REPLACING)
     axes.barh(y, wide, 0.84, begin, color=new, edgecolor=TONES["ink"],
-              lw=1.8 if what is What.REWRITE else 0.7,
+              lw=1.8 if what is What.REPARTITION else 0.7,
               ls="--" if span.action.is_temporary else "-")  # fmt: skip
     axes.barh(y, leaving, 0.84, begin, color=old, hatch="////", edgecolor="#ffffff", lw=0)
     keys = ",".join(str(places[name] + 1) for name in come or gone)

@@ -19,7 +19,7 @@ from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
-from .posing import as_problem
+from .posing import build_problem
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Promise, Service
@@ -31,7 +31,7 @@ __all__ += ["read_parvagpu_profiles", "read_parvagpu_slo", "read_gpulet_table", 
 __all__ += ["read_gpulet_utilisations", "LinearSlowdown", "predicted", "read_utilisations"]
 __all__ += ["PARVAGPU_MODELS", "QueueingRule", "LatencyRule", "CapacityRule", "Promise"]
 __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "RULES"]
-__all__ += ["queueing_rule", "as_problem", "ServingProblem", "SharedServing", "TimeSharing"]
+__all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
 __all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "GpuGroup", "Instances"]
 __all__ += ["Served", "read_plan", "write_plan", "plan_from_json", "plan_to_json"]

@@ -157,7 +157,7 @@ class CapacityRule:
             lowest = curve.latencies_ms[0]
             return (
                 f"its load curve has {short(lowest, math.ceil)} ms at "
-                f"{short(curve.rates_rps[0])} items/s, its lowest rate, which is not within "
+                f"{short(curve.rates_rps[0])} requests/s, its lowest rate, which is not within "
                 f"{short(limit)} ms; a limit of {_up(lowest)} ms would do"
             )
         if self.certified and queue != "process":

@@ -49,7 +49,7 @@ def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoi
     ...     "vgg16,8,40,throughput,400,latency,0.02,1\\nvgg16,16,40,throughput,0,latency,0,0\\n"
     ... )
     >>> print(*read_gpulet_table(path, device="a100-80gb"))
-    vgg16 on mps:40, 1 process, batch 8: 400 items/s at 20 ms
+    vgg16 on mps:40, 1 process, batch 8: 400 requests/s at 20 ms
     """
     name = device.key if isinstance(device, Gpu) else device
     return tuple(_points(path, name))

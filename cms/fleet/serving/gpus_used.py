@@ -9,7 +9,7 @@ from ...errors import InvalidOption
 from ...problem.parts import AnyConfiguration, Configuration, MachineType
 from ...values.names import nearest
 from ...values.numbers import Number
-from ..hardware import Gpu, gpu, mps_shares
+from ..hardware import Gpu, get_gpu, mps_shares
 from ..hardware.catalogue import is_called
 from .measurements import InstanceKind
 from .operating_point import MPS_PREFIX, mps_share
@@ -23,7 +23,7 @@ SPLITS = ("any", "pairs")
 def find_gpus(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
     """Look up the GPUs of a plan; refuse none, unknown ones and one that is named twice."""
     chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
-    fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
+    fleet = tuple(one if isinstance(one, Gpu) else get_gpu(one) for one in chosen)
     if not fleet:
         raise InvalidOption(f"no GPU type to plan with; name at least one, such as {DEFAULT_GPU!r}")
     keys = [one.key for one in fleet]

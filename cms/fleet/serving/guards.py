@@ -165,7 +165,7 @@ def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ..
 
 
 def _rate(point: OperatingPoint) -> str:
-    return f"{shown(point.throughput_rps)} items/s on {point.profile}"
+    return f"{shown(point.throughput_rps)} requests/s on {point.profile}"
 
 
 def _is_smaller(gpu: Gpu, small: str, large: str) -> bool:

@@ -1,6 +1,6 @@
 """Head-room: what is planned for is more than what is stated, since arrivals are not even.
 
-The rules of frames are exact for evenly spaced arrivals. Burstiness is a stated change of the
+The rules of cycles are exact for evenly spaced arrivals. Burstiness is a stated change of the
 input, never part of a rule.
 """
 

@@ -91,10 +91,10 @@ class Interference:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> pair = Pair("bert", "a100-80gb", "mps:60", 8, "vgg", 4)
     >>> table = Interference({pair: "1.25"})
-    >>> table.on(gpu("a100-80gb")).factor("bert", "mps:60", 8, "vgg", 4)
+    >>> table.on(get_gpu("a100-80gb")).factor("bert", "mps:60", 8, "vgg", 4)
     Fraction(5, 4)
     """
 

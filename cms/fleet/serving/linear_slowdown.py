@@ -152,7 +152,7 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
             f"{'is a prediction' if number == 1 else 'are predictions'} of a linear model, "
             f"fitted on {len(measured)} measured pairs, which it misses "
             f"by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
-            f"{_percent(max(misses))} at most; limits are kept as far as they hold"
+            f"{_percent(max(misses))} at most; limits are met as far as they hold"
         )
     return Interference(found), tuple(said)
 

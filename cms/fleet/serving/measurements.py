@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
-from ..hardware import Gpu, gpu, gpus
+from ..hardware import Gpu, get_gpu, list_gpus
 from ..hardware.catalogue import find_gpu, is_called, likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
@@ -112,7 +112,7 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
 def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
     if (found := find_gpu(point.device)) is not None:
         return found
-    keys = {one.key: None for one in (*fleet, *gpus())}
+    keys = {one.key: None for one in (*fleet, *list_gpus())}
     guess = likely_gpus(point.device)
     raise point.fault(
         f"operating points were measured on the device {point.device!r}, which is not known"
@@ -140,7 +140,7 @@ def _nothing_on(one: Gpu, devices: Mapping[str, Gpu | None], found: Measurements
     if one in devices.values():
         reasons = {reason: None for own in found.elsewhere.values() for reason in own}
         return f"every operating point on {one.key} was left out: {', '.join(reasons)}"
-    keys = {(on or gpu(device)).key: None for device, on in devices.items()}
+    keys = {(on or get_gpu(device)).key: None for device, on in devices.items()}
     return (
         f"nothing was measured on {one.key}, only on {', '.join(keys)}; plan with these GPUs "
         f"({_chosen(keys)}), or measure {one.key} too"

@@ -15,8 +15,8 @@ from ...problem.parts import Block, Configuration
 from ...schedule.contents import Mix, shown_content
 from ...schedule.faults import Violation
 from ...schedule.schedule import MachineGroup, Schedule
-from ...time_sharing.frames import Frame, frame_of
-from ...time_sharing.model import Point
+from ...time_sharing.duty_cycle import DutyCycle, duty_cycle_of
+from ...time_sharing.model import BatchPoint
 from ...values.numbers import shown
 from .interference import Slowdowns
 from .neighbours import Kind, NeighbourServing, find_pair, kind_of, plain_block
@@ -34,7 +34,7 @@ class Held(NamedTuple):
 
 
 def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Violation, ...]:
-    """Say where a schedule breaks a limit or a demand beside its neighbours.
+    """Say where a schedule violates a limit or a demand beside its neighbours.
 
     A slot takes its length without interference times the largest factor that a batch of the mix on
     the other share causes, or 1 if that share idles.
@@ -54,11 +54,11 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     Examples
     --------
     >>> from cms import Configuration, MachineGroup, Mix
-    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, as_problem
+    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
     >>> services = [Service("a", "m", 1200, 60)]
     >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
     >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = as_problem(services, points, sharing="time", interference=table)
+    >>> serving = build_problem(services, points, sharing="time", interference=table)
     >>> both = {("mps:50", Mix({"a": 8})): 2}
     >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
     >>> print(*neighbour_faults(serving, schedule))
@@ -71,10 +71,10 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     for g, group in enumerate(schedule.groups):
         machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
         for held, other in _held(group):
-            frame = frame_beside(serving, machine, held, other)
-            late = [name for name, slack in frame.slack.items() if slack < 0]
-            found += [_late(f"group {g}", held, other, name, frame) for name in late]
-            for name, rate in frame.rates.items():
+            cycle = duty_cycle_beside(serving, machine, held, other)
+            late = [name for name, slack in cycle.slack.items() if slack < 0]
+            found += [_late(f"group {g}", held, other, name, cycle) for name in late]
+            for name, rate in cycle.rates.items():
                 served[name] += rate * group.count
     for job in problem.jobs:
         if served[job.name] < job.demand:
@@ -83,10 +83,10 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     return tuple(found)
 
 
-def frame_beside(
+def duty_cycle_beside(
     serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
-) -> Frame:
-    """Return the frame of a mix on a share, beside another mix on the rest of its GPU, or nothing.
+) -> DutyCycle:
+    """Return the cycle of a mix on a share, beside another mix on the rest of its GPU, or nothing.
 
     InvalidSchedule if a point was not measured, InvalidProblem if a pair was not.
     """
@@ -98,9 +98,9 @@ def frame_beside(
         factors = [slowdowns.factor(model, profile, batch, *kind) for kind in kinds]
         alone = solo.problem.job(name).point(held.block, amount)
         assert alone is not None  # it has a kind
-        points[name] = Point(amount, alone.length * max(factors, default=Fraction(1)))
+        points[name] = BatchPoint(amount, alone.length * max(factors, default=Fraction(1)))
     limits = {name: solo.problem.job(name).limit for name in points}
-    return frame_of(solo.problem.rule, points, limits)
+    return duty_cycle_of(solo.problem.rule, points, limits)
 
 
 def _kind(solo: SharedServing, held: Held, name: str) -> Kind:
@@ -133,11 +133,11 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
         raise InvalidSchedule(f"a GPU in two has {len(held)} shares: {', '.join(map(str, held))}")
 
 
-def _late(where: str, held: Held, other: Held | None, name: str, frame: Frame) -> Violation:
+def _late(where: str, held: Held, other: Held | None, name: str, cycle: DutyCycle) -> Violation:
     near = "nothing" if other is None else str(other)
     return Violation(
-        "frame",
+        "cycle",
         where,
-        f"{held} beside {near}, in a frame of {shown(frame.length)}",
-        f"{shown(-frame.slack[name])} less for the limit of {name!r}",
+        f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}",
+        f"{shown(-cycle.slack[name])} less for the limit of {name!r}",
     )

@@ -8,9 +8,9 @@ the mix on the rest of the GPU, on ``mps:40 (1 beside 2)``, is of class 1 at mos
 such a remark has no neighbour.
 
 Two problems have these blocks, and differ in the lengths of batches. In the **inner** one a batch
-takes as long as beside the worst of what may be there, so its schedules keep every limit beside
+takes as long as beside the worst of what may be there, so its schedules meet every limit beside
 their neighbours. In the **outer** one it takes as long as beside the best of its neighbour's class
-and all higher ones; a schedule that keeps the limits beside its neighbours keeps them there too,
+and all higher ones; a schedule that meets the limits beside its neighbours keeps them there too,
 each mix on the block of its own class, so that what is proved to be needed there is needed.
 """
 
@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
 from ...problem.parts import AnyConfiguration, Block, Configuration
-from ...time_sharing.model import Point, TimeSharedJob
+from ...time_sharing.model import BatchPoint, TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import whole
@@ -91,7 +91,9 @@ def kind_of(serving: SharedServing, service: str, block: Block, amount: Fraction
     return serving.service(service).model, serving.point(service, block, amount).batch
 
 
-def admitted(serving: SharedServing, service: str, block: Block) -> Iterator[tuple[Point, Kind]]:
+def admitted(
+    serving: SharedServing, service: str, block: Block
+) -> Iterator[tuple[BatchPoint, Kind]]:
     """Iterate over the points of a service on a block that some mix may have, and their kinds.
 
     Whatever runs beside it, a batch takes as long as alone or longer: what is not admitted alone
@@ -178,15 +180,15 @@ def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
 class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
-    Its ``problem`` is the inner image: what solves it keeps every limit beside its neighbours.
+    Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
 
     Examples
     --------
-    >>> from cms.fleet.serving import OperatingPoint, Pair, Service, as_problem
+    >>> from cms.fleet.serving import OperatingPoint, Pair, Service, build_problem
     >>> services = [Service("a", "m", 300, 60)]
     >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
     >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = as_problem(services, points, sharing="time", interference=table)
+    >>> serving = build_problem(services, points, sharing="time", interference=table)
     >>> [str(shape) for shape in serving.problem.configurations]
     ['mps:50', '2 x mps:50 (1 beside 1)']
     >>> [str(serving.problem.job("a").points[block][0].length) for block in serving.problem.blocks]

@@ -27,7 +27,7 @@ class OperatingPoint:
     --------
     >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19)
     >>> print(point)
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
 
     model: str
@@ -112,7 +112,7 @@ class OperatingPoint:
 
     def __str__(self) -> str:
         throughput, latency = shown(self.throughput_rps), shown(self.latency_ms)
-        return f"{self.model} on {self.setting}: {throughput} items/s at {latency} ms"
+        return f"{self.model} on {self.setting}: {throughput} requests/s at {latency} ms"
 
 
 def mps_share(profile: str) -> int | None:

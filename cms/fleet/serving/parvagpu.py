@@ -16,7 +16,7 @@ from pathlib import Path
 from ...errors import FileError
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_headerless, read_table
-from ..hardware import Gpu, gpu
+from ..hardware import Gpu, get_gpu
 from .operating_point import OperatingPoint
 from .service import Service
 from .table_guards import refuse_second_row
@@ -65,9 +65,9 @@ def read_parvagpu_profiles(
     ...     "1,1,5,0,0\\r\\n"
     ... )
     >>> print(*read_parvagpu_profiles(path))
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
-    on = device if isinstance(device, Gpu) else gpu(device)
+    on = device if isinstance(device, Gpu) else get_gpu(device)
     name = on.key if isinstance(device, Gpu) else device
     sizes = {on.profile(profile).compute: profile for profile in on.base_profiles}
     return tuple(point for path in _profile_files(paths) for point in _points(path, name, sizes))
@@ -137,8 +137,8 @@ def read_parvagpu_slo(
     ...     folder / "rate.csv", folder / "limit.csv", models=["bert", "vgg16"]
     ... ):
     ...     print(*scenario, sep="; ")
-    bert: 19 items/s within 6434 ms
-    bert: 46 items/s within 4294 ms; vgg16: 728 items/s within 126.5 ms
+    bert: 19 requests/s within 6434 ms
+    bert: 46 requests/s within 4294 ms; vgg16: 728 requests/s within 126.5 ms
     """
     rate_rows, limit_rows = read_headerless(rates, models), read_headerless(latencies, models)
     if len(rate_rows) != len(limit_rows):

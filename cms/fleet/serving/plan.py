@@ -39,9 +39,9 @@ class Use:
     supply_rps: Fraction  #: what each counts for under the queueing rule
     count: int
     slack_ms: Fraction | None = None  #: as of :class:`Served`
-    #: How long the frame is in which the service takes its turn; None where nothing is shared.
-    frame_ms: Fraction | None = None
-    length_ms: Fraction | None = None  #: how long its slot in the frame is
+    #: How long the cycle is in which the service takes its turn; None where nothing is shared.
+    duty_cycle_ms: Fraction | None = None
+    length_ms: Fraction | None = None  #: how long its slot in the cycle is
 
     def __str__(self) -> str:
         return f"{shown(self.count)} x {self.block}"
@@ -83,7 +83,7 @@ class ServicePlan:
     def __str__(self) -> str:
         by = ", ".join(map(str, self.uses)) or "nothing"
         wanted, provided = shown(self.wanted_rps), shown(self.provided_rps, _BRIEF)
-        return f"{self.service.name}: {provided} items/s by {by}, wanted {wanted}"
+        return f"{self.service.name}: {provided} requests/s by {by}, wanted {wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,16 @@ class Instances:
     serves: tuple[Served, ...] = ()  #: what each serves; empty if they idle
 
     @property
-    def frame_ms(self) -> Fraction | None:
+    def duty_cycle_ms(self) -> Fraction | None:
         """How long one round of its services takes; None if it serves at most one, all the time."""
-        return frame_ms(self.serves)
+        return duty_cycle_ms(self.serves)
 
     def __str__(self) -> str:
         names = " + ".join(one.service for one in self.serves) or "idle"
         return f"{self.count} x {self.profile} -> {names}"
 
 
-def frame_ms(serves: Iterable[Served]) -> Fraction | None:
+def duty_cycle_ms(serves: Iterable[Served]) -> Fraction | None:
     """Return how long the slots of an instance take together; None if there are none."""
     lengths = [one.length_ms for one in serves if one.length_ms is not None]
     return sum(lengths, Fraction(0)) if lengths else None
@@ -134,10 +134,10 @@ class Plan(Viewed, Tabular):
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> from cms.fleet.serving import OperatingPoint, Service, build_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point])
+    >>> serving = build_problem([service], [point])
     >>> plan = Plan(serving, solve(serving.problem))
     >>> plan.services[0].provided_rps, plan.services[0].headroom
     (Fraction(13567, 125), Fraction(1067, 12500))
@@ -146,7 +146,7 @@ class Plan(Viewed, Tabular):
     >>> print(plan)
     1 x a100-80gb for 1 services: optimal, proof checked
     cost 1, lower bound 1
-    chat: 108.536 items/s by 2 x 3g.40gb, wanted 100
+    chat: 108.536 requests/s by 2 x 3g.40gb, wanted 100
     """
 
     serving: AnyServing
@@ -283,7 +283,7 @@ class Plan(Viewed, Tabular):
         # a block may be given to a service that it cannot serve: wasteful, but valid
         serves = self.serving.served(content, block)
         for one in serves:
-            times = one.slack_ms, frame_ms(serves), one.length_ms
+            times = one.slack_ms, duty_cycle_ms(serves), one.length_ms
             yield one.service, Use(block, gpu, profile, one.point, one.rate_rps, count, *times)
 
     def _places(self, content: Content) -> list[tuple[int, Fraction]]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator
 
+from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
 from ...files.documents import parse_document, write_document
@@ -21,10 +22,9 @@ from ...files.parsed import Parsed
 from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
 from ...files.source import StrPath, plain
+from ...infeasibility.shortage import Shortage
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...referee.kinds import check
-from ...shortages.shortage import Shortage
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
@@ -129,7 +129,7 @@ class InstancesPart(m.Part):
     block: f.Text
     profile: f.Text
     count: f.AtLeastOne
-    frame_ms: f.Exact = f.left_out()
+    duty_cycle_ms: f.Exact = f.left_out()
     serves: tuple[Annotated[Any, m.Built(ServedPart)], ...]
 
 
@@ -362,7 +362,7 @@ def write_plan(plan: Plan, path: StrPath) -> None:
     >>> import pathlib, tempfile
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, read_plan
-    >>> serving = load_instance("S1").as_problem()
+    >>> serving = load_instance("S1").build_problem()
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
     >>> write_plan(Plan(serving, solve(serving.problem)), path)
     >>> read_plan(path).solution.machine_count
@@ -374,12 +374,12 @@ def write_plan(plan: Plan, path: StrPath) -> None:
 def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]:
     """Turn a plan into the document that :func:`read_plan` reads.
 
-    Where there is no schedule, a `shortage`, what would do, goes into the solution.
+    Where there is no schedule, a shortage, with sufficient changes, goes into the solution.
 
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> serving = load_instance("S1").as_problem()
+    >>> serving = load_instance("S1").build_problem()
     >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
     >>> document["format"], len(document["groups"])
     ('cms-plan', 2)
@@ -417,7 +417,7 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
     >>> import tempfile, pathlib
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, write_plan
-    >>> serving = load_instance("S1").as_problem()
+    >>> serving = load_instance("S1").build_problem()
     >>> plan = Plan(serving, solve(serving.problem))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
     >>> write_plan(plan, path)
@@ -435,7 +435,7 @@ def plan_from_json(
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> serving = load_instance("S1").as_problem()
+    >>> serving = load_instance("S1").build_problem()
     >>> plan = Plan(serving, solve(serving.problem))
     >>> plan_from_json(plan_to_json(plan)) == plan
     True

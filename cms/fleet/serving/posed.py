@@ -28,9 +28,9 @@ class Served:
     point: OperatingPoint  #: what the instance runs for it
     rate_rps: Fraction  #: what the instance counts for under the queueing rule
     #: The service's latency limit less the latency of one batch, or where services share the
-    #: instance in time, less what the rule of frames needs; None without a limit.
+    #: instance in time, less what the rule of cycles needs; None without a limit.
     slack_ms: Fraction | None
-    #: How long its slot in the instance's frame is; None if it has the instance to itself.
+    #: How long its slot in the instance's cycle is; None if it has the instance to itself.
     length_ms: Fraction | None = None
 
 

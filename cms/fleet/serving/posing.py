@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
-from ...time_sharing.frames import FrameRule
+from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from .gpus_used import DEFAULT_GPU, find_gpus
@@ -22,7 +22,7 @@ from .service import Service
 from .serving_problem import ServingProblem, pose_unshared
 from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_shared
 
-#: What :func:`as_problem` returns, whatever a block serves at a time.
+#: What :func:`build_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing
 
 
@@ -40,14 +40,14 @@ class _Terms(TypedDict, total=False):
 
 
 class _SharedTerms(_Terms, total=False):
-    rule: str | FrameRule | None
+    rule: str | DutyCycleRule | None
     max_services: int | None
     splits: str | None
     headroom: str | Headroom | None
 
 
 @overload
-def as_problem(
+def build_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
@@ -59,7 +59,7 @@ def as_problem(
 
 
 @overload
-def as_problem(
+def build_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
@@ -72,7 +72,7 @@ def as_problem(
 
 
 @overload
-def as_problem(
+def build_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
@@ -84,12 +84,12 @@ def as_problem(
 ) -> NeighbourServing: ...
 
 
-def as_problem(
+def build_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
-    rule: str | QueueingRule | FrameRule | None = None,
+    rule: str | QueueingRule | DutyCycleRule | None = None,
     load_curves: Mapping[PointKey, LoadCurve] | None = None,
     rate_margin: Number = 0,
     max_processes: int | None = None,
@@ -119,8 +119,8 @@ def as_problem(
         the one GPU that all points were measured on.
     rule : str or QueueingRule, optional
         What an instance counts for; see :data:`cms.fleet.serving.RULES`; by default ``"capacity"``.
-        Where services share instances in time, when their limits are kept: ``"round_robin"``, the
-        default, or ``"collect_then_run"``; see :class:`cms.FrameRule`.
+        Where services share instances in time, when their limits are met: ``"round_robin"``, the
+        default, or ``"collect_then_run"``; see :class:`cms.DutyCycleRule`.
     load_curves : mapping, optional
         Load curves of operating points (:func:`cms.fleet.read_load_curves`), which go before the
         table of the rule ``capacity``.
@@ -147,7 +147,7 @@ def as_problem(
         With sharing, what is planned for instead of the stated rates and lengths: ``"gpulet"``.
     interference : Interference, optional
         With sharing in pairs: how much longer batches take beside others on the same GPU. Then the
-        problem's solutions keep every limit beside their neighbours, and a lower bound is that of
+        problem's solutions meet every limit beside their neighbours, and a lower bound is that of
         ``outer``.
     classes : int, optional
         With interference: into how many classes batches are cut by how much they slow others;
@@ -169,22 +169,22 @@ def as_problem(
     ...     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13),
     ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "202.1", 10),
     ... ]
-    >>> serving = as_problem([service], points)
+    >>> serving = build_problem([service], points)
     >>> serving.problem.jobs[0]
     Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
 Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     >>> print(*serving.points["chat", "3g.40gb"])
-    bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
+    bert on 3g.40gb, 1 process, batch 2: 202.1 requests/s at 10 ms
 
-    A share of a GPU that serves two services in turn, in a frame of 20 ms:
+    A share of a GPU that serves two services in turn, in a cycle of 20 ms:
 
     >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
     >>> points = [
     ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10),
     ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 4, 400, 10),
     ... ]
-    >>> shared = as_problem(services, points, sharing="time", max_services=2)
-    >>> shared.problem.frame("mps:50", {"chat": 8, "search": 4}).length
+    >>> shared = build_problem(services, points, sharing="time", max_services=2)
+    >>> shared.problem.duty_cycle("mps:50", {"chat": 8, "search": 4}).length
     Fraction(1, 50)
     """
     operating_points = tuple(operating_points)
@@ -235,7 +235,7 @@ def _require_shared(
         )
     if load_curves is not None:
         raise InvalidOption(
-            "load curves are given, which the rules of frames do not ask for; leave them out, or "
+            "load curves are given, which the rules of cycles do not ask for; leave them out, or "
             "plan without sharing"
         )
     if classes is not None and interference is None:
@@ -244,14 +244,14 @@ def _require_shared(
         )
 
 
-def _require_unshared(rule: str | QueueingRule | FrameRule | None, **given: object) -> None:
+def _require_unshared(rule: str | QueueingRule | DutyCycleRule | None, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InvalidOption(
                 f"{name} is {value!r} and nothing is shared; leave it out, or share instances in "
                 "time: sharing='time'"
             )
-    if isinstance(rule, str) and rule in [known.value for known in FrameRule]:
+    if isinstance(rule, str) and rule in [known.value for known in DutyCycleRule]:
         raise InvalidOption(
             f"the rule {str(rule)!r} is for instances that services share in time; add "
             "sharing='time', or take one of cms.fleet.serving.RULES"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...errors import InvalidOption, UnsupportedProblem
+from ...infeasibility.variants import PARTS, at_share
 from ...problem.machine_problem import MachineProblem
-from ...shortages.variants import PARTS, at_share
 from ...solving.driver import CancelEvent
 from ...solving.solution import Proof, Solution, Status
 from ...solving.solve import solve
@@ -59,10 +59,10 @@ def rate_curve(
 
     Examples
     --------
-    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> from cms.fleet.serving import OperatingPoint, Service, build_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point], rule="plain")
+    >>> serving = build_problem([service], [point], rule="plain")
     >>> curve = rate_curve(Plan(serving, solve(serving.problem)), [1, 2, 4])
     >>> [(int(each.rate), int(each.cost or 0), each.status.value) for each in curve]
     [(1, 1, 'optimal'), (2, 2, 'optimal'), (4, 4, 'optimal')]

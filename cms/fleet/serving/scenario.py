@@ -12,7 +12,7 @@ from .capacity import CapacityRule
 from .gpus_used import DEFAULT_GPU
 from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
-from .posing import as_problem
+from .posing import build_problem
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
 from .serving_problem import ServingProblem
@@ -26,7 +26,7 @@ class Scenario:
     --------
     >>> from cms import load_instance
     >>> print(load_instance("S1"))
-    S1: 6 models, 2692 items/s in all (6 services, 1747 operating points)
+    S1: 6 models, 2692 requests/s in all (6 services, 1747 operating points)
     """
 
     name: str
@@ -50,9 +50,9 @@ class Scenario:
     def __repr__(self) -> str:
         return f"Scenario({self.name!r})"
 
-    def as_problem(self) -> ServingProblem:
-        """Build the problem; see :func:`cms.fleet.serving.as_problem`."""
-        return as_problem(
+    def build_problem(self) -> ServingProblem:
+        """Build the problem; see :func:`cms.fleet.serving.build_problem`."""
+        return build_problem(
             self.services,
             self.operating_points,
             self.gpus,

@@ -99,7 +99,7 @@ class Service:
         limit = self.latency_limit_ms
         within = "without a latency limit" if limit is None else f"within {shown(limit)} ms"
         model = "" if self.model == self.name else f" ({self.model})"
-        return f"{self.name}{model}: {shown(self.rate_rps)} items/s {within}"
+        return f"{self.name}{model}: {shown(self.rate_rps)} requests/s {within}"
 
 
 @dataclass(frozen=True, slots=True)

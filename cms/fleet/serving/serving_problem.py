@@ -30,10 +30,10 @@ class ServingProblem(Posed[Problem]):
 
     Examples
     --------
-    >>> from cms.fleet import as_problem
+    >>> from cms.fleet import build_problem
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
     >>> services = [Service(f"chat {i}", "bert", 100, limit) for i, limit in [(1, 100), (2, 50)]]
-    >>> print(as_problem(services, [point], "a30-24gb"))
+    >>> print(build_problem(services, [point], "a30-24gb"))
     2 services on a30-24gb, rule 'capacity'
     1 blocks in 1 configurations, 1 operating points in use
     not servable: chat 2
@@ -89,7 +89,7 @@ class ServingProblem(Posed[Problem]):
 
 
 def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
-    """Pose the problem in which a block serves one service; see :func:`as_problem`."""
+    """Pose the problem in which a block serves one service; see :func:`build_problem`."""
     prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     fills: dict[tuple[str, Block], FillTimes] = {}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
 from ...files.problems import EmbeddedProblem, problem_to_json
 from ...files.solutions import SolutionDocument
 from ...problem.parts import Block
-from ...referee.kinds import check
 from ...solving.solution import Solution
-from ...time_sharing.frames import FrameRule
+from ...time_sharing.duty_cycle import DutyCycleRule
 from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
@@ -164,7 +164,7 @@ class SharingPart(m.Part):
     """The terms on which services share instances in time."""
 
     kind: Literal["time"]
-    rule: FrameRule
+    rule: DutyCycleRule
     max_services: f.AtLeastOne | None
     splits: Literal["pairs", "any"]
     headroom: Annotated[Headroom, m.Built(_HeadroomPart)] | None

@@ -59,8 +59,8 @@ def points_template(gpu: Gpu) -> str:
 
     Examples
     --------
-    >>> from cms.fleet.hardware import gpu
-    >>> print(*points_template(gpu("a30-24gb")).splitlines()[12:14], sep="\\n")
+    >>> from cms.fleet.hardware import get_gpu
+    >>> print(*points_template(get_gpu("a30-24gb")).splitlines()[12:14], sep="\\n")
     model,device,profile,processes,batch,throughput_rps,latency_ms
     bert,a30-24gb,1g.6gb,1,1,110.8,9
     """

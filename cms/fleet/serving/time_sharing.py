@@ -10,7 +10,7 @@ from fractions import Fraction
 from ...errors import InvalidOption
 from ...problem.parts import Block
 from ...schedule.contents import Content
-from ...time_sharing.frames import FrameRule
+from ...time_sharing.duty_cycle import DutyCycleRule
 from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
@@ -26,11 +26,11 @@ from .posed import Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
 
-DEFAULT_FRAME_RULE = FrameRule.ROUND_ROBIN
+DEFAULT_FRAME_RULE = DutyCycleRule.ROUND_ROBIN
 #: What is said of the rules in messages and help.
 _RULES = {
-    FrameRule.ROUND_ROBIN: "a frame and its own batch within the limit",
-    FrameRule.COLLECT_THEN_RUN: "two frames within the limit",
+    DutyCycleRule.ROUND_ROBIN: "a duty cycle and its own batch within the limit",
+    DutyCycleRule.COLLECT_THEN_RUN: "two cycles within the limit",
 }
 _LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more from what follows
 
@@ -42,13 +42,13 @@ class TimeSharing:
     Examples
     --------
     >>> print(TimeSharing(max_services=3))
-    blocks shared in time, round_robin: a frame and its own batch within the limit; at most 3 \
+    blocks shared in time, round_robin: a duty cycle and its own batch within the limit; at most 3 \
     services in a block
     """
 
     #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
     #: ``"collect_then_run"``.
-    rule: FrameRule
+    rule: DutyCycleRule
     max_services: int | None  #: of one instance; None for no cap
     #: How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
     #: scheduler has it (``"pairs"``, the default), or with ``"any"`` in all ways up to 100 %.
@@ -57,13 +57,13 @@ class TimeSharing:
 
     def __init__(
         self,
-        rule: str | FrameRule | QueueingRule = DEFAULT_FRAME_RULE,
+        rule: str | DutyCycleRule | QueueingRule = DEFAULT_FRAME_RULE,
         max_services: int | None = None,
         splits: str = "pairs",
         headroom: str | Headroom | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "rule", _frame_rule(rule))
+        put(self, "rule", _cycle_rule(rule))
         if max_services is not None:
             what = "max_services, of one instance,"
             max_services = whole(max_services, what, least=1, error=InvalidOption)
@@ -107,10 +107,10 @@ class SharedServing(Posed[TimeSharedProblem]):
 
     Examples
     --------
-    >>> from cms.fleet import as_problem
+    >>> from cms.fleet import build_problem
     >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
     >>> points = [OperatingPoint("m", "a100-80gb", "mps:60", 1, 8, 800, 10)]
-    >>> serving = as_problem(services, points, sharing="time")
+    >>> serving = build_problem(services, points, sharing="time")
     >>> print(serving)
     2 services on a100-80gb, rule 'round_robin'
     1 blocks in 1 configurations, 2 operating points in use
@@ -123,7 +123,7 @@ class SharedServing(Posed[TimeSharedProblem]):
 
     @property
     def rule_name(self) -> str:
-        """The name of the rule of frames."""
+        """The name of the rule of cycles."""
         return self.sharing.rule.value
 
     def planned_rps(self, service: Service) -> Fraction:
@@ -136,7 +136,7 @@ class SharedServing(Posed[TimeSharedProblem]):
         return self.sharing.splits
 
     def can_serve(self, service: str) -> bool:
-        """Whether some batch of it keeps its limit alone on some block."""
+        """Whether some batch of it meets its limit alone on some block."""
         job, rule = self.problem.job(service), self.sharing.rule
         return any(
             rule.admits(point.length, point.length, job.limit)
@@ -162,13 +162,13 @@ class SharedServing(Posed[TimeSharedProblem]):
         """
         if isinstance(content, str):
             return ()
-        frame = self.problem.frame(block, content)
+        cycle = self.problem.duty_cycle(block, content)
         found = []
         for name in sorted(content, key=self.problem.job_index):
             point = self.point(name, block, content[name])
             slot = self.problem.job(name).point(block, content[name])
             length = None if slot is None else 1000 * slot.length
-            found.append(Served(name, point, frame.rates[name], 1000 * frame.slack[name], length))
+            found.append(Served(name, point, cycle.rates[name], 1000 * cycle.slack[name], length))
         return tuple(found)
 
     def point(self, service: str, block: Block, amount: Fraction) -> OperatingPoint:
@@ -180,7 +180,7 @@ class SharedServing(Posed[TimeSharedProblem]):
 
 
 def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
-    """Pose the problem in which services share blocks in time; see :func:`as_problem`."""
+    """Pose the problem in which services share blocks in time; see :func:`build_problem`."""
     prefix = block_prefixes(request.fleet)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
@@ -190,7 +190,7 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
         limit = service.latency_limit_ms
         if limit is None:
             raise service.fault(
-                f"service {service.name!r} has no latency limit, so that nothing bounds the frame "
+                f"service {service.name!r} has no latency limit, so that nothing bounds the cycle "
                 "it could share; give it one, or plan without sharing"
             )
         candidates = find_points(service, request.known, request.fleet)
@@ -250,17 +250,17 @@ def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:
     return tuple(found[amount] for amount in sorted(found))
 
 
-def _frame_rule(rule: str | FrameRule | QueueingRule) -> FrameRule:
+def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
     known = ", ".join(f"{name} ({what})" for name, what in _RULES.items())
     if isinstance(rule, str):
-        if rule in [known.value for known in FrameRule]:
-            return FrameRule(rule)
-        hint = nearest(rule, [known.value for known in FrameRule])
+        if rule in [known.value for known in DutyCycleRule]:
+            return DutyCycleRule(rule)
+        hint = nearest(rule, [known.value for known in DutyCycleRule])
         if rule not in RULES:
-            raise InvalidOption(f"there is no rule of frames {rule!r}; expected {known}{hint}")
+            raise InvalidOption(f"there is no rule of cycles {rule!r}; expected {known}{hint}")
     name = rule if isinstance(rule, str) else getattr(rule, "name", rule)
     raise InvalidOption(
-        f"the queueing rule {name!r} knows no frames, so it cannot say what a block that is shared "
+        f"the queueing rule {name!r} knows no duty cycles, so it cannot say what a block shared "
         f"in time counts for; expected {known}, or plan without sharing"
     )
 
@@ -304,6 +304,6 @@ def _wish_warnings(services: Iterable[Service]) -> tuple[str, ...]:
         return ()
     return (
         f"late_share and queue have no effect where blocks are shared in time (given for {own[0]}"
-        f"{' and others' if len(own) > 1 else ''}): the rules of frames are for evenly spaced "
+        f"{' and others' if len(own) > 1 else ''}): the rules of cycles are for evenly spaced "
         "arrivals",
     )

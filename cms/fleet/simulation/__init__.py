@@ -7,8 +7,8 @@ is much to do.
 from __future__ import annotations
 
 from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson, Replay, read_trace
+from .duty_cycles import CYCLE_ARRIVALS, replay_duty_cycles
 from .events import Change, Event, Failure, RateChange, Weights, read_events
-from .frames import FRAME_ARRIVALS, replay_frames
 from .model import ModelledInstance, ModelledService, services_of
 from .replay import ROUTINGS
 from .result import (
@@ -30,6 +30,6 @@ __all__ = [
     "Event", "RateChange", "Failure", "Weights", "Change", "read_events",
     # services without a plan, and services that share instances in time
     "ModelledService", "ModelledInstance", "services_of",
-    "replay_frames", "FRAME_ARRIVALS",
+    "replay_duty_cycles", "CYCLE_ARRIVALS",
     "read_simulation", "write_simulation", "simulation_to_json", "simulation_from_json",
 ]  # fmt: skip

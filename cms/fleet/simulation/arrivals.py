@@ -16,7 +16,7 @@ from ...files.source import StrPath, read_source
 from ...files.tables import Table, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from ..reconciling.times import OneClock
+from ..replanner.times import OneClock
 from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:

@@ -30,14 +30,14 @@ def result_of(
     """Say what became of a service's requests."""
     tally, state = found.tally, found.state
     verdict = tally.verdict(service.late_share)
-    open_ended = verdict in (Verdict.BROKEN, Verdict.NO_LIMIT)
+    open_ended = verdict in (Verdict.VIOLATED, Verdict.NO_LIMIT)
     processes = sum(station.processes for station in script.stations)
     return ServiceResult(
         **_asked(service), **counted(tally, found.lasted_ns), retried=found.retried,
         interval=tally.interval(),
         load=None if service.load is None else short(*service.load.as_integer_ratio()),
         utilisation=short(int(state.busy.sum()), processes * found.lasted_ns),
-        mean_fill=short(int(state.taken.sum()), int(state.batches.sum())),
+        mean_batch_size=short(int(state.taken.sum()), int(state.batches.sum())),
         deepest_queue=int(state.deepest.max(initial=0)), verdict=verdict,
         overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_cause(service, script, routing, found, verdict),
@@ -78,7 +78,7 @@ def short(part: int, whole: int) -> Fraction:
 def _cause(
     service: ModelledService, script: Script, routing: Routing, found: Outcome, verdict: Verdict
 ) -> str:
-    """Say why a limit was broken, where the loads tell, or how many requests would tell.
+    """Say why a limit was violated, where the loads tell, or how many requests would tell.
 
     Of a service without a limit, what keeps it from being served at its rate.
     """
@@ -88,7 +88,7 @@ def _cause(
     if verdict is Verdict.UNDECIDED and not never:
         return tells_too_little(tally, load)
     lost = bool(tally.lost or (service.rate and not service.instances))
-    if verdict is Verdict.KEPT or (verdict is Verdict.NO_LIMIT and not lost and not full):
+    if verdict is Verdict.MET or (verdict is Verdict.NO_LIMIT and not lost and not full):
         return ""
     if not service.instances:
         return "no instance serves it"
@@ -212,7 +212,8 @@ def _counts(each: ServiceResult, run: Simulation) -> Iterator[_Check]:
     yield each.retried > n, "retried", f"{each.retried:,} requests retried", needs
     yield each.deepest_queue > most, "queue", f"a queue of {each.deepest_queue:,}", needs
     yield (
-        not few <= each.mean_fill <= most, "fill", f"batches of {shown(each.mean_fill)} requests",
+        not few <= each.mean_batch_size <= most, "fill",
+            f"batches of {shown(each.mean_batch_size)} requests",
         f"{few} to {most:,}, by its requests",
     )  # fmt: skip
     unequal = each.limit_ns is None and each.late != each.lost
@@ -276,14 +277,14 @@ def _verdict(each: ServiceResult) -> Iterator[_Check]:
     low, high = each.interval
     beyond = f"an interval of {shown(low)} to {shown(high)}, {shown(each.tolerated)} tolerated"
     for verdict, wrong, needs in (
-        (Verdict.KEPT, bool(each.requests) and high > each.tolerated, "all of it"),
-        (Verdict.BROKEN, low <= each.tolerated and not each.overloaded, "none of it"),
+        (Verdict.MET, bool(each.requests) and high > each.tolerated, "all of it"),
+        (Verdict.VIOLATED, low <= each.tolerated and not each.overloaded, "none of it"),
         (Verdict.UNDECIDED, low > each.tolerated, "some of it"),
     ):
         said = f"{needs} tolerated, since it is said to be {verdict}"
         yield wrong and each.verdict is verdict, "verdict", beyond, said
-    odd = each.overloaded and each.verdict not in (Verdict.BROKEN, Verdict.NO_LIMIT)
-    needs = "one that is broken, since its queues grew throughout"
+    odd = each.overloaded and each.verdict not in (Verdict.VIOLATED, Verdict.NO_LIMIT)
+    needs = "one that is violated, since its queues grew throughout"
     yield odd, "verdict", f"the verdict {each.verdict}", needs
 
 

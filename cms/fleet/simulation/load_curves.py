@@ -60,8 +60,8 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
-    Curves are by what names a point; see :func:`cms.fleet.as_problem`. Where a batch is not full it
-    takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
+    Curves are by what names a point; see :func:`cms.fleet.build_problem`. Where a batch is not full
+    it takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
     upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
     same gaps between arrivals, stretched.
 

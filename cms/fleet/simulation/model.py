@@ -79,7 +79,7 @@ class ModelledService:
     limit_ns: int | None  #: A request that takes longer is late; None: no request is.
     late_share: Fraction  #: How many may be late
     instances: tuple[ModelledInstance, ...]
-    #: Why a replay by batches says nothing of whether its limit is kept; empty: it does.
+    #: Why a replay by batches says nothing of whether its limit is met; empty: it does.
     not_replayed: str = ""
 
     def __post_init__(self) -> None:
@@ -122,7 +122,8 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     """Read what a plan promises, as queues; and which of its points contradict themselves.
 
     GPUs are counted from 0 in the order of the plan's groups, the instances of a service in the
-    order of the GPUs. Of services that share instances in time :func:`.frames.replay_frames` is.
+    order of the GPUs. Of services that share instances in time
+    :func:`.duty_cycles.replay_duty_cycles` is.
     """
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}

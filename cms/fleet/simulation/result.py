@@ -18,9 +18,9 @@ from ...files import model as m
 from ...files.documents import number_to_json, parse_document, write_document
 from ...files.parsed import Parsed
 from ...files.source import StrPath
-from ...time_sharing.frames import FrameRule
+from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import shown
-from ..sharing.files import part_of
+from ..colocation.files import part_of
 from .model import SECOND
 from .statistics import Interval, Verdict
 
@@ -80,11 +80,11 @@ class ServiceResult:
     #: Part of its processes' time that they worked: near 1 even at low loads, since a batch begins
     #: with whatever waits.
     utilisation: Fraction = _NOTHING
-    mean_fill: Fraction = _NOTHING  #: Requests in a batch
+    mean_batch_size: Fraction = _NOTHING  #: Requests in a batch
     deepest_queue: int = 0  #: Most requests that ever waited for one instance
     verdict: Verdict
     overloaded: bool = False  #: Whether the queues grew throughout
-    #: Why the limit was broken, where that can be told, that the run was too short for its load, or
+    #: Why the limit was violated, where it can be told, that the run was too short for its load, or
     #: why the service was not replayed; else empty.
     cause: str = ""
     recoveries: tuple[Recovery, ...] = ()  #: One for each event that concerns it
@@ -149,10 +149,10 @@ class Simulation:
     @property
     def sentence(self) -> str:
         """All in one sentence."""
-        kept, free = self.count(Verdict.KEPT), self.count(Verdict.NO_LIMIT)
+        kept, free = self.count(Verdict.MET), self.count(Verdict.NO_LIMIT)
         total = len(self.services) - free
         parts = [
-            f"{kept} of {total} limits kept under {self.arrivals} arrivals, {self.routing} routing"
+            f"{kept} of {total} limits met under {self.arrivals} arrivals, {self.routing} routing"
         ]
         if self.rate != 1:
             parts.append(f"rates x {shown(self.rate)}")
@@ -178,7 +178,7 @@ class Simulation:
             said += "; stopped before the end"
         if self.rule and not self.promised:
             what = "nothing about waiting"
-            if self.rule in [known.value for known in FrameRule]:
+            if self.rule in [known.value for known in DutyCycleRule]:
                 what = "its limits to evenly spaced arrivals only"
             said += f"; this plan promised {what} (rule {self.rule})"
         return said
@@ -233,7 +233,7 @@ class _ServicePart(m.Part):
     tolerated: f.Exact
     seconds: f.Exact
     utilisation: f.Exact
-    mean_fill: f.Exact
+    mean_batch_size: f.Exact
     load: f.Exact | None
     limit_ns: _Milliseconds | None = Field(alias="limit_ms")
     mean_ns: _Milliseconds = Field(alias="mean_ms")
@@ -254,8 +254,8 @@ class _ServicePart(m.Part):
 
 #: How many services got each verdict, by the key that says so.
 _COUNTS = {
-    "kept": Verdict.KEPT,
-    "broken": Verdict.BROKEN,
+    "met": Verdict.MET,
+    "violated": Verdict.VIOLATED,
     "undecided": Verdict.UNDECIDED,
     "not_replayed": Verdict.NOT_REPLAYED,
 }
@@ -277,8 +277,8 @@ class SimulationDocument(m.Document):
     on_failure: Literal["retry", "lose"]
     events: tuple[f.Text, ...]
     stopped: f.Flag
-    kept: f.Count
-    broken: f.Count
+    met: f.Count
+    violated: f.Count
     undecided: f.Count
     not_replayed: f.Count = 0
     warnings: tuple[f.Text, ...]

@@ -96,8 +96,8 @@ def simulate(
     >>> instances = [ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 8)] * 2
     >>> chat = ModelledService("chat", Fraction(1000), 25_000_000, Fraction(1, 100), instances)
     >>> print(simulate([chat], requests=2000))
-    chat: KEPT: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
-    1 of 1 limits kept under Poisson arrivals, weighted random routing, 2,000 requests each
+    chat: MET: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
+    1 of 1 limits met under Poisson arrivals, weighted random routing, 2,000 requests each
     """
     serving = None
     if isinstance(plan, Plan):

@@ -28,15 +28,15 @@ _CONFIDENCE_Z = 2.5758293035489004  # 99 %, two-sided
 
 
 class Verdict(StrEnum):
-    """Whether a limit was kept.
+    """Whether a limit was met.
 
     ``UNDECIDED``: the interval holds the tolerated share, or is below it after fewer requests than
     tell of rare long queues; a longer run would tell. ``NO_LIMIT``: there is none to keep.
     ``NOT_REPLAYED``: what it counts on is about something else than batches.
     """
 
-    KEPT = "kept"
-    BROKEN = "broken"
+    MET = "met"
+    VIOLATED = "violated"
     UNDECIDED = "undecided"
     NO_LIMIT = "no limit"
     NOT_REPLAYED = "not replayed"
@@ -157,9 +157,9 @@ class Tally:
             return Verdict.NO_LIMIT
         low, high = self.interval()
         if not self.requests or (high <= late_share and self.requests >= self.needed):
-            return Verdict.KEPT
+            return Verdict.MET
         if low > late_share or self.overloaded(late_share):
-            return Verdict.BROKEN
+            return Verdict.VIOLATED
         return Verdict.UNDECIDED
 
     def overloaded(self, late_share: Fraction) -> bool:
@@ -189,7 +189,7 @@ class Tally:
 
 
 def requests_needed(load: Fraction, queues: int) -> int:
-    """Return how many Poisson requests tell whether a limit is kept that nearly all keep.
+    """Return how many Poisson requests tell whether a limit is met that nearly all keep.
 
     The latencies that break it come in rare long queues; a shorter run, which begins with none, may
     not have had its share of them. At full load no number is enough. Requests are spread between

@@ -44,7 +44,7 @@ class BlockChoices:
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
     #: One such instance serves it and nobody else; None where instances are not shared, or it would
-    #: not keep the limit.
+    #: not meet the limit.
     alone: Alternative | None = None
 
 
@@ -63,7 +63,7 @@ class Explanation:
     #: share instances, or nothing serves it.
     as_planned: Alternative | None
     blocks: tuple[BlockChoices, ...]  #: those that can serve it, in the order of the problem
-    #: Blocks that cannot: nothing measured there keeps its limit, or it does not allow them.
+    #: Blocks that cannot: nothing measured there meets its limit, or it does not allow them.
     useless: tuple[Block, ...]
 
 
@@ -88,13 +88,13 @@ def explain(plan: Plan, service: str) -> Explanation:
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
     >>> points = [
     ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, 60, 33),
     ...     OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 2, 90, 22),
     ... ]
-    >>> serving = as_problem([service], points, rule="plain")
+    >>> serving = build_problem([service], points, rule="plain")
     >>> found = explain(Plan(serving, solve(serving.problem)), "chat")
     >>> for each in found.blocks:
     ...     print(each.count, each.profile, each.one.at_least, each.only.at_least)

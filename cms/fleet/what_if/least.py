@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
 from ...errors import InvalidCertificate
+from ...infeasibility.search import Asking
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...schedule.schedule import MachineGroup, Schedule, machine_cost
-from ...shortages.search import Asking
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, find_last

@@ -16,7 +16,7 @@ from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey
 from ..serving.measurements import Measurements, find_points, sort_measurements
 from ..serving.operating_point import OperatingPoint
-from ..serving.posing import as_problem
+from ..serving.posing import build_problem
 from ..serving.queueing import with_curves
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem, find_best_point
@@ -90,7 +90,7 @@ class Posing:
     def _posed(self, services: Iterable[Service]) -> ServingProblem:
         """Pose the problem of these services on the plan's terms."""
         serving, types = self.serving, self.serving.problem.machine_types
-        return as_problem(
+        return build_problem(
             services,
             self.points or (),
             serving.gpus,
@@ -123,7 +123,7 @@ def _difference(mine: Problem, theirs: Problem) -> str:
             own, other = mine.rows.supply(j, at), theirs.rows.supply(j, at)
             if own != other:
                 return (
-                    f"service {name!r} counts {shown(own)} items/s for {block} in the plan, "
+                    f"service {name!r} counts {shown(own)} requests/s for {block} in the plan, "
                     f"{shown(other)} by the table"
                 )
     return "its configurations differ"

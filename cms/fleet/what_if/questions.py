@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
+from ...infeasibility.search import Asking
 from ...problem.problem import Problem
-from ...shortages.search import Asking
 from ...solving.solution import Solution
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import Breakpoint

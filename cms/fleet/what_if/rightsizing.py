@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...errors import InvalidOption, UnsupportedProblem
+from ...infeasibility.search import Asking
 from ...running.interrupt import CtrlC
-from ...shortages.search import Asking
 from ...solving.driver import Arguments, CancelEvent
 from ...solving.solution import Solution
 from ...values.numbers import Number, exact, shown
@@ -82,13 +82,13 @@ def rightsize(
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
     >>> service = Service("chat", "bert", rate_rps=130, latency_limit_ms=100)
     >>> points = [
     ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, 60, 33),
     ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 8, 90, 120),
     ... ]
-    >>> serving = as_problem([service], points, rule="plain")
+    >>> serving = build_problem([service], points, rule="plain")
     >>> found = rightsize(Plan(serving, solve(serving.problem)), points)
     >>> for each in found.relaxations:
     ...     print(each.what, str(each.now), str(each.enough), str(each.short), each.outcome)

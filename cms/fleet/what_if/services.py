@@ -38,7 +38,7 @@ def changed_services(
     --------
     >>> services = [Service("chat", "bert", 100, 60), Service("photos", "resnet50", 40, 30)]
     >>> print(*changed_services(services, scale={"chat": "1.5"}, drop=["photos"]))
-    chat (bert): 150 items/s within 60 ms
+    chat (bert): 150 requests/s within 60 ms
     """
     given = tuple(services)
     gone = set(drop)

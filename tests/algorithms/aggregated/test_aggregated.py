@@ -21,7 +21,7 @@ from algorithms.aggregated.tidy import handed_out, with_fewer_machines, without_
 from algorithms.tables import integers
 from algorithms.tables.integers import Counts, Tables, without_limits
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Verdict, check
-from cms.reduction.reduction import Reduction, reduce
+from cms.presolver.presolve import PresolvedProblem, presolve
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -31,16 +31,16 @@ from tests.samples import few, so_many
 CASES = [(family, n) for family in sorted(FAMILIES) for n in range(so_many(2, 12))]
 
 
-def reduced(family: str, number: int) -> tuple[Reduction, Tables] | None:
+def reduced(family: str, number: int) -> tuple[PresolvedProblem, Tables] | None:
     problem = instance(family, number)
     if not without_limits(problem):
         return None
-    small = reduce(problem)
+    small = presolve(problem)
     tables = Tables.of(small.problem)
     return None if tables.unservable or not tables.n else (small, tables)
 
 
-def serves(small: Reduction, tables: Tables, counts: Counts) -> None:
+def serves(small: PresolvedProblem, tables: Tables, counts: Counts) -> None:
     assert check(small.original, tables.schedule(small, *counts)) == ()
 
 
@@ -182,7 +182,7 @@ def vast(jobs: int, *, cost: int = 1, unit: int = 1) -> Problem:
 
 @given(size_bounded(machine="m", beside=True))
 def test_the_program_is_that_over_all_contents(problem: Problem) -> None:
-    small = reduce(problem).problem
+    small = presolve(problem).problem
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(integers, "MOST_SHAPES", 100_000)
         every = Tables.of(small)

@@ -21,7 +21,7 @@ from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables, maximal_contents
 from algorithms.tables.integers import listed as listed_shapes
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, reduce
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, presolve
 from instances.families import generate
 from tests.samples import so_many
 
@@ -188,7 +188,7 @@ MANY = [
 def test_jobs_in_groups_end_at_a_vertex_as_well(
     family: str, parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = Tables.of(reduce(generate(family, n=300, seed=3, **parameters)).problem)
+    tables = Tables.of(presolve(generate(family, n=300, seed=3, **parameters)).problem)
     one_by_one = Aggregated(tables).solve(None)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
     vertex = Aggregated(tables).solve(None)

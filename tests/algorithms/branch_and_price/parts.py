@@ -13,7 +13,7 @@ from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, MachineType, Problem, Schedule
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.values.numbers import common_step
 from tests.families import instance
 from tests.oracle import optimum
@@ -58,7 +58,7 @@ class Counting(Unlimited):
 
 def reduced(problem: Problem) -> Jobs:
     """The jobs of the reduced problem; of its costs ODD is one, though nobody can use it."""
-    small = reduce(problem).problem
+    small = presolve(problem).problem
     if ODD in small.machine_types:
         small.__dict__["cost_step"] = common_step(machine.cost for machine in small.machine_types)
     return Jobs(small)
@@ -85,7 +85,7 @@ def searched(
 def certified(search: PriceSearch, problem: Problem) -> Fraction:
     """What the package's own check says the best prices prove; it raises if they do not hold."""
     assert search.best is not None
-    reduction = reduce(problem)
+    reduction = presolve(problem)
     worth = search.best.bound - search.region.constant(search.best.vector)
     leaf = reduction.restore_prices(search.region.leaf(search.best.vector), worth)
     return leaf.bound(problem)

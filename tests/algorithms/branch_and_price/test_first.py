@@ -13,12 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.branch_and_price import run
+from algorithms.branch_and_price import BranchAndPrice, run
 from algorithms.branch_and_price.first import first_schedule
-from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
 from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
-from cms.plugin.algorithm import Named
+from cms.plugin.algorithm import Named, NoOptions
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
@@ -87,7 +86,7 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
 
 
 def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:
-    return PriceAndBranch().run(problem, PriceAndBranchOptions(), budget)
+    return BranchAndPrice().run(problem, NoOptions(), budget)
 
 
 def test_auto_waits_for_no_prices(monkeypatch: pytest.MonkeyPatch) -> None:

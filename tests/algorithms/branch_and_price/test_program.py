@@ -28,8 +28,8 @@ from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from cms import Job, Problem, SolverBound, check
+from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.problem.rows import Row
-from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -45,7 +45,7 @@ class Known:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.best = problem, optimum(problem)
-        self.reduction: Reduction = reduce(problem)
+        self.reduction: PresolvedProblem = presolve(problem)
         self.jobs = Jobs(self.reduction.problem)
         self.search: PriceSearch = searched(problem, jobs=self.jobs)
         self.shapes = Shapes(self.reduction.problem, self.search.region.rows)
@@ -64,7 +64,7 @@ def problems(family: str) -> list[Known]:
     found = []
     for number in range(FEW):
         problem = instance(family, number)
-        if reduce(problem).problem.n_jobs and problem.cost_step:
+        if presolve(problem).problem.n_jobs and problem.cost_step:
             found.append(Known(problem))
     return found
 

@@ -203,7 +203,7 @@ def said(problem: Problem) -> str:
     """Solve a problem, refuse anything wrong, and return what was claimed."""
     best = optimum(problem)
     LIES.clear()
-    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    solution = solve(problem, "branch_and_price", threads=1, time_limit=None)
     assert contradictions(problem, best, solution) == []
     assert solution.cost is None or check(problem, solution.schedule) == ()
     return str(solution.status)

@@ -13,14 +13,14 @@ from algorithms.gpulet import GpuletOptions
 from algorithms.gpulet.elastic import Elastic, Request, Shares, guided_requests
 from algorithms.gpulet.sbp import Duty, SquishyBinPacking
 from algorithms.time_sharing.hosting import Hosting
-from cms import Configuration, FrameRule, Point, TimeSharedJob, TimeSharedProblem
+from cms import BatchPoint, Configuration, DutyCycleRule, TimeSharedJob, TimeSharedProblem
 from cms.errors import AlgorithmError
 from instances.families import time_sharing
 from instances.families.time_sharing import pairs
 from tests.references import gpulet_table
 from tests.samples import few
 
-#: Longer than any frame of these tables.
+#: Longer than any cycle of these tables.
 LATE = 1000
 
 
@@ -128,7 +128,7 @@ def test_a_larger_share_that_is_slower_does_not_do() -> None:
 def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> None:
     """y wants 240 of a whole GPU. On one, it gets 150 of the share of 60, and 90 of that of 40.
 
-    There x takes one item in 1/100 and y nine in 9/100: 10 and 90 in a frame of 1/10.
+    There x takes one item in 1/100 and y nine in 9/100: 10 and 90 in a cycle of 1/10.
     """
     many = {"mps:40": [(1, "0.01"), (9, "0.09")], "mps:60": [(3, "0.02")], "mps:100": [(3, "0.01")]}
     problem = TimeSharedProblem(
@@ -212,7 +212,7 @@ def test_the_largest_batch_that_fills_and_runs_within_the_limit_is_taken() -> No
     points: list[tuple[int, Any]] = [(2, 1), (8, 5), (9, "5.5")]
     problem = whole((Fraction(1, 2), 21, points))
     assert packing(problem).residual("x", Fraction(1, 2)) == Duty(
-        Fraction(16), {"x": Fraction(1, 2)}, {"x": Point(Fraction(8), Fraction(5))}
+        Fraction(16), {"x": Fraction(1, 2)}, {"x": BatchPoint(Fraction(8), Fraction(5))}
     )
     gathered = whole((Fraction(1, 2), 21, points), rule="collect_then_run")
     duty = packing(gathered).residual("x", Fraction(1, 2))
@@ -315,16 +315,16 @@ def gpus(problem: cms.TimeSharedProblem, method: str) -> int | None:
     return cms.solve(problem, method, options=options, time_limit=None).machine_count
 
 
-@pytest.mark.parametrize("rule", FrameRule)
+@pytest.mark.parametrize("rule", DutyCycleRule)
 @pytest.mark.parametrize("method", MEASURED)
-def test_the_measured_table_gives_the_known_numbers(method: str, rule: FrameRule) -> None:
+def test_the_measured_table_gives_the_known_numbers(method: str, rule: DutyCycleRule) -> None:
     points = gpulet_table.table()
     problems = [gpulet_table.scenario_3(points, rate, rule) for rate in RATES]
     assert tuple(gpus(problem, method) for problem in problems) == MEASURED[method]
 
 
-@pytest.mark.parametrize("rule", few(1, FrameRule))
+@pytest.mark.parametrize("rule", few(1, DutyCycleRule))
 @pytest.mark.parametrize("method", MADE_UP)
-def test_the_made_up_table_gives_the_known_numbers(method: str, rule: FrameRule) -> None:
+def test_the_made_up_table_gives_the_known_numbers(method: str, rule: DutyCycleRule) -> None:
     problems = [time_sharing.scenario_3(rate, rule=rule) for rate in RATES]
     assert tuple(gpus(problem, method) for problem in problems) == MADE_UP[method]

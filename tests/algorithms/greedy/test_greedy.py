@@ -19,7 +19,7 @@ from algorithms.greedy.promises import FACTORS, best_inflation, harmonic_above, 
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, solve
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
 from instances.families import generate
 from proofs_checks import g_alone
@@ -93,7 +93,7 @@ def test_machines_are_those_of_the_plain_greedy_one_by_one(
 
 
 def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
+    problem = presolve(generate("real-rows", n=400, seed=2, m=5)).problem
     tables = Tables.of(problem)
     plain = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
     monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
@@ -210,7 +210,7 @@ def test_harmonic_numbers_are_met_from_above(number: int) -> None:
 def test_a_job_weighs_what_it_costs_alone(family: str) -> None:
     """By the plain fractions of the theorem's own check, up to a common factor."""
     for number in range(15):
-        tables = Tables.of(reduce(instance(family, number)).problem)
+        tables = Tables.of(presolve(instance(family, number)).problem)
         if not tables.n or tables.unservable or not all(tables.costs):
             continue
         tiny = Tiny.of(tables.demands.tolist(), tables.supply.tolist(), tables.counts, tables.costs)

@@ -16,7 +16,7 @@ from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Schedule, check, solve
 from cms.plugin.algorithm import Named
 from cms.plugin.guarantee import Verdict
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
@@ -26,7 +26,7 @@ from tests.samples import so_many
 def test_the_best_support_is_the_best_of_all_supports() -> None:
     for family in ("a100", "random_configurations", "costs"):
         for number in range(6):
-            problem = reduce(instance(family, number)).problem
+            problem = presolve(instance(family, number)).problem
             tables = Tables.of(problem)
             if tables.unservable or not tables.n or tables.c > 6:
                 continue
@@ -100,7 +100,7 @@ def test_cuts_end_at_milp_c() -> None:
     seen, each = 0, so_many(2, 4)
     for family in sorted(FAMILIES):
         for number in range(each):
-            problem = reduce(instance(family, number)).problem
+            problem = presolve(instance(family, number)).problem
             if not LpRounding().support(problem, LpRoundingOptions()):
                 continue
             tables = Tables.of(problem)
@@ -123,7 +123,7 @@ def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(
         Job("y", 2 * d + 1, {"a": d - 1, "b": d}),
         Job("z", d, {"b": d}),
     ]
-    problem = reduce(Problem(configurations=shapes, jobs=jobs)).problem
+    problem = presolve(Problem(configurations=shapes, jobs=jobs)).problem
     excluded: list[list[int]] = []
     true = search._Search.cheapest
 

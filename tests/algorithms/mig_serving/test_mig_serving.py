@@ -28,7 +28,7 @@ from algorithms.mig_serving.search import (
     _Node,
 )
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem, Status, StopReason, check, reduce
+from cms import Configuration, Job, Problem, Status, StopReason, check, presolve
 from cms.plugin.registry import load_instance
 from instances.families import generate
 from tests.oracle import optimum
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
     chosen = MigServingOptions(**options)  # type: ignore[arg-type]
-    services = Services(Tables.of(reduce(problem).problem))
+    services = Services(Tables.of(presolve(problem).problem))
     candidates, random = Candidates(services, chosen), Random(seed)
     search = TreeSearch(services, candidates, chosen, random)
     return Parts(services, candidates, search, Genetic(services, search, chosen, random))
@@ -55,7 +55,7 @@ def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
 
 def usable(problem: Problem) -> bool:
     """Whether there is a job to be served, and each can be."""
-    tables = Tables.of(reduce(problem).problem)
+    tables = Tables.of(presolve(problem).problem)
     return bool(tables.n) and not tables.unservable
 
 
@@ -398,7 +398,7 @@ def test_schedules_are_between_the_optimum_and_the_fast_ones(problem: Problem) -
 def test_the_published_scenarios(known: tuple[str, int]) -> None:
     name, gpus = known
     scenario: Any = load_instance(name)
-    problem = scenario.as_problem().problem
+    problem = scenario.build_problem().problem
     assert solve(problem, "mig_serving_fast").cost == gpus
     slow = solve(problem, "mig_serving", options=QUICK)
     assert slow.cost is not None

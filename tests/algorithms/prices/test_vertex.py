@@ -16,7 +16,7 @@ from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solv
 from algorithms.solvers.simplex import Program
 from cms import Problem, Schedule, check
 from cms.certificate.certificate import round_up
-from cms.reduction.reduction import Reduction, reduce
+from cms.presolver.presolve import PresolvedProblem, presolve
 from instances import hard, small
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss
@@ -68,13 +68,13 @@ def refuse_faults(solution: BasicSolution) -> None:
         assert held >= load[i]
 
 
-def restored(reduction: Reduction, solution: BasicSolution) -> Fraction:
+def restored(reduction: PresolvedProblem, solution: BasicSolution) -> Fraction:
     """What the prices prove of the original problem, by the package's own check."""
     assert solution.leaf.bound(reduction.problem) == solution.bound
     return reduction.restore_prices(solution.leaf, solution.bound).bound(reduction.original)
 
 
-def built(solution: BasicSolution, reduction: Reduction) -> Schedule:
+def built(solution: BasicSolution, reduction: PresolvedProblem) -> Schedule:
     """The schedule that a solution rounds to, for the original problem."""
     return reduction.restore(Schedule.from_counts(solution.problem, *rounded(solution)))
 
@@ -83,7 +83,7 @@ FEW = 8
 NAMED = [one for one in (hard.PROBLEMS | small.PROBLEMS).values() if "LP_DW" in one.bounds]
 
 
-def refuse_breaches(case: Case, solution: BasicSolution, reduction: Reduction) -> Fraction:
+def refuse_breaches(case: Case, solution: BasicSolution, reduction: PresolvedProblem) -> Fraction:
     """Theorem B, with costs: valid, below LP_DW + K, and what that means in whole steps."""
     schedule, bound = built(solution, reduction), solution.bound
     assert not check(case.problem, schedule), case.name
@@ -102,7 +102,7 @@ def refuse_breaches(case: Case, solution: BasicSolution, reduction: Reduction) -
 @pytest.mark.parametrize("family", spread(6, FAMILIES))
 def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> None:
     for case in cases(family, so_many(3, FEW)):
-        reduction = reduce(case.problem)
+        reduction = presolve(case.problem)
         solution = solved(reduction.problem)
         refuse_faults(solution)
         small = reduction.problem
@@ -120,7 +120,7 @@ def test_splits_happen_so_theorem_b_is_put_to_the_test() -> None:
     lost = 0
     for family in FAMILIES:
         for case in cases(family, so_many(6, 16)):
-            reduction = reduce(case.problem)
+            reduction = presolve(case.problem)
             solution = solved(reduction.problem)
             cost = refuse_breaches(case, solution, reduction)
             lost += cost > round_up(solution.bound, case.problem.cost_step)
@@ -129,7 +129,7 @@ def test_splits_happen_so_theorem_b_is_put_to_the_test() -> None:
 
 @pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
 def test_named_instances_have_their_exact_values(one: Any) -> None:
-    solution = solved(reduce(one.make()).problem)
+    solution = solved(presolve(one.make()).problem)
     refuse_faults(solution)
     known = one.bounds["LP_DW"]
     if one is hard.NON_IRUP:  # 23/11 with proper contents, by a certificate
@@ -140,7 +140,7 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(300, 1), (300, 5), (1000, 5)])
 def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
-    reduction = reduce(generate("real-rows", n=n, seed=1, m=m))
+    reduction = presolve(generate("real-rows", n=n, seed=1, m=m))
     solution = solved(reduction.problem)
     refuse_faults(solution)
     assert 0 <= value(solution) - solution.bound <= Fraction(1, 10**4)
@@ -183,7 +183,7 @@ def test_a_solver_that_fails_or_lies_costs_optimality_only(
         monkeypatch.setattr(*change)
     for family in FAMILIES:
         for case in cases(family, 6):
-            reduction = reduce(case.problem)
+            reduction = presolve(case.problem)
             solution = solved(reduction.problem)
             refuse_faults(solution)
             assert restored(reduction, solution) == solution.bound <= value(solution), case.name
@@ -201,7 +201,7 @@ def test_machines_that_join_take_few_pivots(monkeypatch: pytest.MonkeyPatch) -> 
         pivot(self, r, e)
 
     monkeypatch.setattr(Program, "pivot", counted)
-    problem = reduce(generate("size-bounded-mixed", n=50, seed=0)).problem
+    problem = presolve(generate("size-bounded-mixed", n=50, seed=0)).problem
     assert len(solved(problem).problem.blocks) == 25
     assert 25 <= len(pivots) <= 250
 
@@ -218,13 +218,13 @@ def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
         return point._replace(bound=point.bound + Fraction(1, 10**9)), cuts
 
     monkeypatch.setattr(Passes, "evaluate", boasting)
-    reduction = reduce(generate("arbitrary", n=6, seed=2))
+    reduction = presolve(generate("arbitrary", n=6, seed=2))
     solution = solved(reduction.problem)
     assert restored(reduction, solution) == solution.bound
 
 
 def test_it_ends_whenever_it_is_stopped() -> None:
-    problem = reduce(generate("arbitrary", n=6, seed=2)).problem
+    problem = presolve(generate("arbitrary", n=6, seed=2)).problem
     whole = Counting(10**9)
     assert solve_dantzig_wolfe(problem, whole) is not None
     for questions in range(0, whole.asked, max(1, whole.asked // 40)):
@@ -241,7 +241,7 @@ def test_more_block_types_than_the_exact_program_takes() -> None:
         supply=np.diag(np.ones(len(member), dtype=np.int64)),
         configurations=member,
     )
-    reduction = reduce(problem)
+    reduction = presolve(problem)
     solution = solved(reduction.problem)
     assert solution.bound == Fraction(2**q - 1, 2 ** (q - 1))
     assert not check(problem, built(solution, reduction))

@@ -13,7 +13,7 @@ from algorithms.prices.vertex import rounded
 from algorithms.ptas import Ptas
 from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
 from cms import Problem, Solution, UnsupportedProblem, check, solve
-from cms.reduction.reduction import reduce
+from cms.presolver.presolve import presolve
 from cms.testing.checks import Observation
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
@@ -25,7 +25,7 @@ WAYS = (DynamicProgram, CompactProgram)
 
 def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Fraction]:
     """The costs of what a way finds between two costs; every schedule is checked."""
-    reduction = reduce(problem)
+    reduction = presolve(problem)
     fleet = Fleet(reduction.problem)
     *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
     assert last is None
@@ -38,7 +38,7 @@ def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Frac
 @pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
 def test_a_way_finds_what_enumeration_finds(family: str, way: Any) -> None:
     for case in cases(family, so_many(6, 24)):
-        step = Fleet(reduce(case.problem).problem).step
+        step = Fleet(presolve(case.problem).problem).step
         if not step or not case.best:
             continue  # nothing to do, or nothing to pay
         for lowest in (0, case.best):
@@ -50,7 +50,7 @@ def test_a_way_finds_what_enumeration_finds(family: str, way: Any) -> None:
 
 
 def test_a_search_ends_whenever_it_is_stopped() -> None:
-    fleet = Fleet(reduce(hard.PARTITION_NO.make()).problem)
+    fleet = Fleet(presolve(hard.PARTITION_NO.make()).problem)
     table = DynamicProgram(fleet, Fraction(0), Fraction(9))
     whole = Counting(10**9)
     assert len(list(table.run(whole))) == 2

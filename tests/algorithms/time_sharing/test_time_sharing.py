@@ -37,7 +37,7 @@ RULES = ("round_robin", "collect_then_run")
 def test_the_answer_is_that_of_the_image_in_plain_cms(seed: int) -> None:
     problem = time_shared_toy(Random(seed))
     image = solve(expanded(problem), method="cp_sat", time_limit=None)
-    solution = solve(problem, method="price_and_branch", time_limit=None)
+    solution = solve(problem, method="branch_and_price", time_limit=None)
     assert (solution.status, solution.cost) == (image.status, image.cost)
     assert solution.cost is None or serves(problem, solution.schedule)
 
@@ -84,7 +84,7 @@ def test_a_random_mix_that_is_not_proved_has_its_schedule_and_a_bound_one_below(
 @pytest.mark.parametrize("seed", few(2, [2629, 576, 446, 1609, 882, 1079, 1800, 1958]))
 def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> None:
     problem = time_shared_toy(Random(seed))
-    solution = solve(problem, method="price_and_branch", time_limit=None)
+    solution = solve(problem, method="branch_and_price", time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
     assert isinstance(solution.certificate, cms.Branch)
     assert any("branching" in line.source for line in solution.history)
@@ -147,10 +147,10 @@ def test_nobody_takes_a_turn_that_can_be_done_without() -> None:
     for group in solution.schedule.groups:
         for (block, mix), count in group.assignment.items():
             turns.append((block, mix))
-            for name, rate in problem.frame(block, mix).rates.items():
+            for name, rate in problem.duty_cycle(block, mix).rates.items():
                 served[name] += rate * count * group.count
     for block, mix in turns:
-        for name, rate in problem.frame(block, mix).rates.items():
+        for name, rate in problem.duty_cycle(block, mix).rates.items():
             assert served[name] - rate < problem.job(name).demand
 
 
@@ -180,7 +180,7 @@ def tiny(draw: st.DrawFn) -> TimeSharedProblem:
     return TimeSharedProblem(
         configurations=pairs(SHARES),
         jobs=jobs,
-        rule=draw(st.sampled_from(list(cms.FrameRule))),
+        rule=draw(st.sampled_from(list(cms.DutyCycleRule))),
         max_jobs=draw(st.sampled_from([None, 1, 2, 3])),
     )
 

@@ -11,7 +11,7 @@ from itertools import combinations, product
 import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet import Service, gpu
+from cms.fleet import Service, get_gpu
 from cms.fleet.deployment import (
     Compacted,
     Deployment,
@@ -28,7 +28,7 @@ from tests.samples import few, so_many
 
 from ..deployments import point
 
-A30 = gpu("a30-24gb")
+A30 = get_gpu("a30-24gb")
 SERVICES = ("chat", "code")
 
 
@@ -59,11 +59,11 @@ def deployment(*nodes: FleetNode) -> Deployment:
 def fewest(now: Deployment, most: int) -> tuple[int, int]:
     """GPUs, and nodes, that are needed if at most so many move, by trying everything."""
     cards = list(now.gpus())
-    ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_ours]
+    ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_managed]
     best = [len(cards), len(now.nodes)]
     for moved in (m for n in range(most + 1) for m in combinations(range(len(ours)), n)):
         kept: list[list[tuple[str, int]]] = [
-            [(e.profile, e.start or 0) for e in card.pinned] for card in cards
+            [(e.profile, e.start or 0) for e in card.foreign] for card in cards
         ]
         for number, (c, each) in enumerate(ours):
             if number not in moved:
@@ -78,7 +78,7 @@ def _ways(
     cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str]
 ) -> Iterator[tuple[int, int]]:
     """How many GPUs and nodes have our work, for each way to put what moves somewhere."""
-    held = {card.node for card in cards if card.pinned}
+    held = {card.node for card in cards if card.foreign}
     items = list(away.elements())
     for where in product(range(len(cards)), repeat=len(items)):
         new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
@@ -87,7 +87,7 @@ def _ways(
                for card, n, k in zip(cards, new, kept, strict=True)):  # fmt: skip
             used = [card for card, n, k in zip(cards, new, kept, strict=True) if n or k]
             nodes = {card.node for card in used} - held
-            yield sum(not card.pinned for card in used), len(nodes)
+            yield sum(not card.foreign for card in used), len(nodes)
 
 
 @pytest.mark.parametrize("seed", few(2, range(12)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from tests.fleet.deployments import SERVICES, point
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 
-A100, A30 = gpu("a100-80gb"), gpu("a30-24gb")
+A100, A30 = get_gpu("a100-80gb"), get_gpu("a30-24gb")
 
 
 def node(*cards: FleetGpu) -> Deployment:

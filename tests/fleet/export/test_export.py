@@ -17,7 +17,7 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Mode,
-    Seen,
+    StartSource,
     State,
     deployment_from_json,
     deployment_to_json,
@@ -60,7 +60,7 @@ def test_what_is_lost_is_said_at_the_head_of_each_file_and_in_the_readme(
     expected = {
         "MPS": any(c.mode is Mode.MPS for c in deployment.gpus()),
         "Services:": bool(deployment.services),
-        "Owners:": any(not each.is_ours for _, each in held),
+        "Owners:": any(not each.is_managed for _, each in held),
     }
     if target in OURS:
         expected["States:"] = any(each.state is not State.RUNNING for _, each in held)
@@ -204,7 +204,7 @@ def test_names_of_configurations_that_mean_two_things_are_refused() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 ALL = tuple(TARGETS)
-UNKNOWN = replace(card(0, Instance("2g.20gb")), seen=Seen.UNKNOWN)
+UNKNOWN = replace(card(0, Instance("2g.20gb")), start_source=StartSource.UNKNOWN)
 FOREIGN = card(0, Instance("3g.40gb", 4, owner="pod team-x/a"))
 BESIDE = card(0, serving("4g.40gb", 0), Instance("3g.40gb", 4, owner="unknown"))
 BAD_NAME = Deployment((FleetNode("a b", (FleetGpu("a b", 0, A100),)),))
@@ -298,7 +298,7 @@ def test_nodes_offer_their_instances_by_the_plug_ins_names() -> None:
         "nvidia.com/mig-3g.40gb": 1, "nvidia.com/mig-4g.40gb": 1,
     }  # fmt: skip
     media = node(card(0, Instance("1g.10gb+me", 0)))
-    left = Instance("1g.10gb", 0, owner="unknown", state=State.HOLLOW)
+    left = Instance("1g.10gb", 0, owner="unknown", state=State.NO_COMPUTE_INSTANCE)
     for deployment, strategy, needs, resources in (
         (media, "mixed", "single", {"nvidia.com/mig-1g.10gb.me": 1}),
         (media, "single", "single", {"nvidia.com/gpu": 1}),
@@ -318,6 +318,6 @@ def test_offers_add_up_to_the_instances(deployment: Deployment) -> None:
     for offer, each in zip(advertise(deployment), deployment.nodes, strict=True):
         parts = sum(Fraction(count) for count in offer.resources.values())
         held = [i for c in each.gpus if c.mode is Mode.MIG for i in c.instances]
-        offered = [i for i in held if i.is_ours or i.state is not State.HOLLOW]
+        offered = [i for i in held if i.is_managed or i.state is not State.NO_COMPUTE_INSTANCE]
         assert parts == len(offered) + sum(c.mode is not Mode.MIG for c in each.gpus)
         assert all(len(name.partition("/")[2]) <= 63 for name in offer.resources)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError, InvalidProblem
 from cms.files.source import Source
-from cms.fleet import Service, gpu
+from cms.fleet import Service, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import write_scalar
@@ -65,7 +65,7 @@ def asked(deployment: Deployment, *, nodes: bool, gpus: bool) -> Counter[tuple[s
     found: Counter[tuple[str, ...]] = Counter()
     for card_, each in deployment.instances():
         work = each.work
-        if work is None or not each.is_ours or each.state is State.DRAINING:
+        if work is None or not each.is_managed or each.state is State.DRAINING:
             continue
         place = card_.name if gpus else card_.node if nodes else ""
         said = work.service, card_.gpu.key, each.profile, work.point.processes, work.point.batch
@@ -182,7 +182,7 @@ def test_nodes_are_named_by_their_host_names_and_types_of_gpu_told_apart_by_them
         FleetNode(name, (FleetGpu(name, 0, device, instances=(Instance(profile, 0, what),)),))
         for name, device, profile, what in (
             ("a", A100, "1g.10gb", point("chat", "a100-80gb", "1g.10gb")),
-            ("b", gpu("h100-80gb"), "1g.10gb", point("chat", "h100-80gb", "1g.10gb")),
+            ("b", get_gpu("h100-80gb"), "1g.10gb", point("chat", "h100-80gb", "1g.10gb")),
             ("c", A30, small, point("chat", A30.key, small)),
         )
     ]
@@ -248,7 +248,7 @@ def test_equal_parts_of_unequal_pods_are_counted_out() -> None:
     uneven = replace(uneven, services=services)
     (said,) = [s for s in export(uneven, "kubernetes").losses if s.startswith("Traffic")]
     assert all(
-        each in said for each in ("12, 33 items/s", "24 of their 45", "too little for the 50")
+        each in said for each in ("12, 33 requests/s", "24 of their 45", "too little for the 50")
     )
     assert not any(s.startswith("Traffic") for s in export(HALVES, "kubernetes").losses)
 

@@ -6,7 +6,7 @@ import pytest
 
 from cms.errors import FileError
 from cms.files.source import Source
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import FleetGpu
 from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, read_cuts
 from cms.values.frozen import FrozenMap
@@ -39,7 +39,7 @@ def test_a_file_that_mig_parted_refuses_is_refused(broken: str, place: str, has:
 
 def test_a_configuration_is_of_the_gpus_that_it_names() -> None:
     source, seven = Source("c.yaml"), FrozenMap({"1g.6gb": 4})
-    filtered, b200 = Entry(None, None, ("0x20B710DE",)), gpu("b200-180gb")
+    filtered, b200 = Entry(None, None, ("0x20B710DE",)), get_gpu("b200-180gb")
     assert A30.pci_device_ids == ("0x20B710DE",)
     assert not b200.pci_device_ids
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import remove_head
@@ -82,7 +82,7 @@ def test_every_scenario_is_cut_as_its_file_says(tmp_path: Path, name: str, choic
 
 def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
     """What is exported of GPUs of two types has filters by PCI id, as the catalogue knows them."""
-    two, grace = (Instance("2g.12gb", 0), Instance("1g.6gb+me", 2)), gpu("gh200-144gb")
+    two, grace = (Instance("2g.12gb", 0), Instance("1g.6gb+me", 2)), get_gpu("gh200-144gb")
     cards = (
         FleetGpu("node-a", 0, A30, instances=two),
         FleetGpu("node-a", 1, A30, Mode.WHOLE),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.bridging import changes, stand_ins
@@ -16,7 +16,7 @@ from tests.fleet.export.fakes import FakeCluster, run
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
 pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
-A100 = gpu("a100-80gb")
+A100 = get_gpu("a100-80gb")
 THEIRS = Instance("1g.10gb", 6, owner="pod team-x/a")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Mode, State, check_deployment
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.deployments import deployments
@@ -114,7 +114,7 @@ def test_the_files_of_the_scenarios(scenario: str, target: str) -> None:
 @pytest.mark.parametrize("target", VALIDATED)
 def test_shares_whole_gpus_and_types_without_a_number(target: str) -> None:
     """A card whose name says no type to Slurm, and one that is shared under MPS."""
-    rtx = gpu("rtx-pro-6000-96gb")
+    rtx = get_gpu("rtx-pro-6000-96gb")
     cards = (FleetGpu("b", 0, rtx, Mode.WHOLE), FleetGpu("b", 1, rtx))
     deployment = Deployment((*MIXED.nodes, FleetNode("b", cards)), MIXED.services)
     if target == "dra":
@@ -138,7 +138,9 @@ def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> Non
         shared = {c.name for c in deployment.gpus() if c.mode is not Mode.MIG}
         cards = {
             (c.node, c.index): c.with_instances(
-                () if c.name in shared else [i for i in c.instances if i.state is not State.HOLLOW],
+                ()
+                if c.name in shared
+                else [i for i in c.instances if i.state is not State.NO_COMPUTE_INSTANCE],
                 Mode.MIG,
             )
             for c in deployment.gpus()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bench.sharing_figures.errors import ONE_THREAD
+from bench.colocation_figures.errors import ONE_THREAD
 from cms.errors import InvalidOption
 from cms.fleet import GracefulExit, RestartTimes, Supervisor, error_handling
 from cms.fleet.published.muxflow_errors import GRACEFUL, HANDLING, ended
@@ -188,7 +188,7 @@ def test_signals_harm_nobody_with_the_handler_and_each_kill_is_answered_by_a_res
     children, kills, without = numbers
     options = ["--children", str(children), "--kills", str(kills), "--without", str(without)]
     done = subprocess.run(
-        [sys.executable, "-m", "bench.sharing_figures.errors", *options],
+        [sys.executable, "-m", "bench.colocation_figures.errors", *options],
         cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, timeout=800,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

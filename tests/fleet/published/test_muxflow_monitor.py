@@ -24,10 +24,10 @@ from cms.fleet import (
     monitor_steps,
     read_monitor,
 )
+from cms.fleet.colocation.predictor import MODELS
 from cms.fleet.published import muxflow_monitor
 from cms.fleet.published.muxflow_monitor import ACTIONS, SIGNALS, STATES, TABLE, Cell, Timer
-from cms.fleet.sharing.predictor import MODELS
-from cms.fleet.simulation.sharing_loop import Terms
+from cms.fleet.simulation.colocation_loop import Terms
 from proofs_checks.finding import Breach
 from proofs_checks.monitor import drawn, reach, require_monitor
 from tests.files.test_schemas import require_valid

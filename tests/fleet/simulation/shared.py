@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cms.fleet.reconciling import Rates
-from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
-from cms.fleet.simulation.sharing_loop import Diurnal, Noise, SharedDay, Terms, Traced, share_day
+from cms.fleet.colocation import ColocationProblem, MeasuredPair, OfflineClass, OnlineClass
+from cms.fleet.replanner import Rates
+from cms.fleet.simulation.colocation_loop import (
+    Diurnal,
+    Noise,
+    SharedDay,
+    Terms,
+    Traced,
+    colocation_day,
+)
 
 STILL = Diurnal(swing=0, noise=Noise(0, 0))
 LONG = 10_000  # hours of a job, so that none ends
@@ -18,8 +25,8 @@ def posed(
     activity: int = 30,
     limit: str | None = "1.2",
     model: str = "bert",
-) -> SharingProblem:
-    return SharingProblem(
+) -> ColocationProblem:
+    return ColocationProblem(
         online=[
             OnlineClass("a30", count=gpus, sm_activity=activity, model=model, slowdown_limit=limit)
         ],
@@ -39,4 +46,4 @@ def trace(*minutes: int, name: str = "activity") -> Traced:
 def made_up_day(hours: int = 2) -> SharedDay:
     """All policies on a few GPUs whose jobs do not all end."""
     terms = Terms(hours=hours, job_hours=1, sample=1)
-    return share_day(posed(4, 6), [pair(share=share) for share in (40, 60, 80)], terms=terms)
+    return colocation_day(posed(4, 6), [pair(share=share) for share in (40, 60, 80)], terms=terms)

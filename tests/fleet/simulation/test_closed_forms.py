@@ -116,13 +116,13 @@ def test_a_load_above_one_is_overloaded_and_nobody_is_served_by_nobody() -> None
     padded = instance(batch=4, ns=10 * MS)
     asked = service(padded, rate=padded.capacity * Fraction(11, 10))
     (found,) = simulate([asked], requests=5_000, plain=True).services
-    assert (found.verdict, found.overloaded) == (Verdict.BROKEN, True)
+    assert (found.verdict, found.overloaded) == (Verdict.VIOLATED, True)
     assert found.cause == "its instances work off 400 requests/s at most"
     idle = ModelledService("idle", Fraction(0), 10 * MS, Fraction(1, 100), (instance(),))
     alone = ModelledService("alone", Fraction(10), 10 * MS, Fraction(1, 100), ())
     quiet, lost = simulate([idle, alone], requests=100).services
-    assert (quiet.requests, quiet.verdict) == (0, Verdict.KEPT)
-    assert (lost.requests, lost.lost, lost.verdict) == (100, 100, Verdict.BROKEN)
+    assert (quiet.requests, quiet.verdict) == (0, Verdict.MET)
+    assert (lost.requests, lost.lost, lost.verdict) == (100, 100, Verdict.VIOLATED)
     assert lost.cause == "no instance serves it"
 
 

@@ -11,9 +11,9 @@ from functools import cache
 
 import pytest
 
-from cms.fleet.serving import Plan, as_problem
+from cms.fleet.serving import Plan, build_problem
 from cms.fleet.simulation import Gamma, Simulation, Verdict, simulate
-from cms.shortages.shortage import growth, with_schedule
+from cms.infeasibility.shortage import find_growth, with_schedule
 from cms.solving.solve import solve
 from instances import published
 
@@ -28,7 +28,7 @@ def kept(found: Simulation) -> int:
 @cache
 def planned(name: str, rule: str, *, grown: bool = False) -> Plan:
     scenario = published.scenario(name)
-    serving = as_problem(
+    serving = build_problem(
         scenario.services,
         scenario.operating_points,
         rule=rule,
@@ -36,7 +36,7 @@ def planned(name: str, rule: str, *, grown: bool = False) -> Plan:
     )
     found = solve(serving.problem)
     if grown:
-        more = growth(serving.problem, found.schedule, certificate=found.certificate)
+        more = find_growth(serving.problem, found.schedule, certificate=found.certificate)
         found = with_schedule(serving.problem, found, more.schedule)
     return Plan(serving, found)
 
@@ -50,7 +50,7 @@ def test_equal_weights_break_limits_of_services_with_unlike_instances_alone() ->
         total += kept(found)
         unlike = {each.service.name for each in plan.services if len(each.uses) > 1}
         for each in found.services:
-            if each.verdict == Verdict.BROKEN:
+            if each.verdict == Verdict.VIOLATED:
                 assert each.name in unlike
                 assert each.cause.startswith("equal weights for unlike instances: instance ")
     assert 0.5 * SERVICES < total < 0.8 * SERVICES
@@ -66,7 +66,7 @@ def test_every_limit_is_kept_as_promised(rule: str, routing: str, seed: int) -> 
         for name in SCENARIOS
     ]
     assert sum(map(kept, runs)) == SERVICES
-    assert sum(run.count(Verdict.BROKEN) for run in runs) == 0
+    assert sum(run.count(Verdict.VIOLATED) for run in runs) == 0
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import pytest
 from cms import solve
 from cms.errors import FileError, InvalidOption
 from cms.files.documents import document_text
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from cms.fleet.simulation import (
     Bursts,
     Change,
@@ -95,13 +95,13 @@ def test_an_open_verdict_makes_the_run_go_on_to_the_most_requests() -> None:
     assert short.requests < longer.requests <= 8_000
     assert longer.verdict != Verdict.UNDECIDED or longer.requests == 8_000
     full = service(padded, rate=720, limit=10**9)
-    for most, verdict in ((5_000, Verdict.UNDECIDED), (20_000, Verdict.KEPT)):
+    for most, verdict in ((5_000, Verdict.UNDECIDED), (20_000, Verdict.MET)):
         (found,) = simulate([full], seconds=2, requests=most, plain=True).services
         assert found.verdict == verdict
         assert found.requests == 5_000 if most == 5_000 else 10_000 <= found.requests < most
     # a run with events is all there is
     (surge,) = simulate([full], seconds=2, events=[RateChange(1, "0.5")], plain=True).services
-    assert surge.verdict == Verdict.KEPT
+    assert surge.verdict == Verdict.MET
 
 
 @pytest.mark.parametrize("seed", few(3, range(8)))
@@ -109,7 +109,7 @@ def test_a_run_too_short_for_its_load_keeps_no_limit(seed: int) -> None:
     """At this load 4.8 % are late in the long run; 18 of 40 runs as short saw under 1 %."""
     asked = service(instance(batch=32), rate=3140, limit=40 * MS)
     (found,) = simulate([asked], requests=10_000, seed=seed, plain=True).services
-    assert found.verdict != Verdict.KEPT
+    assert found.verdict != Verdict.MET
     if found.verdict == Verdict.UNDECIDED:
         assert "98.1 % load; --requests 290000" in found.cause
     (beyond,) = simulate(
@@ -122,7 +122,7 @@ def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_name
     asked = service(instance(4, processes=4), instance(1), rate=350, limit=150 * MS)
     kept = simulate([asked], requests=4_000, routing="weighted_random").services[0]
     (broken,) = simulate([asked], requests=4_000, routing="equal_random").services
-    assert (kept.verdict, broken.verdict) == (Verdict.KEPT, Verdict.BROKEN)
+    assert (kept.verdict, broken.verdict) == (Verdict.MET, Verdict.VIOLATED)
     assert "instance 1 got 51 % of the requests and has 20 % of the supply" in broken.cause
 
 
@@ -147,7 +147,7 @@ def test_a_plan_is_read_gpu_by_gpu() -> None:
         point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 100, latency)
         assert (batch_ns(point)[0], "10 ms" in batch_ns(point)[1]) == (time, warned)
     point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 100, 10)
-    serving = as_problem([Service("chat", "bert", 10**15, 100)], [point])
+    serving = build_problem([Service("chat", "bert", 10**15, 100)], [point])
     with pytest.raises(InvalidOption, match="1,048,576"):
         simulate(Plan(serving, solve(serving.problem)))
 
@@ -218,7 +218,7 @@ def test_a_simulation_is_read_as_it_was_written(tmp_path: Path) -> None:
         assert (tmp_path / "sim.json").read_text() == text_of(found)
         require_valid("simulation", simulation_to_json(found))
     with pytest.raises(FileError, match="cms-simulation"):
-        simulation_from_json({"format": "cms-plan", "schema": 1})
+        simulation_from_json({"format": "cms-plan", "schema": 2})
 
 
 _EVENTFUL = eventful()

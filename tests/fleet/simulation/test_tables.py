@@ -196,7 +196,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
         low, high = tally.interval()
         outside += not low <= Fraction(1, 100) <= high
     assert outside <= 6
-    for requests, verdict in ((100, Verdict.UNDECIDED), (5_000, Verdict.KEPT)):
+    for requests, verdict in ((100, Verdict.UNDECIDED), (5_000, Verdict.MET)):
         tally = Tally(10, horizon_ns=requests)
         tally.add(np.arange(requests), np.full(requests, 5))
         assert tally.verdict(Fraction(1, 100)) == verdict

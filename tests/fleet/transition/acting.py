@@ -84,7 +84,7 @@ class Site(Watch):
         self.capacities: dict[str, Fraction] = {}
         self.refused = 0
         for card, each in start.instances():
-            if each.work is not None and each.start is not None and each.is_ours:
+            if each.work is not None and each.start is not None and each.is_managed:
                 at = card.node, card.index, self._true(card.node, card.index, each.start)
                 self._begin(at, each.work)
         self.lowest = dict(self.capacities)
@@ -216,7 +216,7 @@ class Site(Watch):
             for each in card.instances:
                 start = self._true(card.node, card.index, each.start or 0)
                 has = self.works.get((card.node, card.index, start))
-                work = None if has is None or each.state is State.HOLLOW else has[0]
+                work = None if has is None or each.state is State.NO_COMPUTE_INSTANCE else has[0]
                 held.append(replace(each, owner=None, work=work))
             cards[card.node, card.index] = card.with_instances(held)
         return found.with_gpus(cards)
@@ -268,7 +268,7 @@ def a_fault_is_survived(
     rest = random.Random(f"{seed}{command}{kind}{tool}")
     site = Site(folder, found.start, tool)
     out = site.write(found)
-    nodes = sorted({action.node for action in found.actions if action.what is What.REWRITE})
+    nodes = sorted({action.node for action in found.actions if action.what is What.REPARTITION})
     where = site.nodes[rest.choice(nodes or sorted(site.nodes))]
     by_parts = tool == "nvidia-smi"
     if command == "cci" and by_parts:  # of a creation that fails half-way the rest is tried again
@@ -290,7 +290,7 @@ def a_fault_is_survived(
         now = site.seen(found.target)
         told = goes_well(site, out, "--serving").text
         serving_is_told(now.instances(), told)
-        again = transition(now, open_starts(found, found.target), actuator=tool)
+        again = transition(now, open_starts(found, found.target), tool=tool)
         assert isinstance(again, Transition), again
         out = site.write(again, "again")
     arrives(site, out, found)

@@ -9,15 +9,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
-from cms.fleet import OperatingPoint, Service, gpu
+from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import (
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
-    Placed,
-    Wanted,
+    PlacementResult,
     Work,
     place,
 )
@@ -27,8 +27,8 @@ from tests.references.transitions import Content, Thing, contents
 
 from ..deployments import published
 
-A30 = gpu("a30-24gb")
-A100 = gpu("a100-80gb")
+A30 = get_gpu("a30-24gb")
+A100 = get_gpu("a100-80gb")
 CHAIN = ("S2", "S5", "S1", "S6", "S3")
 SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
 
@@ -41,7 +41,7 @@ def leg(step: int) -> tuple[Transition, Transition]:
     else:
         cards = tuple(FleetGpu("a", index, A100) for index in range(24))
         first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
-        assert isinstance(first, Placed)
+        assert isinstance(first, PlacementResult)
         now = first.deployment
     wanted = published(CHAIN[step + 1])
     ours, other = transition(now, wanted), exchange_and_compact(now, wanted)
@@ -76,7 +76,7 @@ class Pair:
     floors : dict
     start : Deployment
         With so many GPUs more.
-    wanted : Wanted
+    wanted : DesiredState
     """
 
     def __init__(self, seed: int, spare: int = 3, names: str = "n") -> None:
@@ -101,7 +101,7 @@ class Pair:
         nodes = tuple(FleetNode(name, tuple(own)) for name, own in cards.items())
         self.start = Deployment(nodes, _services(old), RULES["half"])
         kinds = {Kind(A30.key, p, work(s, p)): n for (p, s, _), n in self.counts.items()}
-        self.wanted = Wanted(
+        self.wanted = DesiredState(
             dict(sorted(kinds.items(), key=lambda item: item[0].order)),
             {A30.key: 2},
             {A30.key: A30},
@@ -120,7 +120,7 @@ def planned(seed: int, tool: str = "nvidia-smi") -> Transition:
     """A transition between two random A30s' contents; of other tools on nodes of two GPUs each."""
     pair = Pair(seed, spare=3 if tool == "nvidia-smi" else 6)
     start = pair.start if tool == "nvidia-smi" else on_nodes(pair.start, 2)
-    found = transition(start, pair.wanted, actuator=tool)
+    found = transition(start, pair.wanted, tool=tool)
     assert isinstance(found, Transition), found
     return found
 
@@ -153,7 +153,7 @@ def small(tool: str) -> Transition:
     beside = (does("b", "2g.12gb"),)
     parts = (does("b", "2g.12gb"), Instance("1g.6gb", 3))
     now = on_node((does("a", "4g.24gb"),), beside)
-    found = transition(now, on_node(parts, beside), actuator=tool, floor=0)
+    found = transition(now, on_node(parts, beside), tool=tool, floor=0)
     assert isinstance(found, Transition), found
     return found
 

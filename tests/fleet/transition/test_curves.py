@@ -95,7 +95,7 @@ def test_the_published_chain_keeps_its_floors_in_any_execution(step: int) -> Non
 def test_a_curve_by_hand() -> None:
     found = every_kind()
     curve = capacity_curve(found, schedule(found), "chat")
-    # at 80 s one ends and another begins, at 185 s the rewrite begins, at 350 s likewise
+    # at 80 s one ends and another begins, at 185 s the repartition begins, at 350 s likewise
     assert curve.steps == ((0, 40), (185, 20))
     assert (curve.before, curve.lowest, curve.lowest_s, curve.after) == (40, 20, 185, 20)
     assert curve.at(Fraction(-1)) == 40

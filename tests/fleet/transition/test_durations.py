@@ -57,9 +57,9 @@ def test_the_published_chain_is_short() -> None:
 
 def test_durations_from_a_file_and_of_a_point(tmp_path: Path) -> None:
     path = tmp_path / "d.yaml"
-    path.write_text("delete_s: 12.5\ncut_s: 1\n")
+    path.write_text("delete_s: 12.5\npartition_s: 1\n")
     read = read_durations(path)
-    assert (read.delete_s, read.cut_s, read.start_s) == (Fraction(25, 2), 1, 75)
+    assert (read.delete_s, read.partition_s, read.start_s) == (Fraction(25, 2), 1, 75)
     path.write_text("delet_s: 1\n")
     with pytest.raises(FileError, match="delet_s"):
         read_durations(path)
@@ -87,23 +87,24 @@ def test_nothing_to_do_takes_no_time() -> None:
 
 
 def _with(rate: int, *places: int, limit: int = 1000) -> Deployment:
-    """Quarters of an A30 that each serve 10 items/s."""
+    """Quarters of an A30 that each serve 10 requests/s."""
     return on_node([does("a", "1g.6gb", start) for start in places], rate=rate, limit=limit)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "share", "says"),
     [
-        (20, 30, 1, "20 items/s (100 % of the smaller of 20 and 30 items/s)"),
-        (20, 10, "0.5", "5 items/s (50 % of the smaller of 20 and 10 items/s)"),
+        (20, 30, 1, "20 requests/s (100 % of the smaller of 20 and 30 requests/s)"),
+        (20, 10, "0.5", "5 requests/s (50 % of the smaller of 20 and 10 requests/s)"),
         (
             90, 80, 1,
-            "40 items/s (all it has today, less than 100 % of the smaller of 90 and 80 items/s)",
+            "40 requests/s (all it has today, less than 100 % of the smaller of 90 and 80 "
+            "requests/s)",
         ),
         (
             0, 60, 1,
-            "40 items/s (100 % of the smaller of 40 and 60 items/s, the first being all it has "
-            "today)",
+            "40 requests/s (100 % of the smaller of 40 and 60 requests/s, the first being all it "
+            "has today)",
         ),
     ],
 )  # fmt: skip
@@ -137,9 +138,9 @@ def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | No
         for at, action in enumerate(found.actions):
             turns.setdefault((action.node, action.after), []).append(at)
             assert all(plan.end_s[before] <= plan.begin_s[at] for before in action.after)
-        cut = Durations().rewrite_s
+        cut = Durations().repartition_s
         for turn in turns.values():
-            if any(found.actions[at].what is What.REWRITE for at in turn):
+            if any(found.actions[at].what is What.REPARTITION for at in turn):
                 assert len({plan.begin_s[at] for at in turn}) == 1
                 for at in turn:
                     coming = Durations().start_s if any(
@@ -148,7 +149,9 @@ def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | No
                     assert plan.end_s[at] >= plan.begin_s[at] + cut + coming
         assert plan.least_s <= plan.makespan_s
     kinds = [found.actions[at].what for at in range(len(found.actions))]
-    assert {*kinds} == {What.REWRITE, What.RESTART}
+    assert {*kinds} == {What.REPARTITION, What.RESTART}
     assert len({*plan.end_s}) == 1
     assert len({*apart.end_s}) == 2
-    assert "restart 2 min 45 s, rewrite 2 min 45 s" in printed(transition_page(found, by_node=True))
+    assert "restart 2 min 45 s, repartition 2 min 45 s" in printed(
+        transition_page(found, by_node=True)
+    )

@@ -174,7 +174,7 @@ def test_another_gpu_in_the_place_of_one_is_left_alone(tmp_path: Path, tool: str
     sides = [found.start, found.target]
     at = int(tool == "nvidia-smi")
     sides[at] = known_by_uuid(site, sides[at])
-    again = transition(*sides, actuator=tool, floor=0)
+    again = transition(*sides, tool=tool, floor=0)
     assert isinstance(again, Transition)
     swapped_gpus_are_left_alone(site, again)
 
@@ -236,7 +236,7 @@ def test_no_work_stops_that_measured_capacity_cannot_miss(tmp_path: Path) -> Non
     hooks.write_text(f"{text}capacity() {{ echo 3.5; }}\n", encoding="utf-8")
     ran = site.run(out)
     assert ran.code == 1
-    assert "has 3.5 items/s now; before " in ran.error
+    assert "has 3.5 requests/s now; before " in ran.error
     assert site.lowest == site.capacities, "nothing was stopped"
     hooks.write_text(f"{text}capacity() {{ echo 1e6; }}\n", encoding="utf-8")
     assert site.run(out, "--only", "1").code == 0
@@ -262,7 +262,7 @@ def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, to
     """
     kept = does("b", "2g.12gb")
     sides = [on_node((kept, does(service, "1g.6gb", 2)), ()) for service in "ab"]
-    found = transition(*sides, floor=0, actuator=tool)
+    found = transition(*sides, floor=0, tool=tool)
     assert isinstance(found, Transition), found
     site, out = placed(tmp_path, found, tool)
     assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]

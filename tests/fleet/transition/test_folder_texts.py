@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, StartSource, State
 from cms.fleet.deployment.export import ExportOptions
 from cms.fleet.deployment.transition import (
     Kept,
@@ -20,7 +20,7 @@ from cms.fleet.deployment.transition import (
     transition,
 )
 from cms.fleet.deployment.transition.folder import (
-    ACTUATORS,
+    TOOLS,
     FolderOptions,
     folder_of,
     on_the_way,
@@ -35,10 +35,10 @@ from tests.samples import few
 
 from .cases import A30, A100, does, leg, on_node, planned
 
-WHOLE = [name for name in ACTUATORS if name != "nvidia-smi"]
+WHOLE = [name for name in TOOLS if name != "nvidia-smi"]
 
 
-@pytest.mark.parametrize("tool", ACTUATORS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_every_script_is_a_script_and_every_step_has_its_document(tool: str) -> None:
     found = leg(0)[0] if tool == "nvidia-smi" else planned(5, tool)
     files = folder_of(found, FolderOptions(tool, max_parallel=3)).files
@@ -78,14 +78,14 @@ def test_a_node_that_is_drained_does_nothing_else_meanwhile(tool: str, seed: int
         for other in parts[:number]:
             if part.node == other.node and (part.is_of_a_node or other.is_of_a_node):
                 assert other.name in ended[part.name]
-        assert part.is_of_a_node == part.rewrites
+        assert part.is_of_a_node == part.repartitions
 
 
 def test_the_configuration_of_a_part_names_what_the_part_stops_and_nothing_else() -> None:
     for tool, indices in (("mig-parted", 1), ("slurm", 2)):
         for part in (part for step in steps_of(planned(5, tool), tool) for part in step.parts):
-            told = ACTUATORS[tool].tables(part, FolderOptions().export)
-            if part.rewrites:
+            told = TOOLS[tool].tables(part, FolderOptions().export)
+            if part.repartitions:
                 listed = "".join(told["wanted_config"]).count("devices: [") and len(part.afters)
                 assert listed == len(told["gpus"]) == indices
 
@@ -96,7 +96,7 @@ def test_where_a_mode_changes_with_a_reset_the_whole_node_is_one_part() -> None:
         Deployment((FleetNode("n", (FleetGpu("n", 0, A100, mode, held), other)),))
         for mode, held in ((Mode.WHOLE, ()), (Mode.MIG, (Instance("7g.80gb", 0),)))
     )
-    found = transition(now, then, actuator="mig-parted")
+    found = transition(now, then, tool="mig-parted")
     assert isinstance(found, Transition), found
     (part,) = (part for step in steps_of(found, "mig-parted") for part in step.parts)
     assert (part.name, len(part.cards)) == ("01-n-all", 2)
@@ -105,10 +105,10 @@ def test_where_a_mode_changes_with_a_reset_the_whole_node_is_one_part() -> None:
 def test_a_node_whose_start_is_hidden_is_told_by_its_counts() -> None:
     found = planned(5, "mig-parted")
     target = open_starts(found, found.target)
-    cut = {a.gpu for a in found.actions if a.what is What.REWRITE}
+    cut = {a.gpu for a in found.actions if a.what is What.REPARTITION}
     for card in target.gpus():
         is_open = (card.node, card.index) in cut and len(card.gpu.layouts_of(card.counts)) > 1
-        assert (card.seen is Seen.UNKNOWN) == is_open
+        assert (card.start_source is StartSource.UNKNOWN) == is_open
     last = len(states(found)) - 1
     assert state_after(found, str(last)) == open_starts(found, states(found)[-1])
 
@@ -141,7 +141,9 @@ def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
 
 
 def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
-    found = transition(on_node([Instance("1g.6gb", 0, state=State.HOLLOW)]), on_node([]))
+    found = transition(
+        on_node([Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)]), on_node([])
+    )
     assert isinstance(found, Transition)
     assert len(found.actions) == 1
     back = reversal(found)
@@ -152,7 +154,7 @@ def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
 def test_what_the_scripts_cannot_do_is_refused() -> None:
     now, then = on_node((), ()), on_node([does("a", "1g.6gb")], ())
     parts, whole = (
-        transition(now, then, floor=0, actuator=tool) for tool in ("nvidia-smi", "mig-parted")
+        transition(now, then, floor=0, tool=tool) for tool in ("nvidia-smi", "mig-parted")
     )
     assert isinstance(parts, Transition)
     assert isinstance(whole, Transition)
@@ -165,11 +167,11 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
         folder_of(parts, FolderOptions("nvidia-sm"))
     assert [*reversal(whole).target.instances()] == []
     held = (Instance("1g.6gb"), does("a", "1g.6gb", None))
-    blind = FleetGpu("n", 0, A30, instances=held, seen=Seen.UNKNOWN)
+    blind = FleetGpu("n", 0, A30, instances=held, start_source=StartSource.UNKNOWN)
     now = replace(now, nodes=(FleetNode("n", (blind,)),))
     observe = "observe node 'n' with: nvidia-smi mig -lgi"
     for tool in ("mig-parted", "slurm"):
         with pytest.raises(InvalidProblem, match=observe):
-            ACTUATORS[tool].refuse(now, ExportOptions())
+            TOOLS[tool].refuse(now, ExportOptions())
     with pytest.raises(InvalidProblem, match=observe):
         folder_of(Transition(now, now, {}, (), Spare(0), Kept(0, 0, Proof.CHECKED)))

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.fleet import gpu
+from cms.fleet import get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     Instance,
     Mode,
-    Placed,
+    PlacementResult,
     State,
     place,
 )
@@ -63,7 +63,7 @@ def _ground(start: Deployment, target: Deployment, floors: Any) -> Ground | None
 def _of_pair(seed: int) -> tuple[Pair, Ground]:
     pair = Pair(seed)
     placed = place(pair.wanted, pair.start)
-    assert isinstance(placed, Placed)
+    assert isinstance(placed, PlacementResult)
     floors = {name: Floor(rps, "asked for") for name, rps in pair.floors.items()}
     ground = _ground(pair.start, placed.deployment, floors)
     assert ground is not None
@@ -186,7 +186,7 @@ def _sides(draw: st.DrawFn) -> tuple[Deployment, Deployment]:
             elif kind != "-":
                 owner = "pod x/y" if kind == "o" else None
                 held.append(Instance(profile, start, does, owner))
-        others = [each for each in held if not each.is_ours]
+        others = [each for each in held if not each.is_managed]
         places = [(each.profile, each.start or 0) for each in others]
         layout = draw(st.sampled_from(A30.maximal_layouts_around(places)))
         come = [
@@ -202,9 +202,9 @@ def _sides(draw: st.DrawFn) -> tuple[Deployment, Deployment]:
 @share(4)
 @given(_sides(), st.sampled_from((Fraction(1), Fraction(9, 10))))
 def test_proofs_never_contradict_what_can_be_reached(
-    sides: tuple[Deployment, Deployment], share: Fraction
+    sides: tuple[Deployment, Deployment], colocate: Fraction
 ) -> None:
-    floors = {n: Floor(share * min(s.capacity(n) for s in sides), "asked for") for n in "ab"}
+    floors = {n: Floor(colocate * min(s.capacity(n) for s in sides), "asked for") for n in "ab"}
     ground = _ground(*sides, floors)
     assert ground is not None
     for places in (False, True):
@@ -314,7 +314,7 @@ def test_trying_says_what_is_so_and_prices_nothing_else(of: Covering) -> None:
 
 
 def test_rooms_are_those_of_the_layouts() -> None:
-    a100 = gpu("a100-80gb")
+    a100 = get_gpu("a100-80gb")
     room = room_of(a100, [("3g.40gb", 4)], ["1g.10gb", "2g.20gb"], None)
     assert room.fills == (
         (("1g.10gb", 2), ("2g.20gb", 1)), (("1g.10gb", 4),), (("2g.20gb", 2),)

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Placed, Work, place
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    PlacementResult,
+    Work,
+    place,
+)
 from cms.fleet.deployment.export import advertise
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
@@ -190,7 +198,7 @@ def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
             on = [Gpu(each.model, True, ()) for each in here.c.machines["n0"].gpus]
             here.c.machines["n0"].gpus[:] = on
             now = here.seen(found.start)
-            again = transition(now, open_starts(found, found.target), actuator=TOOL)
+            again = transition(now, open_starts(found, found.target), tool=TOOL)
             assert isinstance(again, Transition), again
             out = here.write(again, "again")
         arrives(here, out, found)
@@ -211,7 +219,7 @@ def test_every_scenario_becomes_the_next(tmp_path: Path, number: int) -> None:
         for node in range(12)
     )
     first = place(published(name), Deployment(nodes))
-    assert isinstance(first, Placed)
-    found = transition(first.deployment, published(after), actuator=TOOL)
+    assert isinstance(first, PlacementResult)
+    found = transition(first.deployment, published(after), tool=TOOL)
     assert isinstance(found, Transition), found
     there_and_back(tmp_path, found)

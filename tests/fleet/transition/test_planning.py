@@ -220,7 +220,7 @@ def test_floors_that_nothing_meets_are_proved_impossible_and_say_why() -> None:
     """Nor is there a GPU to borrow."""
     found = transition(ONE, OTHER, floors={"a": 3})
     assert isinstance(found, Impossible)
-    assert str(found).startswith("there is no transition: a is to keep 30 items/s (300 % of")
+    assert str(found).startswith("there is no transition: a is to keep 30 requests/s (300 % of")
     assert found.proof is Proof.CHECKED
     found = transition(ONE, OTHER)
     assert isinstance(found, Impossible)
@@ -243,16 +243,16 @@ def test_what_is_not_ours_stays_and_spare_gpus_are_counted() -> None:
 
 def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:
     kept = replace(does("a", "1g.6gb", 3), state=State.STARTING)
-    hollow = Instance("1g.6gb", 0, state=State.HOLLOW)
+    no_compute_instance = Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)
     leaves = replace(does("a", "1g.6gb", 1), state=State.DRAINING)
     running = replace(kept, state=State.RUNNING)
     found = transition(
-        on_node([hollow, leaves, kept], rate=10),
+        on_node([no_compute_instance, leaves, kept], rate=10),
         on_node([running, replace(running, start=0)], rate=10),
     )
     assert isinstance(found, Transition)
     assert sorted(map(str, found.actions)) == [
-        "create on n/0: 1g.6gb@0 a (1p b4, 10 items/s)",
-        "delete on n/0: 1g.6gb@0 idle, hollow",
-        "delete on n/0: 1g.6gb@1 a (1p b4, 10 items/s), draining",
+        "create on n/0: 1g.6gb@0 a (1p b4, 10 requests/s)",
+        "delete on n/0: 1g.6gb@0 idle, no_compute_instance",
+        "delete on n/0: 1g.6gb@1 a (1p b4, 10 requests/s), draining",
     ]

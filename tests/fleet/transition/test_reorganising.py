@@ -16,15 +16,15 @@ import pytest
 
 from cms import Configuration, MachineGroup, Mix, Schedule, solve
 from cms.errors import UnsupportedProblem
-from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
+from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
+    desired_state,
     nearest,
     place,
-    wanted_of,
 )
 from cms.fleet.deployment.contents import contents_of
 from cms.fleet.deployment.instance import Mode, Work
@@ -45,11 +45,11 @@ from cms.fleet.deployment.transition.floors import floors_of
 from cms.fleet.deployment.transition.folder import folder_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from proofs_checks.checker.replay import check_transition as recheck
-from tests.fleet.mixes import POINTS, SERVICES, share
+from tests.fleet.mixes import POINTS, SERVICES, colocate
 from tests.fleet.plans import solution
 from tests.samples import few
 
-CARD = gpu("a100-80gb")
+CARD = get_gpu("a100-80gb")
 
 
 def fleet(count: int) -> Deployment:
@@ -61,7 +61,7 @@ def fleet(count: int) -> Deployment:
 def plan(chat: int, see: int, method: str = "mix_first_fit", **terms: Any) -> Plan:
     rates = {"chat": chat, "see": see}
     services = [replaced(each, rates[each.name]) for each in SERVICES]
-    posed = as_problem(services, POINTS, CARD.key, sharing="time", **terms)
+    posed = build_problem(services, POINTS, CARD.key, sharing="time", **terms)
     return Plan(posed, solve(posed.problem, method))
 
 
@@ -83,7 +83,7 @@ def on_gpus(side: Deployment) -> Counter[tuple[str, tuple[Instance, ...]]]:
     return Counter((card.gpu.key, card.instances) for card in side.used_gpus())
 
 
-def test_batches_and_frames_change_for_nothing_and_a_new_share_is_prepared() -> None:
+def test_batches_and_cycles_change_for_nothing_and_a_new_share_is_prepared() -> None:
     first = to_plan(fleet(2), plan(150, 50)).target
     held = next(iter(contents_of(plan(150, 50))))[1]
     assert {each.place for each in held} == {"mps:60@0", "mps:40@60"}
@@ -132,7 +132,7 @@ def test_every_floor_holds_and_the_plan_is_reached_by_both_checkers(seed: int) -
 
 def test_a_plan_is_the_way_to_itself_whatever_the_order_of_its_services() -> None:
     services = [replaced(each, 200) for each in reversed(SERVICES)]
-    posed = as_problem(services, POINTS, CARD.key, sharing="time")
+    posed = build_problem(services, POINTS, CARD.key, sharing="time")
     cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
     both = {("mps:60", Mix({"chat": 8, "see": 4})): 1, ("mps:40", Mix({"see": 4})): 1}
     found = solution(
@@ -145,9 +145,9 @@ def test_a_plan_is_the_way_to_itself_whatever_the_order_of_its_services() -> Non
 
 def in_rings(step: int) -> Plan:
     """Twice three GPUs: 60 % for one of three services and 40 % for the one so many after it."""
-    points = [share("bert", 60, 8, 10), share("bert", 40, 8, 20)]
+    points = [colocate("bert", 60, 8, 10), colocate("bert", 40, 8, 20)]
     services = [Service(name, "bert", 1200, 60) for name in "abcdef"]
-    posed = as_problem(services, points, CARD.key, sharing="time")
+    posed = build_problem(services, points, CARD.key, sharing="time")
     cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
     groups = [
         MachineGroup(
@@ -280,7 +280,7 @@ def _with_another(document: Document) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        _set("actions", 0, "what", "rewrite"),
+        _set("actions", 0, "what", "repartition"),
         _set("points", 0, "supply_rps", "400.000001"),
         _set("floors", "chat", "rps", 10_000),
         _overlapping, _tight, _with_another,
@@ -306,7 +306,7 @@ def test_turns_change_by_switches_only_and_48_clients_are_the_most() -> None:
     many, others = (
         tuple(
             Instance(
-                f"mps:{size}", size * at, Work("chat", share("bert", size, 1, 5), Fraction(50))
+                f"mps:{size}", size * at, Work("chat", colocate("bert", size, 1, 5), Fraction(50))
             )
             for at in range(24)
         )
@@ -325,10 +325,10 @@ def test_turns_change_by_switches_only_and_48_clients_are_the_most() -> None:
 def test_what_is_not_shared_in_time_is_refused() -> None:
     point = OperatingPoint("bert", CARD.key, "3g.40gb", 1, 8, 800, 10)
     services = [Service("chat", "bert", 100, 60)]
-    sliced = as_problem(services, [point], CARD.key, sharing="time")
+    sliced = build_problem(services, [point], CARD.key, sharing="time")
     with pytest.raises(UnsupportedProblem, match="an instance of MIG"):
         contents_of(Plan(sliced, solve(sliced.problem, "mix_first_fit")))
-    alone = as_problem(services, [point], CARD.key, rule="half")
+    alone = build_problem(services, [point], CARD.key, rule="half")
     with pytest.raises(UnsupportedProblem, match="take a transition"):
         contents_of(Plan(alone, solve(alone.problem)))
     card = FleetGpu("n", 0, CARD, Mode.MPS, (Instance("mps:60"),))
@@ -339,12 +339,12 @@ def test_what_is_not_shared_in_time_is_refused() -> None:
 def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
     now = to_plan(fleet(3), plan(150, 50)).target
     services = [replaced(each, 200) for each in SERVICES]
-    posed = as_problem(services, POINTS, CARD.key, rule="half")
+    posed = build_problem(services, POINTS, CARD.key, rule="half")
     alone = Plan(posed, solve(posed.problem))
     ways: list[Callable[[], object]] = [
-        lambda: transition(now, wanted_of(alone)),
+        lambda: transition(now, desired_state(alone)),
         lambda: transition(now, to_plan(now, plan(600, 250)).target),
-        lambda: place(wanted_of(alone), now),
+        lambda: place(desired_state(alone), now),
         lambda: nearest(now, alone),
     ]
     for way in ways:

@@ -17,18 +17,18 @@ from cms.fleet.deployment import (
     Instance,
     check_deployment,
     deployment_to_json,
-    wanted_of,
+    desired_state,
 )
 from cms.fleet.deployment.export import TARGETS, export
 from cms.fleet.deployment.instance import Mode, Work
 from cms.fleet.deployment.turns import shares_of
 from proofs_checks.checker.deployment import check_deployment as check_again
-from tests.fleet.mixes import share
+from tests.fleet.mixes import colocate
 from tests.fleet.transition.test_reorganising import CARD, fleet, plan, to_plan
 
 
 def work(name: str, percent: int, batch: int, ms: int, supply: Fraction | int) -> Work:
-    return Work(name, share("bert", percent, batch, ms), Fraction(supply))
+    return Work(name, colocate("bert", percent, batch, ms), Fraction(supply))
 
 
 Turn = tuple[int, str, int, int, int, int]  # start, service, percent, batch, ms and supply
@@ -40,7 +40,7 @@ Turn = tuple[int, str, int, int, int, int]  # start, service, percent, batch, ms
         ([(0, "a", 60, 8, 10, 400)], 30, ""),
         ([(0, "a", 60, 8, 10, 400)], Fraction(299999, 10000), "a limit of 30 ms"),
         ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 200)], 30, ""),
-        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 201)], 60, "one frame for all"),
+        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 201)], 60, "one cycle for all"),
         ([(0, "a", 60, 8, 11, 400), (0, "b", 60, 4, 10, 200)], 60, "batches that fit"),
         ([(0, "a", 60, 8, 5, 800), (0, "a", 60, 8, 5, 800)], 60, "a turn for each"),
         ([(0, "a", 60, 8, 5, 800), (41, "b", 60, 8, 5, 800)], 60, "ends at 100 %"),
@@ -75,7 +75,7 @@ def test_anothers_process_in_a_share_of_ours_is_refused_and_beside_it_is_not() -
 
 def test_placing_a_plan_that_shares_says_what_brings_it_onto_gpus() -> None:
     with pytest.raises(UnsupportedProblem, match=r"^placing takes .*transition\.reorganise brings"):
-        wanted_of(plan(150, 50))
+        desired_state(plan(150, 50))
 
 
 def test_every_export_of_turns_says_that_no_tool_makes_them() -> None:

@@ -16,13 +16,13 @@ from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
+    DesiredState,
     FleetGpu,
     FleetNode,
     Instance,
     Mode,
-    Placed,
+    PlacementResult,
     State,
-    Wanted,
     place,
 )
 from cms.fleet.deployment.checking import check_gpu
@@ -35,7 +35,7 @@ from cms.fleet.deployment.transition import (
     transition_from_json,
     transition_to_json,
 )
-from cms.fleet.deployment.transition.whole_gpus import Actuator, saved_by_parts
+from cms.fleet.deployment.transition.whole_gpus import PartitioningTool, saved_by_parts
 from cms.solving.solution import Proof
 from proofs_checks.checker.replay import check_transition as replayed
 from tests.property.problems import share
@@ -47,14 +47,17 @@ from tests.samples import few, so_many
 from ..deployments import deployments, point, promises, published
 from .cases import A30, A100, CHAIN, THINGS, Pair, does, on_node
 
-TOOLS = [each for each in Actuator if each is not Actuator.NVIDIA_SMI]
-PARTED = Actuator.MIG_PARTED
+TOOLS = [each for each in PartitioningTool if each is not PartitioningTool.NVIDIA_SMI]
+PARTED = PartitioningTool.MIG_PARTED
 
 
 def whole(
-    start: Deployment, to: Wanted | Deployment, tool: Actuator | str = PARTED, **how: Any
+    start: Deployment,
+    to: DesiredState | Deployment,
+    tool: PartitioningTool | str = PARTED,
+    **how: Any,
 ) -> Transition | Impossible:
-    return transition(start, to, actuator=tool, **how)
+    return transition(start, to, tool=tool, **how)
 
 
 def _safe(found: Transition, seed: int = 0) -> None:
@@ -68,18 +71,18 @@ def _kept_where(found: Transition) -> set[tuple[str, int]]:
     return {
         (card.node, card.index)
         for card, each in found.start.instances()
-        if each.is_ours and each.work is not None and not gone[(card.node, card.index), each]
+        if each.is_managed and each.work is not None and not gone[(card.node, card.index), each]
         and card.mode is Mode.MIG
     }  # fmt: skip
 
 
-def _is_whole(found: Transition, tool: Actuator) -> None:
+def _is_whole(found: Transition, tool: PartitioningTool) -> None:
     """Whether what the tool cannot do is not asked of it."""
     kept = _kept_where(found)
     before, after = ({(c.node, c.index): c for c in side.gpus()} for side in (
         found.start, found.target
     ))  # fmt: skip
-    cut = {action.gpu for action in found.actions if action.what is What.REWRITE}
+    cut = {action.gpu for action in found.actions if action.what is What.REPARTITION}
     assert all(before[gpu].counts == after[gpu].counts for gpu in kept)
     assert not kept & cut
     for action in found.actions:
@@ -91,13 +94,14 @@ def _is_whole(found: Transition, tool: Actuator) -> None:
         for node in nodes:  # one step: all of a node wait for the same, and not for each other
             own = [
                 a for a in found.actions
-                if a.node == node and a.what is What.REWRITE and a.name not in found.spare.borrowed
+                if a.node == node and a.what is What.REPARTITION
+                if a.name not in found.spare.borrowed
             ]  # fmt: skip
             assert len({action.after for action in own}) <= 1
 
 
 def safely(
-    start: Deployment, to: Wanted | Deployment, tool: Actuator = PARTED, seed: int = 0
+    start: Deployment, to: DesiredState | Deployment, tool: PartitioningTool = PARTED, seed: int = 0
 ) -> Transition:
     found = whole(start, to, tool)
     assert isinstance(found, Transition), found
@@ -106,13 +110,13 @@ def safely(
     return found
 
 
-@pytest.mark.parametrize("tools", [[Actuator.NVIDIA_SMI], TOOLS], ids=["parts", "whole"])
+@pytest.mark.parametrize("tools", [[PartitioningTool.NVIDIA_SMI], TOOLS], ids=["parts", "whole"])
 @share(4)
 @given(st.data())
 def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(
-    tools: list[Actuator], data: st.DataObject
+    tools: list[PartitioningTool], data: st.DataObject
 ) -> None:
-    """GPUs with others' instances, idle and hollow ones, shares, and changes of mode."""
+    """GPUs with others' instances, idle and incomplete ones, shares, and changes of mode."""
     tool = data.draw(st.sampled_from(tools))
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=(A30.key,)))
     spare = tuple(FleetGpu("spare", i, A30) for i in range(data.draw(st.integers(0, 2))))
@@ -122,7 +126,7 @@ def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(
         found = whole(now, wanted, tool, floor=data.draw(st.sampled_from(("1", "0.5"))))
     except InvalidProblem:  # another's is on a node that is drained, or reset for a mode
         assert tool in TOOLS
-        assert any(card.pinned for card in now.gpus())
+        assert any(card.foreign for card in now.gpus())
         return
     if isinstance(found, Transition):
         _safe(found, data.draw(st.integers(0, 9)))
@@ -191,13 +195,13 @@ def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -
     pair = Pair(seed, spare=6, names="ab")
     cards = tuple(FleetGpu("free", index, A30) for index in range(4))
     more = replace(pair.start, nodes=(*pair.start.nodes, FleetNode("free", cards)))
-    found = safely(more, pair.wanted, Actuator.SLURM, seed)
+    found = safely(more, pair.wanted, PartitioningTool.SLURM, seed)
     assert {each.partition("/")[0] for each in found.spare.borrowed} <= {"free"}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("seed", few(2, range(4)))
-def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -> None:
+def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: PartitioningTool) -> None:
     pair = Pair(seed, names="abcde")
     safely(pair.start, pair.wanted, tool, seed)
 
@@ -209,12 +213,12 @@ def first_of_the_chain(**sizes: int) -> Deployment:
         for name, size in sizes.items()
     )
     first = place(published(CHAIN[0]), Deployment(nodes))
-    assert isinstance(first, Placed)
+    assert isinstance(first, PlacementResult)
     return first.deployment
 
 
-@pytest.mark.parametrize("tool", [Actuator.GPU_OPERATOR, Actuator.SLURM])
-def test_what_is_wanted_comes_to_lie_on_whichever_node_is_drained(tool: Actuator) -> None:
+@pytest.mark.parametrize("tool", [PartitioningTool.GPU_OPERATOR, PartitioningTool.SLURM])
+def test_what_is_wanted_comes_to_lie_on_whichever_node_is_drained(tool: PartitioningTool) -> None:
     """The larger node works and the smaller one is empty: most of it goes there first."""
     now = first_of_the_chain(a=10, b=8)
     assert {card.node for card in now.used_gpus()} == {"a"}
@@ -228,7 +232,7 @@ def test_nodes_are_drained_that_could_stay_where_there_is_no_other_way() -> None
     """Three nodes work; the least one is drained for all that is to come."""
     now, spare = first_of_the_chain(a=8, b=8, c=8), []
     for name in CHAIN[1:]:
-        found = safely(now, published(name), Actuator.SLURM)
+        found = safely(now, published(name), PartitioningTool.SLURM)
         now = found.target
         spare.append(found.spare.count)
     assert spare == [0, 0, 0, 3]
@@ -241,7 +245,7 @@ def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
     """Empty GPUs of a node that works cannot be cut unless it is drained."""
     now, then = on_node([FULL], [], [], rate=40), on_node([HALF], [], [], rate=22)
     assert isinstance(whole(now, then), Transition)
-    refused = whole(now, then, Actuator.SLURM)
+    refused = whole(now, then, PartitioningTool.SLURM)
     assert isinstance(refused, Impossible)
     assert refused.proof is Proof.CHECKED
     assert refused.reasons == (
@@ -251,7 +255,7 @@ def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
     )
     free = FleetNode("o", (FleetGpu("o", 0, A30),))
     beside, more = (replace(side, nodes=(*side.nodes, free)) for side in (now, then))
-    assert isinstance(whole(beside, more, Actuator.SLURM), Transition)
+    assert isinstance(whole(beside, more, PartitioningTool.SLURM), Transition)
 
 
 def test_why_a_spare_gpu_is_needed() -> None:
@@ -287,7 +291,7 @@ def _chain() -> tuple[Transition, ...]:
 @pytest.mark.parametrize("step", few(2, [1, 2, 0, 3]))
 def test_published_chain(step: int) -> None:
     wanted, found = published(CHAIN[step + 1]), _chain()[step]
-    cut = {action.gpu for action in found.actions if action.what is What.REWRITE}
+    cut = {action.gpu for action in found.actions if action.what is What.REPARTITION}
     stay = sum((card.node, card.index) not in cut for card in found.start.used_gpus())
     assert found.spare.count == 0
     assert (stay, found.kept.count) >= FIGURES[step]
@@ -305,7 +309,7 @@ def test_work_changes_in_place_and_starts_do_not_matter_where_the_counts_stay() 
     found = whole(now, on_node([does("a", "1g.6gb", 2), does("b", "1g.6gb", 3)], rate=10))
     assert isinstance(found, Transition)
     assert [str(action) for action in found.actions] == [
-        "restart on n/0: 1g.6gb@1 idle as 1g.6gb@1 b (1p b4, 13 items/s)"
+        "restart on n/0: 1g.6gb@1 idle as 1g.6gb@1 b (1p b4, 13 requests/s)"
     ]
     assert found.kept.count == 1
     _safe(found)
@@ -320,17 +324,22 @@ def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> Non
 
 
 def test_what_hangs_is_in_the_way_of_nothing_that_stays() -> None:
-    hollow, kept = Instance("1g.6gb", 0, state=State.HOLLOW), does("a", "1g.6gb", 3)
-    now = on_node([hollow, kept], rate=10)
+    no_compute_instance, kept = (
+        Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE),
+        does("a", "1g.6gb", 3),
+    )
+    now = on_node([no_compute_instance, kept], rate=10)
     found, anew = whole(now, now), whole(now, on_node([kept], rate=10), floor=0)
     assert isinstance(found, Transition)
     assert isinstance(anew, Transition)
     assert found.actions == ()
-    assert [action.what for action in anew.actions] == [What.REWRITE]
+    assert [action.what for action in anew.actions] == [What.REPARTITION]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_is_not_ours_stays_where_its_gpu_would_be_cut_or_drained(tool: Actuator) -> None:
+def test_what_is_not_ours_stays_where_its_gpu_would_be_cut_or_drained(
+    tool: PartitioningTool,
+) -> None:
     theirs = Instance("1g.6gb", 0, owner="pod x/y")
     with pytest.raises(InvalidProblem, match="pod x/y, which is not ours, and would be cut anew"):
         whole(on_node([theirs]), on_node([theirs, Instance("1g.6gb", 1)]), tool)
@@ -351,7 +360,7 @@ def test_a_drained_node_keeps_nothing() -> None:
         _safe(found)
         kept.append(found.kept.count)
     assert kept == [1, 0, 0]
-    refused = whole(now, then, Actuator.GPU_OPERATOR)
+    refused = whole(now, then, PartitioningTool.GPU_OPERATOR)
     assert isinstance(refused, Impossible)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import check
-from cms.fleet import Plan, as_problem, rightsize
+from cms.fleet import Plan, build_problem, rightsize
 from cms.fleet.serving import OperatingPoint, Service, loads
 from cms.fleet.what_if import Relaxation, Rightsizing
 from cms.fleet.what_if.least import Outcome
@@ -28,7 +28,7 @@ LITTLE = Fraction(1, 10**6)
 def fewest(
     services: Sequence[Service], points: Sequence[OperatingPoint], rule: str
 ) -> Fraction | None:
-    return optimum(as_problem(services, points, A100, rule=rule).problem)
+    return optimum(build_problem(services, points, A100, rule=rule).problem)
 
 
 def exchanged(services: Sequence[Service], new: Service) -> list[Service]:

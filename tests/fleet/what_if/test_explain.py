@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cms import InvalidCertificate, InvalidOption, Status, UnsupportedProblem, solve
 from cms.certificate.certificate import BlockPrices, round_up
-from cms.fleet import Plan, as_problem, explain
+from cms.fleet import Plan, build_problem, explain
 from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
 from cms.fleet.what_if.documents import explanation_to_json
@@ -160,7 +160,7 @@ def test_what_cannot_be_explained_is_said_in_words() -> None:
     assert plan is not None
     said = refusal(InvalidOption, explain, plan, "caht")
     assert said == "there is no service 'caht'; nearest: 'chat'; expected one of: chat"
-    lost = as_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
+    lost = build_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
     infeasible = Plan(lost, solve(lost.problem))
     assert infeasible.solution.status is Status.INFEASIBLE
     said = refusal(UnsupportedProblem, explain, infeasible, "chat")
@@ -175,7 +175,7 @@ SHARED = [
 
 def test_a_plan_of_shared_instances_is_explained_too() -> None:
     services = [Service("a", "bert", 300, 60), Service("b", "bert", 100, 60)]
-    serving = as_problem(services, SHARED, sharing="time", max_services=2)
+    serving = build_problem(services, SHARED, sharing="time", max_services=2)
     plan = Plan(serving, solve(serving.problem))
     found = explain(plan, "a")
     assert (found.cost, found.pays, found.as_planned) == (1, None, None)
@@ -191,7 +191,7 @@ def test_a_plan_of_shared_instances_is_explained_too() -> None:
 
 def test_with_one_service_an_instance_sharing_is_explained_as_without() -> None:
     services = [Service("a", "bert", 300, 60), Service("b", "bert", 100, 60)]
-    serving = as_problem(services, SHARED, sharing="time", max_services=1)
+    serving = build_problem(services, SHARED, sharing="time", max_services=1)
     found = explain(Plan(serving, solve(serving.problem)), "a")
     assert found.blocks
     assert found.cost is not None
@@ -201,7 +201,7 @@ def test_with_one_service_an_instance_sharing_is_explained_as_without() -> None:
 def test_where_batches_slow_one_another_nothing_is_explained() -> None:
     table = Interference({Pair("bert", A100, "mps:50", 8, "bert", 8): "1.5"})
     services = [Service("a", "bert", 300, 60)]
-    serving = as_problem(services, SHARED[:1], sharing="time", interference=table)
+    serving = build_problem(services, SHARED[:1], sharing="time", interference=table)
     plan = Plan(serving, solve(serving.problem), solve(serving.outer))
     said = refusal(UnsupportedProblem, explain, plan, "a")
     assert "batches slow one another" in said

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.fleet.serving import LatencyRule, LoadCurve, OperatingPoint, Service, as_problem
+from cms.fleet.serving import LatencyRule, LoadCurve, OperatingPoint, Service, build_problem
 from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
@@ -75,7 +75,7 @@ def test_a_rate_ladder_stops_at_all_sums_of_blocks_alone(seed: int) -> None:
     rng = random.Random(seed)
     services, points = tiny_fleet(rng)
     service = services[0]
-    posing = Posing(as_problem(services, points, "a100-80gb", rule="plain"), points)
+    posing = Posing(build_problem(services, points, "a100-80gb", rule="plain"), points)
     serving = posing.serving
     if not serving.can_serve(service.name):
         return
@@ -103,7 +103,7 @@ def test_a_limit_ladder_finds_every_limit_at_which_a_supply_changes(seed: int) -
     services, points = tiny_fleet(rng)
     service = services[0]
     rule = rng.choice(["plain", "parvagpu", "capacity"])
-    posing = Posing(as_problem(services, points, "a100-80gb", rule=rule), points)
+    posing = Posing(build_problem(services, points, "a100-80gb", rule=rule), points)
     assert isinstance(posing.rule, SteppedRule)
     ladder = LimitLadder(posing, service, posing.rule)
     assert service.latency_limit_ms == ladder.now

@@ -24,7 +24,7 @@ from cms import (
     solve,
 )
 from cms.certificate.certificate import BlockPrices
-from cms.fleet import Plan, Scenario, as_problem, rightsize
+from cms.fleet import Plan, Scenario, build_problem, rightsize
 from cms.fleet.serving import LoadCurve, OperatingPoint, Service
 from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.load_curve import key_of
@@ -34,8 +34,8 @@ from cms.fleet.what_if.ladders import RateLadder
 from cms.fleet.what_if.least import Base, Climb, Outcome
 from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
+from cms.infeasibility.search import Asking
 from cms.running.interrupt import CtrlC
-from cms.shortages.search import Asking
 from tests.fleet.what_if.test_breakpoints import exchanged, require_proofs
 from tests.fleet.what_if.tiny import A100, other, planned
 from tests.samples import refusal
@@ -79,7 +79,7 @@ def test_what_is_least_of_all_is_proved_or_not_said() -> None:
 
 
 def test_a_margin_is_kept() -> None:
-    serving = as_problem([CHAT], POINTS, A100, rule="plain", rate_margin="1/5")
+    serving = build_problem([CHAT], POINTS, A100, rule="plain", rate_margin="1/5")
     rate = rate_of(rightsize(Plan(serving, solve(serving.problem)), POINTS, services=["chat"]))
     assert rate.plan is not None
     assert (rate.enough, rate.plan.services[0].planned_rps) == (100, 120)
@@ -101,7 +101,7 @@ def test_another_cost_may_be_wanted_and_without_the_points_only_rates_are_looked
 
 def test_costs_that_differ_count_as_they_are() -> None:
     points = [*POINTS, *(replace(point, device="h100-80gb") for point in POINTS[:1])]
-    serving = as_problem(
+    serving = build_problem(
         [other(CHAT, rate_rps=250)], points, [A100, "h100-80gb"], rule="plain",
         costs={A100: "3/2"}, limits={"h100-80gb": 1},
     )  # fmt: skip
@@ -195,7 +195,7 @@ def test_a_question_that_is_given_up_is_not_called_proved(monkeypatch: pytest.Mo
             stop_reason=StopReason.TIME_LIMIT, **UNPROVED,
         )  # fmt: skip
 
-    monkeypatch.setattr("cms.shortages.search.solve", slow)
+    monkeypatch.setattr("cms.infeasibility.search.solve", slow)
     # the first schedule, of no chat at all, is then not a good one for any rate
     monkeypatch.setattr(Climb, "_filled", lambda climb, schedule: schedule)
     (rate,) = rightsize(plan, to=1).relaxations
@@ -213,7 +213,7 @@ def test_a_false_schedule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         answer = solve(problem, *args, **named)
         return replace(answer, schedule=Schedule(), cost=Fraction(0))
 
-    monkeypatch.setattr("cms.shortages.search.solve", lying)
+    monkeypatch.setattr("cms.infeasibility.search.solve", lying)
     monkeypatch.setattr(
         "cms.fleet.what_if.least.find_last", lambda ladder, low, high, holds: (low, low)
     )
@@ -230,7 +230,7 @@ def test_late_shares_and_profiles_are_relaxed_too() -> None:
         OperatingPoint("bert", A100, "7g.80gb", 1, 4, 900, 5),
     ]
     curves = {key_of(points[0]): LoadCurve([1], [60], "0.02", "measured")}
-    serving = as_problem(
+    serving = build_problem(
         [tight, other(tight, name="other", rate_rps=400)],
         points,
         A100,
@@ -244,7 +244,9 @@ def test_late_shares_and_profiles_are_relaxed_too() -> None:
 
     def cost(**changes: Any) -> Fraction | None:
         services = exchanged(serving.services, other(serving.service("other"), **changes))
-        return solve(as_problem(services, points, A100, rule=rule, load_curves=curves).problem).cost
+        return solve(
+            build_problem(services, points, A100, rule=rule, load_curves=curves).problem
+        ).cost
 
     assert profiles.outcome is Outcome.LEAST
     for name in profiles.profiles:
@@ -277,7 +279,7 @@ def test_a_rule_of_ones_own_has_no_breakpoints_unless_it_says_so() -> None:
         def to_json(self) -> dict[str, str]:
             return {"name": "own"}
 
-    serving = as_problem([CHAT], POINTS, A100, rule=Own())
+    serving = build_problem([CHAT], POINTS, A100, rule=Own())
     found = rightsize(Plan(serving, solve(serving.problem)), POINTS)
     assert {each.what for each in found.relaxations} == {What.RATE}
     assert found.unasked == (
@@ -288,7 +290,7 @@ def test_a_rule_of_ones_own_has_no_breakpoints_unless_it_says_so() -> None:
 @pytest.mark.parametrize(
     ("points", "said"),
     [
-        (POINTS[1:], "service 'chat' counts 60 items/s for 3g.40gb in the plan, 0 by the table"),
+        (POINTS[1:], "service 'chat' counts 60 requests/s for 3g.40gb in the plan, 0 by the table"),
         (
             [*POINTS, OperatingPoint("bert", A100, "7g.80gb", 1, 1, 5, 5)],
             "the plan knows nothing of 7g.80gb",
@@ -307,10 +309,10 @@ def test_other_points_than_the_plans_are_refused(points: list[OperatingPoint], s
 def test_what_cannot_be_rightsized_is_said_in_words() -> None:
     said = refusal(InvalidOption, rightsize, chat(), services=["caht"])
     assert said == "there is no service 'caht'; nearest: 'chat'; expected one of: chat"
-    lost = as_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
+    lost = build_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
     said = refusal(UnsupportedProblem, rightsize, Plan(lost, solve(lost.problem)))
     assert "takes plans with a schedule" in said
-    shared = as_problem([CHAT], POINTS, A100, sharing="time")
+    shared = build_problem([CHAT], POINTS, A100, sharing="time")
     said = refusal(UnsupportedProblem, rightsize, Plan(shared, solve(shared.problem)))
     assert said.startswith("rightsizing takes plans whose instances serve one service each")
     curves = {key_of(POINTS[0]): LoadCurve([1], [60])}
@@ -334,7 +336,7 @@ def test_progress_and_json() -> None:
 def test_a_published_scenario_is_rightsized_from_both_sides(name: str) -> None:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
-    serving = scenario.as_problem()
+    serving = scenario.build_problem()
     plan = Plan(serving, solve(serving.problem))
     found = rightsize(plan, scenario.operating_points, time_limit=None)
     assert {each.outcome for each in found.relaxations} <= {Outcome.LEAST, Outcome.NONE}
@@ -369,6 +371,6 @@ def test_what_a_schedule_may_cost_more_serves_rates_nearer_to_todays() -> None:
 
 def test_machines_are_added_within_their_limits() -> None:
     services = [Service("x", "m", 100, 100), Service("y", "m", 10, 100)]
-    serving = as_problem(services, SEVEN, A100, rule="plain", limits={A100: 11})
+    serving = build_problem(services, SEVEN, A100, rule="plain", limits={A100: 11})
     plan = Plan(serving, solve(serving.problem))
     assert climb_of(plan, Fraction(50))._filled(plan.solution.schedule) == plan.solution.schedule

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cms import solve
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from cms.fleet.serving.serving_problem import ServingProblem
 
 A100 = "a100-80gb"
@@ -44,6 +44,6 @@ def planned(
     services: Sequence[Service], points: Sequence[OperatingPoint], rule: str = "plain"
 ) -> Plan | None:
     """The best plan; None if some service cannot be served."""
-    serving: ServingProblem = as_problem(services, points, A100, rule=rule)
+    serving: ServingProblem = build_problem(services, points, A100, rule=rule)
     solution = solve(serving.problem, time_limit=None, threads=1)
     return None if solution.cost is None else Plan(serving, solution)

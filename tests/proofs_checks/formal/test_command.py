@@ -149,7 +149,7 @@ def test_a_plan_whose_blocks_are_beside_others_needs_its_interference(
     one = {"a (1 beside 2)": 1}
     of = problem([{"blocks": one}], {"j": (1, one)})
     told = solution(of, [group(one, [[*one, "j", 1]])], {"prices": one})
-    plan = {"format": "cms-plan", "schema": 1, "problem": of, "solution": told}
+    plan = {"format": "cms-plan", "schema": 2, "problem": of, "solution": told}
     assert main(files(tmp_path, plan)) == second_checker(files(tmp_path, plan)) == 1
     assert capsys.readouterr().err.count("tells of no interference") == 2
 

@@ -25,7 +25,7 @@ from .verdicts import both
 
 pytestmark = pytest.mark.usefixtures("built")
 
-#: Problems whose proof by price_and_branch is a tree with branches.
+#: Problems whose proof by branch_and_price is a tree with branches.
 BRANCHED = [
     ("costs", 4), ("costs", 7), ("costs", 14), ("limits", 2), ("limits", 5), ("limits", 7),
     ("limits", 13), ("machine_types", 11), ("machine_types", 12), ("infeasible_by_limit", 1),
@@ -62,7 +62,7 @@ def test_ten_thousand_random_plans() -> None:
 
 def solved(name: str, number: int) -> tuple[Problem, Any]:
     of = instance(name, number)
-    return of, solve(of, "price_and_branch", threads=1, time_limit=None)
+    return of, solve(of, "branch_and_price", threads=1, time_limit=None)
 
 
 def in_files(of: Problem, solution: Any) -> Plan:

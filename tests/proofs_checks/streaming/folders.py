@@ -122,7 +122,7 @@ def write_problem(path: Path, document: Document, in_a_shard: int = 16 * LEAF) -
         path / "problem.json",
         {
             "format": "cms-problem-folder",
-            "schema": 1,
+            "schema": 2,
             **head,
             "jobs": {"count": len(rows), "in_a_shard": in_a_shard, "shards": shards},
         },

@@ -42,10 +42,10 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu, Instance
     >>> held = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
-    >>> node = FleetNode("a", (FleetGpu("a", 0, gpu("a100-80gb"), instances=held),))
+    >>> node = FleetNode("a", (FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held),))
     >>> dict(advertise(Deployment((node,)))[0].resources)
     {'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1}
     """
@@ -59,7 +59,7 @@ def offer_of(node: FleetNode, strategy: str = "mixed") -> Offer:
     """Say what one node offers; see `advertise`."""
     cut = [card for card in node.gpus if card.is_cut]
     whole = len(node.gpus) - len(cut)
-    profiles = Counter(i.profile for c in cut for i in c.instances if i.is_ours or i.is_whole)
+    profiles = Counter(i.profile for c in cut for i in c.instances if i.is_managed or i.is_whole)
     alike = len(profiles) == 1 and not whole and all(card.instances for card in cut)
     needs = "none" if not cut else "single" if alike else "mixed"
     if strategy == "mixed":

@@ -153,9 +153,9 @@ def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetN
         doubts = doubtful(FleetNode(node.name, tuple(today[card.name] for card in node.gpus)))
         changed = [card for card in node.gpus if cut_of(card) != cut_of(today[card.name])]
         for card in changed:
-            if today[card.name].pinned:
+            if today[card.name].foreign:
                 raise InvalidProblem(
-                    f"{card.name} has {today[card.name].pinned[0]}, which is not ours, and would "
+                    f"{card.name} has {today[card.name].foreign[0]}, which is not ours, and would "
                     "be cut anew as a whole; write it for nvidia-smi, or leave its counts alone"
                 )
             for each in in_doubt(today[card.name], doubts):

@@ -55,7 +55,7 @@ def assemble(
 def _describe(deployment: Deployment) -> dict[str, Any]:
     """Gather what files of tools may not be able to express."""
     cards, instances = [*deployment.gpus()], [*deployment.instances()]
-    managed = [(card, each) for card, each in instances if each.is_ours]
+    managed = [(card, each) for card, each in instances if each.is_managed]
     working = [each.work for _, each in instances if each.work is not None]
     supplies = {name: {w.supply_rps for w in working if w.service == name}
                 for name in {work.service for work in working}}  # fmt: skip
@@ -65,7 +65,7 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
         "asked": asked,
         "fixed": [card.name for card in cards if card.mode is Mode.FIXED],
         "foreign": [f"{card.name} {each}" for card, each in instances
-                    if not each.is_ours and card.mode is not Mode.FIXED],
+                    if not each.is_managed and card.mode is not Mode.FIXED],
         "has_nodes": bool(deployment.nodes),
         "has_plan": deployment.plan is not None,
         "idle": sum(each.work is None for _, each in managed),

@@ -57,7 +57,7 @@ def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, st
     if today is None:
         return
     there = {(each.profile, each.start) for each in card.instances}
-    for each in today.pinned:
+    for each in today.foreign:
         if (each.profile, each.start) not in there:
             raise InvalidProblem(
                 f"{card.name} has {each} today, which is not ours; expected it at its place in the "
@@ -89,7 +89,7 @@ def _switch(mode: Mode | None) -> str:
 def instance_rows(card: FleetGpu, *, ours: bool) -> Iterator[str]:
     """Iterate over the rows of a GPU in the tables of managed instances, or of foreign ones."""
     for each in card.instances if card.mode is Mode.MIG else ():
-        if each.is_ours is not ours:
+        if each.is_managed is not ours:
             continue
         if each.start is None:
             raise InvalidProblem(

@@ -43,9 +43,9 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
-    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
     >>> written = export(Deployment((FleetNode("node-a", (card,)),)), "mig-parted")
     >>> print(*written.files, sep=", ")
     README.md, apply.sh, mig-parted.yaml, nodes.csv

@@ -75,7 +75,7 @@ def list_working(deployment: Deployment) -> list[tuple[FleetGpu, Instance, Work]
     return [
         (card, each, each.work)
         for card, each in deployment.instances()
-        if each.work is not None and each.is_ours and each.state is not State.DRAINING
+        if each.work is not None and each.is_managed and each.state is not State.DRAINING
     ]
 
 

@@ -46,8 +46,8 @@ def possible_contents(
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> a100 = gpu("a100-80gb")
+    >>> from cms.fleet import get_gpu
+    >>> a100 = get_gpu("a100-80gb")
     >>> for found in possible_contents(a100, 2, {"3g.40gb": 3, "whole": 0}, some_empty=True):
     ...     print(*found)
     FrozenMap({'3g.40gb': 2}) FrozenMap({'3g.40gb': 1})

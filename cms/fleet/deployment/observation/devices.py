@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ....errors import InvalidOption
 from ...hardware import Gpu
 from ...hardware.catalogue import gpu_called, uncut_gpu
-from ..instance import UNKNOWN_OWNER, UUID, WHOLE, Instance, Mode, Seen, State
+from ..instance import UNKNOWN_OWNER, UUID, WHOLE, Instance, Mode, StartSource, State
 from ..model import FleetGpu
 from .facts import GpuFacts, InstanceFacts, Statement, fault_at
 from .pods import MergeContext
@@ -115,6 +115,6 @@ def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str |
     counts = next((each.counts for each in facts if each.counts), {})
     told = listed or [InstanceFacts(name, "") for name, n in counts.items() for _ in range(n)]
     held = tuple(read_instance(f"{node}/{index}", each, card) for each in told)
-    seen = Seen.UNKNOWN if held and not listed else Seen.SEEN
+    seen = StartSource.UNKNOWN if held and not listed else StartSource.OBSERVED
     instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
     return FleetGpu(node, index, card, Mode.FIXED, instances, uuid, seen)

@@ -13,7 +13,7 @@ from ....values.frozen import FrozenMap
 from ....values.words import count
 from ...hardware import Gpu, Layout
 from ..checking import check_gpu
-from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
+from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, describe_profile, facts_of_contents, find_contents
 from .devices import build_fixed_gpu, check_uuid, find_device, find_unknown_profile, read_instance
@@ -288,8 +288,10 @@ def _gpu(
                 held.where, f"{name} has {held.profile} here, and MIG is off in {mig.where}",
                 _SAME_TIME,
             )  # fmt: skip
-        seen = Seen.UNKNOWN if any(each.is_guessed for each in facts) else Seen.SEEN
-        return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid, seen=seen)
+        seen = (
+            StartSource.UNKNOWN if any(each.is_guessed for each in facts) else StartSource.OBSERVED
+        )
+        return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid, start_source=seen)
     if mig is None and not any(each.instances or each.counts for each in facts):
         raise fault_at(
             facts[0].where,
@@ -308,7 +310,7 @@ def _gpu(
 
 def _instances(
     name: str, card: Gpu, placed: Sequence[GpuFacts], counted: Sequence[GpuFacts]
-) -> tuple[tuple[Instance, ...], Seen]:
+) -> tuple[tuple[Instance, ...], StartSource]:
     layouts = [(_placed(name, card, each), _where(each)) for each in placed]
     for layout, where in layouts[1:]:
         first, before = layouts[0]
@@ -336,7 +338,7 @@ def _instances(
             gpu_instance=one.gpu_instance if number is None else number,
             uuid=first_one.uuid or one.uuid,
         )
-    return tuple(by_place.values()), Seen.SEEN
+    return tuple(by_place.values()), StartSource.OBSERVED
 
 
 def _where(facts: GpuFacts) -> str:
@@ -356,13 +358,13 @@ def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
                 f"{size}, as on {card.key}",
             )  # fmt: skip
         held = read_instance(name, each, card)
-        found.append(replace(held, owner=None) if held.state is State.HOLLOW else held)
+        found.append(replace(held, owner=None) if held.state is State.NO_COMPUTE_INSTANCE else held)
     for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):
         raise fault_at(_where(facts), f"what {name} is said to hold cannot be: {violation}")
     return tuple(found)
 
 
-def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance, ...], Seen]:
+def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance, ...], StartSource]:
     """Place counts: exactly where one layout alone has them."""
     counts = dict(facts.counts or {})
     try:
@@ -374,9 +376,9 @@ def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance,
         raise fault_at(facts.where, f"what {name} is said to hold cannot be: {why}")
     if len(layouts) == 1 and not facts.is_guessed:
         only = (Instance(p.profile, p.start, owner=UNKNOWN_OWNER) for p in layouts[0])
-        return tuple(only), Seen.ONLY_ONE
+        return tuple(only), StartSource.INFERRED
     names = (card.profile(p).name for p, n in counts.items() for _ in range(n))
-    return tuple(Instance(p, owner=UNKNOWN_OWNER) for p in names), Seen.UNKNOWN
+    return tuple(Instance(p, owner=UNKNOWN_OWNER) for p in names), StartSource.UNKNOWN
 
 
 def _of(counts: Mapping[str, int]) -> list[str]:

@@ -434,7 +434,7 @@ def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
         return replace(each, uuid=mine[0].uuid if alike == len(mine) == 1 else None)
     own = {at: d for at, d in card.devices.items() if d.gpu_instance == each.gpu_instance}
     if len(own) != 1:
-        return replace(each, state=State.SPLIT if own else State.HOLLOW)
+        return replace(each, state=State.SPLIT if own else State.NO_COMPUTE_INSTANCE)
     ((at, device),) = own.items()
     listed = card.listed.get(at)
     if listed is None:

@@ -28,14 +28,14 @@ def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work])
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from cms.fleet import OperatingPoint, Service, gpu
+    >>> from cms.fleet import OperatingPoint, Service, get_gpu
     >>> from cms.fleet.deployment import FleetNode
     >>> held = Instance("3g.40gb", 4, owner="unknown")
-    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(held,))
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(held,))
     >>> now = Deployment((FleetNode("a", (card,)),), (Service("chat", "bert", 10, 400),))
     >>> work = Work("chat", OperatingPoint("bert", "a100-80gb", "3g.40gb", 2, 8, 100, 20), 80)
     >>> print(*adopt(now, "a/0:4", "chat@2x8", [work]).gpus())
-    a/0 a100-80gb: 3g.40gb@4 chat (2p b8, 80 items/s)
+    a/0 a100-80gb: 3g.40gb@4 chat (2p b8, 80 requests/s)
     """
     return _changed(deployment, place, lambda card, each: _find_work(card, each, doing, works))
 

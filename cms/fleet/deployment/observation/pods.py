@@ -147,7 +147,7 @@ class _Assignment:
             is_meant = card.mode is Mode.WHOLE and index in (None, card.index)
             if is_meant and not self.held[card.index]:
                 self.held[card.index].append(instance)
-                if instance.is_ours:
+                if instance.is_managed:
                     self.free.add((card.index, 0))
 
     def give(
@@ -187,7 +187,7 @@ class _Assignment:
                 "these",
                 "sources of one time, and a device plug-in that has looked since the GPUs were cut",
             )
-        kinds = {(each.work, each.is_ours) for each in doing}
+        kinds = {(each.work, each.is_managed) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
             self.context.warnings.append(
@@ -199,7 +199,9 @@ class _Assignment:
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
             self.free.discard((index, at))
         # A whole GPU that nobody holds is empty, unless a pod of another may hold it.
-        may_be_foreign = profile == WHOLE and is_guess and not all(each.is_ours for each in doing)
+        may_be_foreign = (
+            profile == WHOLE and is_guess and not all(each.is_managed for each in doing)
+        )
         for index, held in self.held.items():
             self.held[index] = [
                 i for i in held if i.profile != WHOLE or i.work or i.owner or may_be_foreign

@@ -93,10 +93,10 @@ def observe(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "lgi.txt"
     >>> _ = path.write_text("|   0  MIG 3g.40gb    9    2    4:4     |")
-    >>> seen = observe([SourceFile(str(path), "a")], device=gpu("a100-80gb"))
+    >>> seen = observe([SourceFile(str(path), "a")], device=get_gpu("a100-80gb"))
     >>> print(*seen.deployment.gpus(), seen.deployment.node("a").observed is not None)
     a/0 a100-80gb: 3g.40gb@4 of unknown True
     """

@@ -26,11 +26,11 @@ from .model import (
 from .planning import transition
 from .reorganising import reorganise
 from .reversal import reversal
-from .whole_gpus import Actuator, saved_by_parts
+from .whole_gpus import PartitioningTool, saved_by_parts
 
 __all__ = [
     "transition",
-    "Actuator",
+    "PartitioningTool",
     "saved_by_parts",
     "Transition",
     "Impossible",

@@ -90,7 +90,7 @@ def arrived(
         for each in card.instances:
             if gone[place, each]:
                 gone[place, each] -= 1
-            elif each.is_ours and each.work is not None:
+            elif each.is_managed and each.work is not None:
                 kept += 1
         runs = tuple(
             replace(each, state=State.RUNNING) if each.state is State.STARTING else each

@@ -12,8 +12,8 @@ from ....values.numbers import Number, shown
 from ..checking import check_deployment
 from ..model import Deployment
 from ..programs import Limits
-from ..wanted import Wanted
-from ..wishes import Wishes
+from ..wanted import DesiredState
+from ..wishes import PlacementConstraints
 from .arriving import Impossible
 from .durations import Durations
 from .floors import floors_of
@@ -42,12 +42,12 @@ class Asked:
     """
 
     start: Deployment
-    to: Wanted | Deployment
+    to: DesiredState | Deployment
     floor: Number
     floors: Mapping[str, Number] | None
     spare: int | Literal["auto"]
     as_grouped: bool
-    wishes: Wishes | None
+    wishes: PlacementConstraints | None
     durations: Durations
     max_parallel: int | None
     seed: int
@@ -72,7 +72,7 @@ class Asked:
         found = floors_of(start, target, self.floor, self.floors)
         for name, each in found.items():
             if each.rps and (has := target.capacity(name)) < each.rps:
-                reason = f"{name} is to keep {each}, and has {shown(has)} items/s in the end"
+                reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
                 return Impossible((reason,), Proof.CHECKED)
         if isinstance(self.to, Deployment):
             _require_enough(target)

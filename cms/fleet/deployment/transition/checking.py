@@ -116,13 +116,13 @@ def _actions(transition: Transition) -> Iterator[Violation]:
         if needs.get(action.what, shape) != shape:
             has = f"{shape[0]} instances removed and {shape[1]} added"
             yield Violation("action", where, has, "what its kind does")
-        if action.mode is not None and action.what is not What.REWRITE:
-            yield Violation("action", where, "a change of mode", "a rewrite for that")
+        if action.mode is not None and action.what is not What.REPARTITION:
+            yield Violation("action", where, "a change of mode", "a repartition for that")
         if action.what is What.RESTART and shape == (1, 1):
             (old,), (new,) = action.removes, action.adds
             if (old.profile, old.start) != (new.profile, new.start):
                 yield Violation("action", where, f"{old.place} as {new.place}", "one place")
-        if action.what is What.REWRITE and Counter(action.removes) != held[action.gpu]:
+        if action.what is What.REPARTITION and Counter(action.removes) != held[action.gpu]:
             yield Violation("action", where, "instances left out", "all that is on the GPU")
         if action.what is What.SWITCH or _in_turns(transition, action):
             yield from _switch(action, where, held[action.gpu])
@@ -199,7 +199,7 @@ def _floors(transition: Transition) -> Iterator[Violation]:
     for service, floor in transition.floors.items():
         least, moment = _lowest(transition, service)
         if least < floor.rps:
-            has = f"{shown(least)} items/s {when(transition.actions, moment)}"
+            has = f"{shown(least)} requests/s {when(transition.actions, moment)}"
             yield Violation("floor", f"service {service}", has, f"at least {floor}")
 
 
@@ -327,7 +327,7 @@ def _kept(transition: Transition) -> Iterator[Violation]:
         place = (card.node, card.index), instance
         if gone[place]:
             gone[place] -= 1
-        elif instance.is_ours and instance.work is not None:
+        elif instance.is_managed and instance.work is not None:
             kept += 1
     if kept != transition.kept.count:
         has = f"{kept} instances kept"

@@ -73,8 +73,8 @@ def room_of(
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> room_of(gpu("a30-24gb"), [("1g.6gb", 1)], ["2g.12gb"], None).fills
+    >>> from cms.fleet import get_gpu
+    >>> room_of(get_gpu("a30-24gb"), [("1g.6gb", 1)], ["2g.12gb"], None).fills
     ((('2g.12gb', 1),),)
     """
     own = tuple(sorted(held, key=lambda place: place[1]))
@@ -119,8 +119,8 @@ class Covering:
 
     Examples
     --------
-    >>> from cms.fleet import gpu
-    >>> room = room_of(gpu("a30-24gb"), [("1g.6gb", 1)], ["1g.6gb", "2g.12gb"], None)
+    >>> from cms.fleet import get_gpu
+    >>> room = room_of(get_gpu("a30-24gb"), [("1g.6gb", 1)], ["1g.6gb", "2g.12gb"], None)
     >>> gives = {
     ...     ("a30-24gb", "1g.6gb"): [Give(0, Fraction(10))],
     ...     ("a30-24gb", "2g.12gb"): [Give(0, Fraction(30))],

@@ -15,7 +15,7 @@ from ..model import FleetGpu
 from ..turns import turn_faults
 from .model import Action, Transition, What
 from .moments import predecessors, worst_moment
-from .order import rewrites
+from .order import repartitions
 
 __all__ = ["layout_faults", "when"]
 
@@ -39,11 +39,13 @@ def layout_faults(transition: Transition) -> Iterator[Violation]:
     on_gpu: dict[tuple[str, int], list[int]] = {}
     for at, action in enumerate(actions):
         before = on_gpu.setdefault(action.gpu, [])
-        # of what came before a rewrite, the rewrite itself has waited
-        alone = before if rewrites(action) else [b for b in before if rewrites(actions[b])][-1:]
+        # of what came before a repartition, the repartition itself has waited
+        alone = (
+            before if repartitions(action) else [b for b in before if repartitions(actions[b])][-1:]
+        )
         missing = [b for b in alone if not ended[at] >> b & 1]
         if missing:
-            has = f"a GPU rewritten beside another action, {missing[0]}"
+            has = f"a GPU repartitioned beside another action, {missing[0]}"
             yield Violation("wait", f"action {at} ({action})", has, f"a wait for {missing[0]}")
         before.append(at)
     for card in transition.start.gpus():
@@ -56,7 +58,7 @@ def layout_faults(transition: Transition) -> Iterator[Violation]:
 def _come_in_vain(
     transition: Transition, card: FleetGpu, own: Sequence[int]
 ) -> Iterator[Violation]:
-    """What comes must be offered by the driver, run its work, and keep turns after a rewrite."""
+    """New instances are offered by the driver, run their work, and wait for a repartition."""
     sides = transition.start, transition.target
     services = {service.name: service for side in sides for service in side.services}.values()
     known = [node.driver for side in sides for node in side.nodes if node.name == card.node]
@@ -68,7 +70,7 @@ def _come_in_vain(
         there.update(action.adds)
         there.subtract(action.removes)
         yield from unable_to_run(driver, card, services)
-        if rewrites(action):
+        if repartitions(action):
             yield from turn_faults(card.with_instances((+there).elements()), services)
 
 
@@ -90,13 +92,13 @@ def _removed_early(
 def _crowded(
     card: FleetGpu, actions: Sequence[Action], ended: Sequence[int], own: Sequence[int]
 ) -> Iterator[Violation]:
-    """What can be on a GPU at once must be legal, from one rewrite to the next."""
+    """What can be on a GPU at once must be legal, from one repartition to the next."""
     # whoever works there: a restart keeps its place
     there = Counter(map(_bare, card.instances))
     moving: list[int] = []
     for at in own:
         action = actions[at]
-        if rewrites(action):
+        if repartitions(action):
             yield from _at_once(card, there, actions, ended, moving)
             for b in (*moving, at):
                 there.update(map(_bare, actions[b].adds))

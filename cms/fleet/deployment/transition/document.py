@@ -136,7 +136,7 @@ def _places(places: bool) -> str:
 
 
 class _FirstCutPart(m.Part):
-    kind: Literal["first_cut"]
+    kind: Literal["first_repartition"]
     by_node: f.Flag
     prices: tuple[_ServicePrice, ...]
 
@@ -182,7 +182,7 @@ class _FrozenPart(m.Part):
 
 
 _PROOFS: dict[str, Any] = {
-    "first_cut": _FirstCutPart,
+    "first_repartition": _FirstCutPart,
     "exhausted": _ExhaustedPart,
     "frozen": _FrozenPart,
 }
@@ -201,7 +201,9 @@ def _describe_proof(proof: Necessary, names: _Names) -> m.Part:
             _ServicePrice.from_fields(service=name, price=price)
             for name, price in sorted(proof.prices.items())
         ]
-        return _FirstCutPart.from_fields(kind="first_cut", by_node=proof.by_node, prices=prices)
+        return _FirstCutPart.from_fields(
+            kind="first_repartition", by_node=proof.by_node, prices=prices
+        )
     of = _places(proof.places)
     if isinstance(proof, Exhausted):
         return _ExhaustedPart.from_fields(kind="exhausted", of=of, states=proof.states)

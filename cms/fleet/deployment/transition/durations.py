@@ -36,7 +36,7 @@ class Durations:
 
     Parameters
     ----------
-    cut_s : number
+    partition_s : number
         Making a GPU instance and its compute instance.
     start_s : number
         Starting work on it, where the point has no `cold_start_s` of its own.
@@ -44,7 +44,7 @@ class Durations:
         Draining, stopping, destroying.
     stop_s : number
         Draining and stopping, where something else starts in the same place.
-    rewrite_s, reset_s : number
+    repartition_s, reset_s : number
         Cutting a whole GPU anew, or changing its mode; with a reset, where its device needs one.
     prepare_s : number
         Preparing a process for a share beside those that serve, where the point has no
@@ -57,11 +57,11 @@ class Durations:
     (Fraction(40, 1), Fraction(25, 2))
     """
 
-    cut_s: Fraction = Fraction(5)
+    partition_s: Fraction = Fraction(5)
     start_s: Fraction = Fraction(75)
     delete_s: Fraction = Fraction(40)
     stop_s: Fraction = Fraction(30)
-    rewrite_s: Fraction = Fraction(60)
+    repartition_s: Fraction = Fraction(60)
     reset_s: Fraction = Fraction(120)
     prepare_s: Fraction = Fraction(15)
 
@@ -82,13 +82,13 @@ class Durations:
             return Fraction(0), max(new, default=Fraction(0))
         coming = max((self._start(each, self.start_s) for each in action.adds), default=Fraction(0))
         if action.what is What.CREATE:
-            return self.cut_s, coming
+            return self.partition_s, coming
         if action.what is What.DELETE:
             return self.delete_s, Fraction(0)
         stopping = self.stop_s if any(each.work for each in action.removes) else Fraction(0)
         if action.what is What.RESTART:
             return stopping, coming
-        cutting = self.reset_s if needs_reset and action.mode is not None else self.rewrite_s
+        cutting = self.reset_s if needs_reset and action.mode is not None else self.repartition_s
         return stopping + cutting, coming
 
     def _start(self, instance: Instance, usual_s: Fraction) -> Fraction:
@@ -346,5 +346,5 @@ def _turns(actions: Sequence[Action]) -> list[list[int]]:
     for at, action in enumerate(actions):
         own.setdefault((action.node, action.after), []).append(at)
     return [
-        turn for turn in own.values() if any(actions[at].what is What.REWRITE for at in turn)
+        turn for turn in own.values() if any(actions[at].what is What.REPARTITION for at in turn)
     ]  # fmt: skip

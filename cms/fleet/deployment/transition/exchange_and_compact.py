@@ -18,8 +18,8 @@ from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..recounting import recounted
-from ..unplaceable import Unplaceable
-from ..wanted import Wanted
+from ..unplaceable import PlacementInfeasible
+from ..wanted import DesiredState
 from .arriving import Impossible, arrived, checked
 from .durations import Durations
 from .floors import floors_of
@@ -34,7 +34,7 @@ _Content = Counter[int]
 
 def exchange_and_compact(
     start: Deployment,
-    wanted: Wanted,
+    wanted: DesiredState,
     *,
     floor: Number = 1,
     durations: Durations | None = None,
@@ -45,7 +45,7 @@ def exchange_and_compact(
     Parameters
     ----------
     start : Deployment
-    wanted : Wanted
+    wanted : DesiredState
         With a plan, whose groups say what lies on one GPU.
     floor, durations, max_parallel
         As for `transition`.
@@ -57,7 +57,7 @@ def exchange_and_compact(
     """
     start = recounted(start, wanted.services, wanted.rule, [kind.work for kind in wanted.counts])
     placed = place(wanted, start.with_gpus(_emptied(start)), as_grouped=True)
-    if isinstance(placed, Unplaceable):
+    if isinstance(placed, PlacementInfeasible):
         return Impossible(placed.reasons, placed.proof)
     walk = _Walk(start)
     contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
@@ -75,7 +75,7 @@ def exchange_and_compact(
 
 def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:
     return {
-        (card.node, card.index): card.with_instances(card.pinned)
+        (card.node, card.index): card.with_instances(card.foreign)
         for card in start.gpus()
         if not card.is_empty
     }
@@ -114,12 +114,12 @@ class _Walk:
         self._overlaps: list[list[_Overlap | None] | None] = [None] * len(self.sources)
         for gpu, held in enumerate(self.held):  # what does nothing makes room first
             for each in [*held]:
-                if each.is_ours and each.work is None:
+                if each.is_managed and each.work is None:
                     self.delete(gpu, each)
 
     def number(self, instance: Instance) -> int:
         """Return the number of the kind of an instance; -1 if it is not ours, or idle."""
-        if not instance.is_ours or instance.work is None:
+        if not instance.is_managed or instance.work is None:
             return -1
         kind = instance.profile, instance.work
         if kind not in self._numbers:
@@ -206,7 +206,7 @@ class _Walk:
 
     def _can_hold(self, gpu: int, content: _Content) -> bool:
         card = self.sources[gpu]
-        pinned = [(each.profile, each.start or 0) for each in card.pinned]
+        pinned = [(each.profile, each.start or 0) for each in card.foreign]
         counts = self._profiles(content)
         return card.mode is Mode.MIG and card.gpu.place(counts, around=pinned) is not None
 
@@ -217,7 +217,7 @@ class _Walk:
     def _fill(self, gpu: int, content: _Content, done: set[int]) -> bool:
         """Give a GPU its content: what is not of it goes elsewhere, what lacks is pulled in."""
         stay, lacks = self._stays(gpu, content)
-        for each in [e for e in self.held[gpu] if e.is_ours and e not in stay]:
+        for each in [e for e in self.held[gpu] if e.is_managed and e not in stay]:
             if not self.create_anywhere(self.number(each), done | {gpu}):
                 return False
             self.delete(gpu, each)
@@ -235,7 +235,7 @@ class _Walk:
     def _stays(self, gpu: int, content: _Content) -> tuple[list[Instance], list[int]]:
         """Choose the instances that can stay where they are, so that the rest has a place."""
         card = self.sources[gpu]
-        left, stay = Counter(content), [each for each in self.held[gpu] if not each.is_ours]
+        left, stay = Counter(content), [each for each in self.held[gpu] if not each.is_managed]
         for each in self.held[gpu]:
             if not left[self.number(each)]:
                 continue

@@ -82,7 +82,7 @@ class _Search:
         alike: dict[object, list[int]] = {}
         for at, site in enumerate(ground.sites):
             end = site.wanted if places else None
-            alike.setdefault((site.gpu.key, site.uses, site.pinned, end), []).append(at)
+            alike.setdefault((site.gpu.key, site.uses, site.foreign, end), []).append(at)
         self.groups = list(alike.values())
         self.kinds = [_Contents(ground.sites[group[0]]) for group in self.groups]
         self.group_of = [g for g, group in enumerate(self.groups) for _ in group]
@@ -121,7 +121,7 @@ class _Search:
         used = Counter(
             self.kinds[g].site.gpu.key
             for g, content in zip(self.group_of, contents, strict=True)
-            if content or self.kinds[g].site.pinned
+            if content or self.kinds[g].site.foreign
         )
         if any(n > self.ground.gpus.get(key, 0) for key, n in used.items()):
             return False
@@ -132,14 +132,14 @@ class _Search:
         used = 0
         for group, number in zip(self.group_of, state, strict=True):
             kind = self.kinds[group]
-            used += bool(number or kind.site.pinned)
+            used += bool(number or kind.site.foreign)
             for place in kind.listed[number]:
                 slack[self.service[place.use]] += self.supply[place.use]
         first = 0
         for group, members in enumerate(self.groups):
             last = first + len(members)
             own = state[first:last]
-            is_free = bool(self.kinds[group].site.pinned) or used < self.most
+            is_free = bool(self.kinds[group].site.foreign) or used < self.most
             for at, number in enumerate(own):
                 if at and own[at - 1] == number:
                     continue
@@ -171,7 +171,7 @@ class _Search:
 
 
 def _can_come(ground: Ground, site: Site, here: Content) -> Iterator[Place]:
-    layout = [*site.pinned, *((each.profile, each.start) for each in here)]
+    layout = [*site.foreign, *((each.profile, each.start) for each in here)]
     starts: dict[str, tuple[int, ...]] = {}
     for use in site.uses:
         profile = ground.uses[use].profile

@@ -51,8 +51,8 @@ def floors_of(
     >>> after = Deployment((), (Service("chat", "m", 180),))
     >>> for name, floor in floors_of(before, after, "0.9").items():
     ...     print(name, floor)
-    chat 0 items/s (all it has today, less than 90 % of the smaller of 200 and 180 items/s)
-    old 0 items/s (the service goes)
+    chat 0 requests/s (all it has today, less than 90 % of the smaller of 200 and 180 requests/s)
+    old 0 requests/s (the service goes)
     """
     shares = shares or {}
     old = {service.name: service for service in start.services}
@@ -77,7 +77,7 @@ def floors_of(
 
 def _floor(today: Fraction, old: Service, new: Service, share: Fraction) -> Floor:
     before = old.rate_rps or today
-    what = f"{shown(before)} and {shown(new.rate_rps)} items/s"
+    what = f"{shown(before)} and {shown(new.rate_rps)} requests/s"
     if not old.rate_rps:
         what = f"{what}, the first being all it has today"
     reason = f"{shown(share * 100)} % of the smaller of {what}"

@@ -65,7 +65,7 @@ class Case(NamedTuple):
 
 def _beside(site: Site, stays: Collection[int]) -> tuple[tuple[str, int], ...]:
     own = tuple((each.profile, each.start) for each in site.held if each.use in stays)
-    return (*site.pinned, *own)
+    return (*site.foreign, *own)
 
 
 def _rooms(ground: Ground, stays: Collection[int], uses: Iterable[int]) -> list[Room]:

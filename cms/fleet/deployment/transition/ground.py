@@ -1,10 +1,10 @@
 """What proofs about spare GPUs speak of: who is where, what could be, and what must not be missed.
 
 A proof is about sequences of single creations and deletions. Every transition is one, done action
-by action: a restart or a rewrite passes through the state in which what it removes supplies nothing
-and what it adds is not there yet. Only what matters is left in: idle instances, and those that
-supply nothing and are not wanted, may always be deleted first; what starts counts as if it ran.
-Each makes more possible, never less.
+by action: a restart or a repartition passes through the state in which what it removes supplies
+nothing and what it adds is not there yet. Only what matters is left in: idle instances, and those
+that supply nothing and are not wanted, may always be deleted first; what starts counts as if it
+ran. Each makes more possible, never less.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Site(NamedTuple):
     gpu : Gpu
     uses : tuple of int
         What can run there.
-    pinned : tuple of (str, int)
+    foreign : tuple of (str, int)
         Profiles and starts of instances that are not ours.
     held, wanted : frozenset of Place
         What is there at the start, and in the target.
@@ -70,7 +70,7 @@ class Site(NamedTuple):
     name: str
     gpu: Gpu
     uses: tuple[int, ...]
-    pinned: tuple[tuple[str, int], ...]
+    foreign: tuple[tuple[str, int], ...]
     held: frozenset[Place]
     wanted: frozenset[Place]
 
@@ -130,7 +130,7 @@ def ground_of(
             return None
     asked = {name: floor.rps for name, floor in floors.items() if floor.rps > 0}
     wanted = Counter(
-        each.work for _, each in target.instances() if each.is_ours and each.work is not None
+        each.work for _, each in target.instances() if each.is_managed and each.work is not None
     )
     uses: list[Use] = []
     for work in sorted(set(works), key=_order):
@@ -143,7 +143,7 @@ def ground_of(
     number = {use.work: at for at, use in enumerate(uses)}
     base: Counter[str] = Counter()
     for _, each in start.instances():
-        if not each.is_ours and each.work is not None:
+        if not each.is_managed and each.work is not None:
             base[each.work.service] += _supply(each)  # type: ignore[assignment]
     return Ground(
         tuple(uses),
@@ -196,10 +196,10 @@ def _site(
         return frozenset(
             Place(gpu.profile(each.profile).name, each.start or 0, number[each.work])
             for each in card.instances
-            if each.is_ours and each.work is not None
+            if each.is_managed and each.work is not None
             if each.work in number and each.state in states
         )
 
     running = State.RUNNING, State.STARTING
-    pinned = tuple(sorted((gpu.profile(e.profile).name, e.start or 0) for e in old.pinned))
+    pinned = tuple(sorted((gpu.profile(e.profile).name, e.start or 0) for e in old.foreign))
     return Site(old.name, gpu, runs, pinned, places(old, running), places(new, tuple(State)))

@@ -43,7 +43,7 @@ def in_common(start: Deployment, target: Deployment, *, places: bool = False) ->
         return Counter(
             (card.node, card.index, each.profile, each.start, each.work)
             for card, each in side.instances()
-            if each.is_ours and each.work is not None
+            if each.is_managed and each.work is not None
         )
 
     return (there(start) & there(target)).total()

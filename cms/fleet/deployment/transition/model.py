@@ -37,7 +37,9 @@ class What(StrEnum):
     CREATE = "create"  # an instance that was not there
     DELETE = "delete"
     RESTART = "restart"  # other work in the same place: no MIG change
-    REWRITE = "rewrite"  # the whole GPU: all that is on it goes, then all that is to be there comes
+    REPARTITION = (
+        "repartition"  # the whole GPU: all that is on it goes, then all that is to be there comes
+    )
     SWITCH = "switch"  # shares: what comes is prepared beside what goes, then all changes at once
 
 
@@ -109,7 +111,7 @@ class Action:
     def prepared(self) -> tuple[Instance, ...]:
         """The instances that it adds and that take a process which is not on the GPU yet.
 
-        A process has a share and a service. Its batches, its frame and with whom it takes turns
+        A process has a share and a service. Its batches, its cycle and with whom it takes turns
         may change while it runs.
         """
         if self.what is not What.SWITCH:
@@ -136,7 +138,7 @@ class Action:
             What.CREATE: come,
             What.DELETE: gone,
             What.RESTART: f"{gone} as {come}",
-            What.REWRITE: f"{gone or 'nothing'} to {come or 'nothing'}",
+            What.REPARTITION: f"{gone or 'nothing'} to {come or 'nothing'}",
             What.SWITCH: f"{gone or 'nothing'} to {come or 'nothing'}",
         }
         return f"{self.what} on {self.name}: {says[self.what]}"
@@ -163,14 +165,14 @@ class Floor:
     rps : Fraction
         In items per second.
     reason : str
-        ``100 % of the smaller of 200 and 180 items/s``.
+        ``100 % of the smaller of 200 and 180 requests/s``.
     """
 
     rps: Fraction
     reason: str
 
     def __str__(self) -> str:
-        return f"{shown(self.rps)} items/s ({self.reason})"
+        return f"{shown(self.rps)} requests/s ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +284,7 @@ class FirstCut:
     """Why too few spare GPUs will not do where GPUs are cut anew as a whole.
 
     Of transitions that only give instances other work in place, or cut whole GPUs anew, and leave
-    modes alone: see :mod:`~cms.fleet.deployment.transition.first_cut`.
+    modes alone: see :mod:`~cms.fleet.deployment.transition.first_repartition`.
 
     Parameters
     ----------

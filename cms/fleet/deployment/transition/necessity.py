@@ -16,7 +16,7 @@ from ..model import Deployment
 from ..programs import Limits
 from .covering import Covering
 from .exhaustion import GPUS, Step, exhausted_fault, reached
-from .first_cut import first_cut_fault
+from .first_repartition import first_repartition_fault
 from .frozen import Case, find_frozen, frozen_fault, missing
 from .ground import Ground, ground_of, works_of
 from .model import Action, Exhausted, FirstCut, Fixed, Floor, Frozen, Spare, Transition, What
@@ -38,7 +38,7 @@ def spare_fault(transition: Transition, most: int) -> str:
     """
     proof = transition.spare.proof
     if isinstance(proof, FirstCut):
-        return first_cut_fault(transition, most, proof)
+        return first_repartition_fault(transition, most, proof)
     start, target = transition.start, transition.target
     ground = ground_of(start, target, transition.floors, works_of(transition))
     if ground is None:
@@ -191,9 +191,9 @@ def _as_actions(
         mine = {
             (card.gpu.profile(each.profile).name, each.start or 0): each
             for each in card.instances
-            if each.is_ours
+            if each.is_managed
         }
-        wanted = [each for each in end.instances if each.is_ours]
+        wanted = [each for each in end.instances if each.is_managed]
         if any(each.work is None for each in wanted):
             return None
         for place in [place for place in mine if place not in matters]:

@@ -7,8 +7,9 @@ ended, every floor holds, every layout is legal and no more GPUs are in use than
    that service as its floor needs, when all removals up to this one have begun, but for those that
    are not needed beside the others;
 2. an action that adds to a GPU wait for all earlier actions on that GPU whose removals it needs:
-   those in its slots, and where sums or maxima would be exceeded, all; and a rewrite or a switch,
-   which has its GPU for itself, wait for all earlier actions there, and all later ones for it;
+   those in its slots, and where sums or maxima would be exceeded, all; and a repartition or a
+   switch, which has its GPU for itself, wait for all earlier actions there, and all later ones for
+   it;
 3. an action that takes a GPU into use, and all that add to the GPU before it is empty again, wait
    for as many of the first GPUs to become empty as the number of GPUs in use needs.
 
@@ -34,7 +35,7 @@ from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
-__all__ = ["most_in_use", "ordered", "rewrites", "temporaries", "with_waits"]
+__all__ = ["most_in_use", "ordered", "repartitions", "temporaries", "with_waits"]
 
 _Place = tuple[str, int]
 
@@ -118,9 +119,9 @@ def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int],
     return temporary, unsure
 
 
-def rewrites(action: Action) -> bool:
+def repartitions(action: Action) -> bool:
     """Whether an action has its GPU for itself."""
-    return action.what in (What.REWRITE, What.SWITCH) or action.mode is not None
+    return action.what in (What.REPARTITION, What.SWITCH) or action.mode is not None
 
 
 def _for_floors(
@@ -161,7 +162,7 @@ def _for_layouts(start: Deployment, actions: Sequence[Action], waits: list[set[i
     for at, action in enumerate(actions):
         card = cards[action.gpu]
         before = earlier.setdefault(action.gpu, [])
-        if action.adds or rewrites(action):
+        if action.adds or repartitions(action):
             waits[at].update(_needed(card, actions, before, at))
         # an instance goes only after it has come
         waits[at].update(b for b in before if set(actions[b].adds) & set(action.removes))
@@ -173,11 +174,11 @@ def _needed(
 ) -> Iterable[int]:
     """Return the earlier actions on a GPU that have to end before something is added to it."""
     action = actions[at]
-    if rewrites(action):
+    if repartitions(action):
         return before
-    rewritten = [number for number, b in enumerate(before) if rewrites(actions[b])]
-    if rewritten:  # which waits for all before it
-        until = rewritten[-1] + 1
+    repartitioned = [number for number, b in enumerate(before) if repartitions(actions[b])]
+    if repartitioned:  # which waits for all before it
+        until = repartitioned[-1] + 1
         for b in before[:until]:
             left = list(card.instances)
             for each in actions[b].removes:

@@ -19,9 +19,9 @@ from ..model import Deployment
 from ..placing import place
 from ..programs import Limits
 from ..recounting import outdated, recounted
-from ..unplaceable import Unplaceable
-from ..wanted import Wanted
-from ..wishes import Wishes, wishes_of
+from ..unplaceable import PlacementInfeasible
+from ..wanted import DesiredState
+from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible, arrived, checked
 from .asking import Asked
 from .checking import most_gpus
@@ -32,7 +32,7 @@ from .necessity import Necessity
 from .ordering import sequences
 from .shortening import shortened
 from .state import Fleet
-from .whole_gpus import Actuator, transition_of_whole_gpus
+from .whole_gpus import PartitioningTool, transition_of_whole_gpus
 
 __all__ = ["transition"]
 
@@ -44,20 +44,20 @@ _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
 
 def transition(
     start: Deployment,
-    to: Wanted | Deployment,
+    to: DesiredState | Deployment,
     *,
     floor: Number = 1,
     floors: Mapping[str, Number] | None = None,
     spare: int | Literal["auto"] = "auto",
     as_grouped: bool = False,
-    wishes: Wishes | None = None,
+    wishes: PlacementConstraints | None = None,
     durations: Durations | None = None,
     max_parallel: int | None = None,
     seed: int = 0,
     restarts: int | None = None,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
-    actuator: Actuator | str = Actuator.NVIDIA_SMI,
+    tool: PartitioningTool | str = PartitioningTool.NVIDIA_SMI,
 ) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, above all floors at every moment.
 
@@ -65,7 +65,7 @@ def transition(
     ----------
     start : Deployment
         What runs now.
-    to : Wanted or Deployment
+    to : DesiredState or Deployment
         What is wanted: then it is chosen here what lies where, so that most of what runs is kept,
         and what a place gets is decided when it is free. Or a target that is to be reached as it
         stands.
@@ -80,7 +80,7 @@ def transition(
         needed.
     as_grouped : bool, default False
         Whether GPUs are to hold what the plan's groups have.
-    wishes : Wishes, optional
+    wishes : PlacementConstraints, optional
         As in `place`.
     durations : Durations, optional
         What the order is made short for.
@@ -94,7 +94,7 @@ def transition(
     time_limit : float, optional
         Seconds.
     cancel : threading.Event, optional
-    actuator : Actuator or str, default "nvidia-smi"
+    tool : PartitioningTool or str, default "nvidia-smi"
         What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
         ``slurm``, which drain the node), where most of what stays is what they can leave alone:
         see :mod:`~cms.fleet.deployment.transition.whole_gpus`.
@@ -109,7 +109,7 @@ def transition(
     Raises
     ------
     InvalidOption
-        If there is no such actuator, or `spare` is negative.
+        If there is no such tool, or `spare` is negative.
     InvalidProblem
         If the start or the target cannot be as it is written, they are not of the same GPUs, or
         something that is not ours would have to go or stop.
@@ -117,25 +117,25 @@ def transition(
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, wanted_of
+    >>> from cms.fleet import Plan, get_gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, desired_state
     >>> from cms.fleet.deployment.transition import check_transition
     >>> def wanted(name):
-    ...     serving = load_instance(name).as_problem()
-    ...     return wanted_of(Plan(serving, solve(serving.problem)))
-    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    ...     serving = load_instance(name).build_problem()
+    ...     return desired_state(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
     >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
     >>> found = transition(now, wanted("S2"))
     >>> found.spare.count, check_transition(found)
     (0, ())
     """
-    if actuator not in (*Actuator,):
-        known = ", ".join(Actuator)
-        raise InvalidOption(f"the tool is {actuator!r}; expected one of {known}")
+    if tool not in (*PartitioningTool,):
+        known = ", ".join(PartitioningTool)
+        raise InvalidOption(f"the tool is {tool!r}; expected one of {known}")
     if isinstance(to, Deployment):
         to = with_fixed(to, start)
-    tool = Actuator(actuator)
-    is_whole = tool is not Actuator.NVIDIA_SMI
+    tool = PartitioningTool(tool)
+    is_whole = tool is not PartitioningTool.NVIDIA_SMI
     asked = Asked(
         start, to, floor, floors, spare, as_grouped, wishes, durations or Durations(),
         max_parallel, seed, (24 if is_whole else 12) if restarts is None else restarts,
@@ -261,12 +261,12 @@ def _goal(asked: Asked) -> _Goal | Impossible:
         same = in_common(start, to, places=True)
         return _Goal(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = wishes_of(to.services) if asked.wishes is None else asked.wishes
+    wishes = placement_constraints(to.services) if asked.wishes is None else asked.wishes
     left = None if limits.seconds == inf else limits.left
     placed = place(
         to, start, wishes=wishes, as_grouped=asked.as_grouped, time_limit=left, cancel=limits.cancel
     )
-    if isinstance(placed, Unplaceable):
+    if isinstance(placed, PlacementInfeasible):
         return Impossible(placed.reasons, placed.proof)
     kept = Kept(placed.kept, placed.most_kept, placed.proof)
     return _Goal(start, placed.deployment, kept, not (wishes or asked.as_grouped))

@@ -1,9 +1,9 @@
 """From one plan whose services share GPUs in time to the next: what is loaded stays in use.
 
 A GPU under MPS holds processes: one for each share and service. Which batches they run, in which
-frame and with whom they take turns may change at any moment. A share of another size, or a service
+cycle and with whom they take turns may change at any moment. A share of another size, or a service
 that the share does not have yet, is a new process. It is prepared beside those that serve, where
-it idles (MPS limits what runs, not what is loaded), and takes over at the end of a frame: a
+it idles (MPS limits what runs, not what is loaded), and takes over at the end of a cycle: a
 `switch` (see `Action`). So each GPU changes once, at once, and all that is to be decided is which
 GPU becomes what, and in which order.
 
@@ -59,7 +59,7 @@ def reorganise(
     """Find the way from what runs to a plan whose services share GPUs in time.
 
     Every service keeps the smaller of its old and its new rate at every moment; what a request
-    that waits while a GPU switches finds is not promised: its turn may come a frame later.
+    that waits while a GPU switches finds is not promised: its turn may come a cycle later.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ def reorganise(
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, as_problem, gpu
+    >>> from cms.fleet import OperatingPoint, Service, build_problem, get_gpu
     >>> from cms.fleet.deployment import FleetNode
     >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
     >>> def plan(rate):
     ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
-    ...     serving = as_problem(services, points, sharing="time")
+    ...     serving = build_problem(services, points, sharing="time")
     ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
-    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb"), Mode.MPS) for index in range(2))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb"), Mode.MPS) for index in range(2))
     >>> fleet = Deployment((FleetNode("a", cards),))
     >>> first = reorganise(fleet, plan(150))
     >>> [len(action.prepared) for action in first.actions]
@@ -140,7 +140,7 @@ class Ground:
 
 def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impossible:
     """Say which GPU is to have what, so that as few processes as possible are prepared."""
-    free = [card for card in now.gpus() if not card.pinned]
+    free = [card for card in now.gpus() if not card.foreign]
     cards = {(c.node, c.index): c for c in free if c.mode is Mode.MPS or not c.is_empty}
     for card in cards.values():
         for each in card.instances:
@@ -344,7 +344,7 @@ def _checked(
     most = max(most_in_use(now, actions), most_gpus(now, target))
     same = in_common(now, target)
     removed = Counter((action.gpu, each) for action in actions for each in action.removes)
-    kept = sum(bool(each.is_ours and each.work) for _, each in now.instances()) - removed.total()
+    kept = sum(bool(each.is_managed and each.work) for _, each in now.instances()) - removed.total()
     spare = most - most_gpus(now, target)
     return checked(
         now, target, floors, ordered(now, actions, floors, most), spare,

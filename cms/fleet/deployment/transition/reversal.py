@@ -34,15 +34,16 @@ def reversal(transition: Transition) -> Transition:
     Returns
     -------
     Transition
-        Its target is the start again, but that nothing is hollow, starting or draining there:
-        what was so and has gone is not brought back. A service asks for no more than it had.
+        Its target is the start again, but that nothing lacks a compute instance, starting or
+        draining there: what was so and has gone is not brought back. A service asks for no more
+        than it had.
 
     Examples
     --------
     >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment.transition import transition
-    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
     >>> now = Deployment((FleetNode("a", (card,)),))
     >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
     >>> print(*reversal(transition(now, then)).actions, sep="\\n")
@@ -69,7 +70,7 @@ def reversal(transition: Transition) -> Transition:
             after=(),
             mode=mode,
         )
-        if action.removes and not adds and action.what is not What.REWRITE:
+        if action.removes and not adds and action.what is not What.REPARTITION:
             inverse = replace(inverse, what=What.DELETE)
         back.append(inverse)
     start = transition.target

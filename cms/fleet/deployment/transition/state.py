@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ....errors import InvalidProblem
 from ...hardware import MPS_CLIENTS, Gpu
 from ...serving.operating_point import mps_share
-from ..instance import WHOLE, Instance, Mode, Seen, State, Work
+from ..instance import WHOLE, Instance, Mode, StartSource, State, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
 from .model import Floor
@@ -221,7 +221,7 @@ class Fleet:
             same = next((o for o in left if _goes_on(each, o)), None) if same_mode else None
             if same is not None:
                 left.remove(same)
-            elif not each.is_ours:
+            elif not each.is_managed:
                 raise InvalidProblem(
                     f"{each} is on {card.name} and not ours, and the target has it no more; "
                     "expected it to stay, or --reclaim"
@@ -233,7 +233,7 @@ class Fleet:
                 "anew; observe it with nvidia-smi mig -lgi"
             )
         for each in left:
-            if not each.is_ours:
+            if not each.is_managed:
                 raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
             use = self._use_of(card, each)
             key: object = (card.gpu.key, each.profile) if self.is_late else use
@@ -325,7 +325,9 @@ def _goes_on(one: Instance, other: Instance) -> bool:
 
 
 def _is_blind(card: FleetGpu) -> bool:
-    return card.mode is Mode.MIG and card.seen is Seen.UNKNOWN and bool(card.instances)
+    return (
+        card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN and bool(card.instances)
+    )
 
 
 def _profiles(card: FleetGpu) -> list[str]:

@@ -128,7 +128,7 @@ class Way:
         mode = self.fleet.targets[gpu].mode
         if self.cards[gpu].mode is not mode:
             source = self.fleet.cards[gpu]
-            self.actions.append(Action(What.REWRITE, source.node, source.index, mode=mode))
+            self.actions.append(Action(What.REPARTITION, source.node, source.index, mode=mode))
             self.cards[gpu] = made((), mode)
 
     def cover(self, gpu: int, instance: Instance) -> Item:

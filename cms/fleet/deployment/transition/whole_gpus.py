@@ -16,14 +16,14 @@ from math import inf
 
 from ....errors import CmsError
 from ....solving.solution import Proof
-from ..instance import Instance, Seen
+from ..instance import Instance, StartSource
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
 from ..recounting import recounted
-from ..unplaceable import Unplaceable
-from ..wanted import Wanted
-from ..wishes import Wishes, wishes_of
+from ..unplaceable import PlacementInfeasible
+from ..wanted import DesiredState
+from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible, arrived, checked
 from .asking import Asked
 from .checking import most_gpus
@@ -37,13 +37,13 @@ from .whole_gpus_goal import Goal, as_it_stays, goes_on
 from .whole_gpus_rules import walk
 from .whole_gpus_way import Way
 
-__all__ = ["Actuator", "saved_by_parts", "transition_of_whole_gpus"]
+__all__ = ["PartitioningTool", "saved_by_parts", "transition_of_whole_gpus"]
 
 #: Sequences to choose from.
 _WANTED = 4
 
 
-class Actuator(StrEnum):
+class PartitioningTool(StrEnum):
     """What cuts GPUs anew."""
 
     NVIDIA_SMI = "nvidia-smi"  # parts of a GPU: see `transition`
@@ -54,16 +54,16 @@ class Actuator(StrEnum):
     @property
     def drains_nodes(self) -> bool:
         """Whether all of a node stops when one of its GPUs is cut anew."""
-        return self in (Actuator.GPU_OPERATOR, Actuator.SLURM)
+        return self in (PartitioningTool.GPU_OPERATOR, PartitioningTool.SLURM)
 
 
-def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impossible:
+def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, GPUs being cut anew as a whole.
 
     Parameters
     ----------
     asked : Asked
-    tool : Actuator
+    tool : PartitioningTool
         ``mig-parted``, ``gpu-operator`` or ``slurm``.
 
     Returns
@@ -89,15 +89,15 @@ def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impos
     Examples
     --------
     >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, gpu
-    >>> from cms.fleet.deployment import FleetNode, place, wanted_of
+    >>> from cms.fleet import Plan, get_gpu
+    >>> from cms.fleet.deployment import FleetNode, place, desired_state
     >>> from cms.fleet.deployment.transition import transition
     >>> def wanted(name):
-    ...     serving = load_instance(name).as_problem()
-    ...     return wanted_of(Plan(serving, solve(serving.problem)))
-    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    ...     serving = load_instance(name).build_problem()
+    ...     return desired_state(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
     >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
-    >>> found = transition(now, wanted("S2"), actuator="mig-parted")
+    >>> found = transition(now, wanted("S2"), tool="mig-parted")
     >>> found.spare.count
     0
     """
@@ -141,7 +141,9 @@ def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impos
     return Impossible(tuple(reasons), Proof.NONE)
 
 
-def _sides(asked: Asked, tool: Actuator) -> tuple[Deployment, Deployment, bool] | Impossible:
+def _sides(
+    asked: Asked, tool: PartitioningTool
+) -> tuple[Deployment, Deployment, bool] | Impossible:
     """Return both sides, and whether places are exchanged on the way."""
     start, to, limits = asked.start, asked.to, asked.limits
     if isinstance(to, Deployment):
@@ -150,13 +152,13 @@ def _sides(asked: Asked, tool: Actuator) -> tuple[Deployment, Deployment, bool] 
         target = as_it_stays(start, to, by_node=tool.drains_nodes, clears=False)
         return start, target, False
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = wishes_of(to.services) if asked.wishes is None else asked.wishes
+    wishes = placement_constraints(to.services) if asked.wishes is None else asked.wishes
     left = None if limits.seconds == inf else limits.left
     placed = place(
         to, start, wishes=wishes, as_grouped=asked.as_grouped, whole_gpus=True, time_limit=left,
         cancel=limits.cancel,
     )  # fmt: skip
-    if isinstance(placed, Unplaceable):
+    if isinstance(placed, PlacementInfeasible):
         return Impossible(placed.reasons, placed.proof)
     target = as_it_stays(start, placed.deployment, by_node=tool.drains_nodes, clears=True)
     return start, target, not (wishes or asked.as_grouped)
@@ -204,9 +206,9 @@ def _apart(actions: Sequence[Action], turns: Sequence[int], at: int) -> Iterator
 
 def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool) -> Transition:
     target, stays = arrived(goal.start, goal.target, actions)
-    cut = {action.gpu for action in actions if action.what is What.REWRITE}
+    cut = {action.gpu for action in actions if action.what is What.REPARTITION}
     seen = {
-        (card.node, card.index): replace(card, seen=Seen.SEEN)
+        (card.node, card.index): replace(card, start_source=StartSource.OBSERVED)
         for card in target.gpus()
         if (card.node, card.index) in cut
     }
@@ -216,7 +218,9 @@ def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool
 
 
 def saved_by_parts(
-    transition: Transition, to: Wanted | Deployment, wishes: Wishes | None = None
+    transition: Transition,
+    to: DesiredState | Deployment,
+    wishes: PlacementConstraints | None = None,
 ) -> tuple[tuple[FleetGpu, Instance], ...]:
     """Return instances that only a tool that cuts parts of a GPU would keep.
 
@@ -224,9 +228,9 @@ def saved_by_parts(
     ----------
     transition : Transition
         By a tool that cuts whole GPUs.
-    to : Wanted or Deployment
+    to : DesiredState or Deployment
         What it was planned for.
-    wishes : Wishes, optional
+    wishes : PlacementConstraints, optional
         As in `place`.
 
     Returns
@@ -236,9 +240,11 @@ def saved_by_parts(
         if parts of GPUs could be cut; empty if it keeps no more of them.
     """
     start = transition.start
-    if isinstance(to, Wanted):
-        placed = place(to, start, wishes=wishes_of(to.services) if wishes is None else wishes)
-        to = start if isinstance(placed, Unplaceable) else placed.deployment
+    if isinstance(to, DesiredState):
+        placed = place(
+            to, start, wishes=placement_constraints(to.services) if wishes is None else wishes
+        )
+        to = start if isinstance(placed, PlacementInfeasible) else placed.deployment
     gone: Counter[tuple[tuple[str, int], Instance]] = Counter(
         (action.gpu, each) for action in transition.actions for each in action.removes
     )
@@ -250,6 +256,10 @@ def saved_by_parts(
             then = next((other for other in left if goes_on(each, other)), None)
             if then is not None:
                 left.remove(then)
-                if each.is_ours and each.work is not None and gone[(card.node, card.index), each]:
+                if (
+                    each.is_managed
+                    and each.work is not None
+                    and gone[(card.node, card.index), each]
+                ):
                     found.append((card, each))
     return tuple(found)

@@ -1,7 +1,7 @@
 """How many spare GPUs are needed at least where whole GPUs are cut anew: prices are looked for.
 
-Any prices prove something (:mod:`~cms.fleet.deployment.transition.first_cut`). Those of a linear
-program are rounded, and all the rest is exact.
+Any prices prove something (:mod:`~cms.fleet.deployment.transition.first_repartition`). Those of a
+linear program are rounded, and all the rest is exact.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ....values.frozen import FrozenMap
 from ..instance import Mode
 from ..programs import Limits, Program
 from .checking import most_gpus
-from .first_cut import Cutting
+from .first_repartition import Cutting
 from .model import FirstCut, Spare
 from .whole_gpus_goal import Goal
 

@@ -211,7 +211,7 @@ class Goal:
 
     def _in_place(self, card: FleetGpu, end: FleetGpu) -> Iterator[Thing]:
         for now, then in zip(card.instances, end.instances, strict=True):
-            stays = goes_on(now, then) or not now.is_ours
+            stays = goes_on(now, then) or not now.is_managed
             wants = not stays and then.work is not None
             yield self.supplies.thing(
                 now, pool=self._pool(card, then) if wants else -1, stays=stays
@@ -223,7 +223,7 @@ class Goal:
             same = next((then for then in left if goes_on(now, then)), None)
             if same is not None:
                 left.remove(same)
-            elif not now.is_ours:
+            elif not now.is_managed:
                 raise _not_ours(card, now)
             found.append(self.supplies.thing(now, stays=same is not None))
         self.shared[number] = tuple(left)
@@ -256,7 +256,7 @@ class Goal:
         drained = tuple(n for n in others if n not in anew and self.cards[n].is_in_use)
         for number in drained:
             for thing in self.firsts[number]:
-                if not thing.instance.is_ours:
+                if not thing.instance.is_managed:
                     raise _not_ours(self.cards[number], thing.instance, " is drained")
         return Turn(tuple(pairs), drained)
 
@@ -265,12 +265,12 @@ class Goal:
         pairs = list(zip(self.cards, self.ends, strict=True))
         found = {card.node for card, end in pairs if card != end and not is_as_cut(card, end)}
         if self.is_wide:
-            pinned = {card.node for card in self.cards if card.pinned}
+            pinned = {card.node for card in self.cards if card.foreign}
             found |= {card.node for card, end in pairs if card.instances or end.instances} - pinned
         found -= {card.node for card, end in pairs if not card.mode is end.mode is Mode.MIG}
         for card in self.cards:
-            if card.node in found and card.pinned:
-                raise _not_ours(card, card.pinned[0], " is drained")
+            if card.node in found and card.foreign:
+                raise _not_ours(card, card.foreign[0], " is drained")
         return found
 
     def _loosen(self, by_node: Mapping[str, Sequence[int]], loose: set[str]) -> None:
@@ -392,19 +392,19 @@ def as_it_stays(
             end = others[card.node, card.index]
             doubt = in_doubt(card, doubts)
             if is_as_cut(card, end):
-                end = replace(end, instances=_aligned(card, end), seen=card.seen)
-                held = (*card.pinned, *doubt)
+                end = replace(end, instances=_aligned(card, end), start_source=card.start_source)
+                held = (*card.foreign, *doubt)
                 if clears and not by_node and not held and _works(card) and not _works(end):
                     end = card.with_instances(())
             elif card.mode is Mode.MIG or card.mode is not end.mode:
-                for each in (*card.pinned, *doubt):
+                for each in (*card.foreign, *doubt):
                     raise _not_ours(card, each)
             cards[card.node, card.index] = end
     return target.with_gpus(cards)
 
 
 def _works(card: FleetGpu) -> bool:
-    return any(each.is_ours and each.work is not None for each in card.instances)
+    return any(each.is_managed and each.work is not None for each in card.instances)
 
 
 def _aligned(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
@@ -435,13 +435,13 @@ def _can_become(now: Instance, then: Instance) -> bool:
     is_alike = (now.profile, now.owner, not now.is_whole) == (
         then.profile, then.owner, not then.is_whole,
     )  # fmt: skip
-    return is_alike and now.is_ours
+    return is_alike and now.is_managed
 
 
 def _not_ours(
     card: FleetGpu, instance: Instance, why: str = " would be cut anew"
 ) -> InvalidProblem:
-    whose = "not ours" if not instance.is_ours else "perhaps another's"
+    whose = "not ours" if not instance.is_managed else "perhaps another's"
     return InvalidProblem(
         f"{card.name} has {instance}, which is {whose}, and{why} as a whole; expected it to stay "
         "as it is cut (--tool nvidia-smi cuts parts of a GPU), or --reclaim"

@@ -110,7 +110,7 @@ class Way:
             if self.goal.cards[gpu].mode is Mode.MIG:
                 for at, thing in enumerate(held):
                     own = thing.instance
-                    if own.work is None and own.is_ours and own.state is State.RUNNING:
+                    if own.work is None and own.is_managed and own.state is State.RUNNING:
                         yield gpu, at, thing
 
     def can_miss(self, things: Iterable[Thing]) -> bool:
@@ -194,7 +194,7 @@ class Way:
         held = self.held[gpu]
         new = mode if mode is not self.goal.cards[gpu].mode else None
         if held or things:
-            self._change(What.REWRITE, gpu, held, tuple(things), things, new)
+            self._change(What.REPARTITION, gpu, held, tuple(things), things, new)
 
     def fills(self, turn: Turn) -> dict[object, range]:
         """Return how many contents of each kind a loose turn may take: what is left has room.

@@ -25,9 +25,9 @@ is_cut() {
 
 # Opens the node again if a run of this script closed it.
 open_again() {
-    is_ours=$(ours) || exit 1
+    is_managed=$(ours) || exit 1
     is_closed=$(closed) || exit 1
-    if [ "$is_ours" = yes ]; then
+    if [ "$is_managed" = yes ]; then
         kubectl uncordon "$node" </dev/null ||
             fail "it is cut as it should be, but still cordoned: kubectl uncordon $node"
         kubectl label node "$node" cms.cordoned- </dev/null >/dev/null ||

@@ -20,7 +20,7 @@ must_look() { look || fail "sinfo does not tell its state (does Slurm have such 
 is_closed() { case +$state in *+drain* | +down*) ;; *) return 1 ;; esac; }
 # Whether it is closed by a run of this script, or by Slurm itself, which finds less than promised
 # on a node that has rebooted.
-is_ours() {
+is_managed() {
     is_closed || return 1
     case $why in
     "$reason"* | gres/*lower\ than\ configured* | *unexpectedly\ rebooted* | Not\ responding*) ;;
@@ -74,7 +74,7 @@ close_it() {
             "devices than before (23.11 does not need that); nothing has changed. Say how:" \
             "CMS_SLURM_RESTART='systemctl restart slurmctld'"
     fi
-    if is_closed && ! is_ours; then
+    if is_closed && ! is_managed; then
         say "somebody else drains it ($why), so it stays drained at the end"
     elif ! is_closed || [ "${why#"$reason"}" = "$why" ]; then
         say "drain it"
@@ -87,8 +87,8 @@ close_it() {
 # its file, may refuse, or take it back.
 is_open() {
     look || return 1
-    ! is_ours || scontrol update nodename="$node" state=resume </dev/null
-    is_found && ! is_ours
+    ! is_managed || scontrol update nodename="$node" state=resume </dev/null
+    is_found && ! is_managed
 }
 
 # Takes the node through all that it needs to be cut and offered as it should be.

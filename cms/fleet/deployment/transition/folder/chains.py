@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...instance import Instance, Mode
 from ...model import FleetGpu
 from ..model import Action, What
-from ..order import rewrites
+from ..order import repartitions
 
 __all__ = ["Chains", "Place"]
 
@@ -72,10 +72,10 @@ class _Slots:
             former = next(again, None)
             come.append(self._add(each, former.number if former else 0))
         mode = action.mode or self.card.mode
-        seen = self.card.seen
+        seen = self.card.start_source
         self.card = self.card.with_instances((p.instance for p in self.held), mode)
-        if not rewrites(action):
-            self.card = replace(self.card, seen=seen)
+        if not repartitions(action):
+            self.card = replace(self.card, start_source=seen)
         return gone, come
 
 
@@ -120,7 +120,7 @@ class Chains:
         self._order = list(parts)
         self._gpus = {name: {a.index for a in own} for name, own in parts.items()}
         self._rewritten = {
-            name: {a.index for a in own if rewrites(a)} for name, own in parts.items()
+            name: {a.index for a in own if repartitions(a)} for name, own in parts.items()
         }  # fmt: skip
         self._touched: dict[str, dict[_Key, None]] = {}
         self._chains: dict[_Key, list[tuple[str, object]]] = {}

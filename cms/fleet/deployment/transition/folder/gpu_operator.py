@@ -92,16 +92,16 @@ stand() {
     is_cut "$wanted" ||
         fail "its label is '$is_config' and its state '$is_state', not $wanted and success"
     is_offered wanted || fail "it offers" $has "and not" $(wanted_offer)
-    is_ours=$(ours) || exit 1
-    [ "$is_ours" != yes ] || fail "it is cut as $wanted has it, but still cordoned"
+    is_managed=$(ours) || exit 1
+    [ "$is_managed" != yes ] || fail "it is cut as $wanted has it, but still cordoned"
     say "it is cut as $wanted has it"
 }
 
 # Whether it is not, or not any more, as it was to be, and open.
 is_undone() {
     is_config=$(config) || exit 1
-    is_ours=$(ours) || exit 1
-    [ "$is_ours" != yes ] || exit 1
+    is_managed=$(ours) || exit 1
+    [ "$is_managed" != yes ] || exit 1
     if [ "$former" = "$wanted" ] || [ "$is_config" != "$wanted" ]; then return 0; fi
     exit 1
 }
@@ -121,7 +121,7 @@ def files(
     sides = [node.gpus for d in (transition.start, transition.target) for node in d.nodes]
     for step in steps:
         for part in step.parts:
-            if part.rewrites:
+            if part.repartitions:
                 sides += [part.befores, part.afters]
     configs = configs_of(cuts_of(cards) for cards in sides if cards)
     text = text_of(configs) if options.merge is None else merged(options.merge, configs)
@@ -162,7 +162,7 @@ def losses(transition: Transition) -> Iterator[str]:
 
 def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of each table of a part's script: configurations and what they offer."""
-    if not part.rewrites:
+    if not part.repartitions:
         return {}
     return {
         "wanted": (name_of(cuts_of(part.afters)),),

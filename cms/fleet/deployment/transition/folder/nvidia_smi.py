@@ -8,7 +8,7 @@ from .....errors import InvalidProblem
 from ...export.export import ExportOptions, refuse_doubtful, shell_functions
 from ...export.nvidia_smi import gpu_row, instance_rows
 from ...guesses import doubtful, in_doubt
-from ...instance import Mode, Seen
+from ...instance import Mode, StartSource
 from ...model import Deployment, FleetGpu
 from ..model import Transition
 from .chains import Place
@@ -72,7 +72,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
         With the command that would tell.
     """
     for card in start.gpus():
-        if card.mode is Mode.MIG and Seen.UNKNOWN is card.seen and card.instances:
+        if card.mode is Mode.MIG and StartSource.UNKNOWN is card.start_source and card.instances:
             raise InvalidProblem(
                 f"{card.name} has {', '.join(each.place for each in card.instances)}, of which the "
                 "starts are not known, and nvidia-smi is to be given them; observe node "
@@ -88,7 +88,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
     InvalidProblem
         If it would have to.
     """
-    if part.rewrites and (part.removes or part.adds):
+    if part.repartitions and (part.removes or part.adds):
         raise InvalidProblem(
             f"{part.where} is to be cut anew as a whole, and nvidia-smi cuts instance by instance; "
             "expected the tool that this was planned for: mig-parted, gpu-operator or slurm"

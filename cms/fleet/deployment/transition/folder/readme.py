@@ -28,7 +28,7 @@ def readme(
     words: Summary,
     losses: Iterable[str],
     back: str,
-    actuator: str,
+    tool: str,
     once: Iterable[str],
     *,
     has_picture: bool,
@@ -43,7 +43,7 @@ def readme(
     losses : iterable of str
     back : str
         What is known of the way back.
-    actuator : str
+    tool : str
     once : iterable of str
         What its tool needs first.
     has_picture : bool
@@ -71,35 +71,35 @@ def readme(
         "first thing that is not there afterwards, says which and what to type. `--from N` begins "
         "with step N, `--only N` does it alone. Every state on the way is legal and above the "
         "floors, so it may also be planned anew from there:\n\n"
-        f"    cms observe {_sources(actuator)} -o now.json\n"
-        f"    cms apply target.json --current now.json {_flag(actuator)}-o again{_left(actuator)}",
+        f"    cms observe {_sources(tool)} -o now.json\n"
+        f"    cms apply target.json --current now.json {_flag(tool)}-o again{_left(tool)}",
         "## How to go back",
         f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
         f"one thing after the other. {back} What hung, drained or had not started yet does not "
         "come back.",
         "## What these files do not say",
         "\n".join(f"- {loss}" for loss in losses),
-        f'GPUs are cut by {actuator}. If it says "In use by another client" though nothing of '
+        f'GPUs are cut by {tool}. If it says "In use by another client" though nothing of '
         "yours runs there, the telemetry agent may hold the instance (DCGM: nvidia-dcgm, "
         "dcgm-exporter): restart it, and go on. Nothing is forced.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _sources(actuator: str) -> str:
-    if actuator == "gpu-operator":  # the labels of pods say what serves
+def _sources(tool: str) -> str:
+    if tool == "gpu-operator":  # the labels of pods say what serves
         return "cluster.json node-a=lgi.txt ... --plan transition.json"
     return "node-a=lgi.txt ... --plan transition.json $(./run.sh --serving)"
 
 
-def _left(actuator: str) -> str:
+def _left(tool: str) -> str:
     """Say what a step that has stopped half-way leaves closed, and who opens it."""
-    if actuator == "gpu-operator":
+    if tool == "gpu-operator":
         is_so, by_hand = (
             "cordoned, with the label `cms.cordoned=yes`",
             "`kubectl uncordon NODE; kubectl label node NODE cms.cordoned-`",
         )
-    elif actuator == "slurm":
+    elif tool == "slurm":
         is_so, by_hand = (
             "drained, with the reason `cms: cut anew`",
             "`scontrol update nodename=NODE state=resume`",
@@ -112,12 +112,12 @@ def _left(actuator: str) -> str:
     )
 
 
-def _flag(actuator: str) -> str:
-    return "" if actuator == "nvidia-smi" else f"--tool {actuator} "
+def _flag(tool: str) -> str:
+    return "" if tool == "nvidia-smi" else f"--tool {tool} "
 
 
 def _table(words: Summary) -> Iterable[str]:
-    yield "| service | kept | started | stopped | lowest, items/s | floor, items/s | why |"
+    yield "| service | kept | started | stopped | lowest, requests/s | floor, requests/s | why |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for each in words.services:
         name = each.service.replace("|", "\\|")

@@ -128,8 +128,8 @@ enough() {
         [ -n "$has" ] || continue
         awk -v has="$has" -v floor="$floor" -v less="$supply" \
             'BEGIN { exit !(has + 0 >= floor + less) }' ||
-            give_up "$name has $has items/s now; before $(described) stops it needs $supply more" \
-                "than its floor of $floor"
+            give_up "$name has $has requests/s now; before $(described) stops it needs $supply" \
+                "more than its floor of $floor"
     done
 }
 

@@ -38,7 +38,7 @@ on_gpu() {
             close) examine >/dev/null && close_it ;;
             apply | undo) change ;;
             stands | verify) stand ;;
-            undone) must_look && is_cut && ! is_ours ;;
+            undone) must_look && is_cut && ! is_managed ;;
             esac
         )
         ;;
@@ -80,7 +80,7 @@ stand() {
     parted "stand_as $goal" || exit 1
     is_offered nodes || fail "$conf/cms/$node.conf is not what it should be:" "$(line_of nodes)"
     must_look
-    ! is_ours || fail "it is cut and offered as it should be, but still drained"
+    ! is_managed || fail "it is cut and offered as it should be, but still drained"
     ! is_invalid || fail "Slurm finds fewer devices there than its line offers: $state, $why"
 }
 """
@@ -121,7 +121,7 @@ def losses(transition: Transition) -> Iterator[str]:
 def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of each table of a part's script."""
     found = cut_tables(part)
-    if not part.rewrites:
+    if not part.repartitions:
         return found
     before, after = (whole_alone(side) for side in (part.befores, part.afters))
     node = FleetNode(part.node, part.afters)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from .....files.numerals import is_whole
-from ...instance import Kind, Mode, Seen, State, Work
+from ...instance import Kind, Mode, StartSource, State, Work
 from ...model import Deployment
 from ..model import Transition, What
-from ..whole_gpus import Actuator
+from ..whole_gpus import PartitioningTool
 from .steps import steps_of
 
 __all__ = ["on_the_way", "open_starts", "state_after", "states"]
@@ -51,7 +51,7 @@ def state_after(transition: Transition, name: str) -> Deployment | None:
     if is_whole(name):
         number = int(name)
         return open_starts(transition, every[number]) if 0 < number < len(every) else None
-    for tool in (Actuator.NVIDIA_SMI, Actuator.MIG_PARTED, Actuator.SLURM):
+    for tool in (PartitioningTool.NVIDIA_SMI, PartitioningTool.MIG_PARTED, PartitioningTool.SLURM):
         for step in steps_of(transition, tool):
             for part in step.parts:
                 if part.name == name:
@@ -83,7 +83,7 @@ def open_starts(transition: Transition, state: Deployment) -> Deployment:
     """
     cut = _cut_anew(transition)
     cards = {
-        (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
+        (card.node, card.index): replace(card, start_source=StartSource.UNKNOWN)
         for card in state.gpus()
         if (card.node, card.index) in cut
         and card.mode is Mode.MIG
@@ -97,7 +97,7 @@ def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
     return {
         action.gpu
         for action in transition.actions
-        if action.what is What.REWRITE and (action.adds or action.removes)
+        if action.what is What.REPARTITION and (action.adds or action.removes)
     }
 
 
@@ -118,7 +118,7 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
         does: dict[tuple[str, int | None], set[Work | None]] = {}
         for each in cards[card.node, card.index]:
             does.setdefault((each.profile, each.start), set()).add(each.work)
-            if each.work is not None and each.is_ours:
+            if each.work is not None and each.is_managed:
                 kinds[Kind(card.gpu.key, each.profile, each.work)] = None
         held = {
             (each.profile, each.start): replace(

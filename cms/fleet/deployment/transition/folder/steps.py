@@ -14,8 +14,8 @@ from ...export.export import require_word
 from ...instance import Mode, State
 from ...model import FleetGpu
 from ..model import Action, Transition
-from ..order import rewrites
-from ..whole_gpus import Actuator
+from ..order import repartitions
+from ..whole_gpus import PartitioningTool
 from .chains import Chains, Place
 
 __all__ = ["Part", "Step", "steps_of"]
@@ -48,7 +48,7 @@ class Part:
         was before this one, or several later ones change its places.
     undoes, undone_by : tuple of str
         The parts that changed its places last, and those that change them next.
-    rewrites : bool
+    repartitions : bool
         Whether GPUs are cut anew as a whole.
     by_start : bool
         Whether instances are told apart by their starts.
@@ -67,7 +67,7 @@ class Part:
     may_be_hidden: bool = False
     undoes: tuple[str, ...] = ()
     undone_by: tuple[str, ...] = ()
-    rewrites: bool = False
+    repartitions: bool = False
     by_start: bool = True
 
     @property
@@ -134,13 +134,13 @@ class Step:
         return tuple(sorted(at for part in self.parts for at in part.positions))
 
 
-def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tuple[Step, ...]:
+def steps_of(transition: Transition, tool: str = PartitioningTool.NVIDIA_SMI) -> tuple[Step, ...]:
     """Return the steps of a transition in their parts.
 
     Parameters
     ----------
     transition : Transition
-    actuator : str
+    tool : str
         What cuts the GPUs. Some tools drain a node for that: all that a step does on it is then one
         part. Where a tool chooses starts itself, instances are told apart by their numbers.
 
@@ -151,10 +151,10 @@ def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tup
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import Deployment, FleetNode, Instance
     >>> from cms.fleet.deployment.transition import transition
-    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
     >>> now = Deployment((FleetNode("a", (card,)),))
     >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
     >>> for step in steps_of(transition(now, then)):
@@ -164,7 +164,7 @@ def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tup
     """
     actions, levels = transition.actions, transition.steps
     digits = max(2, len(str(len(levels))))
-    tool = Actuator(actuator)
+    tool = PartitioningTool(tool)
     together = _together(transition, tool)
     names: dict[int, str] = {}
     parts: list[list[str]] = []
@@ -179,13 +179,13 @@ def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tup
         parts.append(list(dict.fromkeys(names[at] for at in ordered)))
     for positions in members.values():
         positions.sort()
-    made = _parts(transition, members, names, by_start=tool is Actuator.NVIDIA_SMI)
+    made = _parts(transition, members, names, by_start=tool is PartitioningTool.NVIDIA_SMI)
     return tuple(
         Step(number, tuple(made[name] for name in level)) for number, level in enumerate(parts, 1)
     )
 
 
-def _together(transition: Transition, tool: Actuator) -> set[tuple[int, str]]:
+def _together(transition: Transition, tool: PartitioningTool) -> set[tuple[int, str]]:
     """Return steps and nodes where all GPUs of the node are cut together."""
     modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
     cards = {(card.node, card.index): card.gpu for card in transition.start.gpus()}
@@ -193,7 +193,7 @@ def _together(transition: Transition, tool: Actuator) -> set[tuple[int, str]]:
     for number, level in enumerate(transition.steps, 1):
         for at in level:
             action = transition.actions[at]
-            if tool is Actuator.NVIDIA_SMI or not rewrites(action):
+            if tool is PartitioningTool.NVIDIA_SMI or not repartitions(action):
                 continue
             before = modes[action.gpu]
             modes[action.gpu] = action.mode or before
@@ -234,6 +234,6 @@ def _parts(
                 chains.removes[name], chains.adds[name],
                 tuple(sorted({names[b] for action in own for b in action.after})),
                 chains.others(name), *chains.telling(name), *chains.neighbours(name),
-                rewrites=any(map(rewrites, own)), by_start=by_start,
+                repartitions=any(map(repartitions, own)), by_start=by_start,
             )  # fmt: skip
     return made

@@ -112,7 +112,7 @@ def _headline(transition: Transition, floor: str, timed: Schedule) -> str:
     most = f"at most {kept.most}"
     if kept.count == kept.most and kept.proof is not Proof.NONE:
         word = {Proof.CHECKED: "checked", Proof.SOLVER: "on a solver's word"}[kept.proof]
-        most = f"the most possible, {word}"
+        most = f"maximum, {word}"
     return (
         f"{said}{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}, "
         f"{in_words(timed.makespan_s)} (assumed); {spare}; {kept.count} of "
@@ -127,7 +127,7 @@ def _moves(transition: Transition) -> Iterator[ServiceMoves]:
     for name in names:
         started = _count(name, (each for a in transition.actions for each in a.adds))
         stopped = _count(name, (each for a in transition.actions for each in a.removes))
-        before = _count(name, (each for _, each in transition.start.instances() if each.is_ours))
+        before = _count(name, (each for _, each in transition.start.instances() if each.is_managed))
         gone = sum(
             1
             for a in transition.actions

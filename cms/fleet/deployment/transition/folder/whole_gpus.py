@@ -256,7 +256,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
                 f"{action}: this cuts part of a GPU, which this tool cannot; expected a "
                 "transition planned for it (--tool), or the tool nvidia-smi"
             )
-    if part.rewrites:
+    if part.repartitions:
         doubts = doubtful(transition.start.node(part.node))
         indices = {place.gpu for place in part.removes}
         for card in part.cards:

@@ -20,7 +20,7 @@ from ..document import transition_to_json
 from ..durations import Durations
 from ..model import Transition, What
 from ..reversal import reversal
-from ..whole_gpus import Actuator as Tool
+from ..whole_gpus import PartitioningTool
 from . import gpu_operator, mig_parted, nvidia_smi, slurm
 from .chains import Place
 from .readme import readme
@@ -29,10 +29,10 @@ from .states import open_starts, states
 from .steps import Part, Step, steps_of
 from .summary import summary
 
-__all__ = ["ACTUATORS", "Actuator", "Folder", "FolderOptions", "folder_of"]
+__all__ = ["TOOLS", "ToolWriter", "Folder", "FolderOptions", "folder_of"]
 
 
-class Actuator(Protocol):
+class ToolWriter(Protocol):
     """What cuts GPUs: a module with these; the rest of the folder is the same for all.
 
     Its files define ``on_gpu close|check|apply|verify|undo|places`` in ``lib/on-gpu.sh``, which
@@ -61,8 +61,8 @@ class Actuator(Protocol):
         """Return the rows of each of a part's tables."""
 
 
-#: The module of each actuator.
-ACTUATORS: Mapping[str, Actuator] = {
+#: The module of each tool.
+TOOLS: Mapping[str, ToolWriter] = {
     "nvidia-smi": nvidia_smi,
     "mig-parted": mig_parted,
     "gpu-operator": gpu_operator,
@@ -76,7 +76,7 @@ class FolderOptions:
 
     Parameters
     ----------
-    actuator : str
+    tool : str
     floor : str
         What was asked for, in words.
     durations : Durations, optional
@@ -88,7 +88,7 @@ class FolderOptions:
         Draws ``gantt.svg``.
     """
 
-    actuator: str = "nvidia-smi"
+    tool: str = "nvidia-smi"
     floor: str = "100 %"
     durations: Durations | None = None
     max_parallel: int | None = None
@@ -147,18 +147,18 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     Raises
     ------
     InvalidOption
-        If there is no such actuator.
+        If there is no such tool.
     InvalidProblem
-        If the actuator needs what is not known, or a name cannot stand in a script.
+        If the tool needs what is not known, or a name cannot stand in a script.
     UnsupportedProblem
         If shares are switched: no tool is written for that prepares them.
 
     Examples
     --------
-    >>> from cms.fleet import gpu
+    >>> from cms.fleet import get_gpu
     >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
     >>> from cms.fleet.deployment.transition import transition
-    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
     >>> now = Deployment((FleetNode("a", (card,)),))
     >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
     >>> print(*sorted(folder_of(transition(now, then)).files), sep=", ")
@@ -166,62 +166,61 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     steps/01.json, steps/02-a-gpu0.sh, steps/02.json, target.json, transition.json, work.sh
     """
     options = options or FolderOptions()
-    actuator = actuator_of(options.actuator)
+    tool = tool_writer(options.tool)
     if any(action.what is What.SWITCH for action in transition.actions):
         raise UnsupportedProblem(
-            f"shares of GPUs are switched, and {options.actuator} knows none; expected a "
+            f"shares of GPUs are switched, and {options.tool} knows none; expected a "
             "transition between instances that serve one service each: a switch is yours to carry "
             "out"
         )
     refuse_unnumbered(transition.start)
-    actuator.refuse(transition.start, options.export)
+    tool.refuse(transition.start, options.export)
     told = _by_driver(transition)
-    steps = steps_of(told, options.actuator)
+    steps = steps_of(told, options.tool)
     for part in (part for step in steps for part in step.parts):
-        actuator.refuse_part(told, part)
+        tool.refuse_part(told, part)
     target = open_starts(transition, transition.target)
     files = {
         "transition.json": document_text(lambda: transition_to_json(transition), "transition.json"),
         "target.json": document_text(lambda: deployment_to_json(target), "target.json"),
         "work.sh": WORK.lstrip(),
         "lib/step.sh": STEP.lstrip(),
-        **actuator.files(told, steps, options.export),
+        **tool.files(told, steps, options.export),
         "run.sh": _run(steps, options.max_parallel),
     }
     for step in steps:
         for part in step.parts:
-            tables = actuator.tables(part, options.export)
+            tables = tool.tables(part, options.export)
             files[f"steps/{part.name}.sh"] = _script(told, step, part, tables)
     files |= _documents(told, steps)
-    losses = tuple(actuator.losses(transition))
+    losses = tuple(tool.losses(transition))
     words = summary(
         transition, floor=options.floor, durations=options.durations,
-        max_parallel=options.max_parallel, by_node=Tool(options.actuator).drains_nodes,
+        max_parallel=options.max_parallel, by_node=PartitioningTool(options.tool).drains_nodes,
     )  # fmt: skip
     if options.picture is not None:
         files["gantt.svg"] = options.picture()
     files["README.md"] = readme(
-        transition, steps, words, losses, _way_back(transition), options.actuator,
-        actuator.order(options.export),
+        transition, steps, words, losses, _way_back(transition), options.tool,
+        tool.order(options.export),
         has_picture=options.picture is not None,
     )  # fmt: skip
     return Folder(files, losses)
 
 
-def actuator_of(name: str) -> Actuator:
-    """Return an actuator by its name.
+def tool_writer(name: str) -> ToolWriter:
+    """Return an tool by its name.
 
     Raises
     ------
     InvalidOption
         If there is none.
     """
-    if name not in ACTUATORS:
+    if name not in TOOLS:
         raise InvalidOption(
-            f"there is no tool {name!r}{nearest(name, ACTUATORS)}; "
-            f"expected one of {', '.join(ACTUATORS)}"
+            f"there is no tool {name!r}{nearest(name, TOOLS)}; expected one of {', '.join(TOOLS)}"
         )
-    return ACTUATORS[name]
+    return TOOLS[name]
 
 
 def _way_back(transition: Transition) -> str:
@@ -265,7 +264,7 @@ def _script(
     lines = [
         "#!/bin/sh", *said, "#",
         """folder=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1""",
-        f"step={part.name} node={part.node} cuts={'yes' if part.rewrites else 'no'}",
+        f"step={part.name} node={part.node} cuts={'yes' if part.repartitions else 'no'}",
     ]  # fmt: skip
     tables = {
         **tables,

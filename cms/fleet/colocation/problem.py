@@ -1,0 +1,293 @@
+"""The co-location problem GPUs between online services and offline work, and its plans."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InvalidProblem, InvalidSchedule
+from ...problem.checking import each_of
+from ...schedule.schedule import Excerpt
+from ...values.arrays import read_only
+from ...values.frozen import FrozenMap, Immutable
+from ...values.names import checked_name, nearest
+from ...values.numbers import shown, shown_object, whole
+from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_share
+
+Ints: TypeAlias = NDArray[np.int64]
+Weights: TypeAlias = ArrayLike
+#: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
+WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
+
+
+class Pair(NamedTuple):
+    """GPUs of an online class that each take a workload of an offline class."""
+
+    online: str
+    offline: str
+    count: int  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ColocationPlan:
+    """How many GPUs of each online class take a workload of each offline class; immutable.
+
+    `counts`: by the names of the two classes, each >= 1. Without any, no GPU is shared.
+    """
+
+    counts: Mapping[tuple[str, str], int] = FrozenMap()
+    machine_count: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        given: object = self.counts
+        if not isinstance(given, Mapping):
+            wanted = 'whole numbers, such as {("quiet", "train"): 3}'
+            raise InvalidSchedule(f"counts is {given!r}; expected pairs of names to {wanted}")
+        table: dict[tuple[str, str], int] = {}
+        pair: Any
+        for pair, count in given.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise InvalidSchedule(f"counts has the key {pair!r}; expected a pair of names")
+            try:
+                online = checked_name(pair[0], "online class")
+                offline = checked_name(pair[1], "offline class")
+            except InvalidProblem as fault:
+                raise InvalidSchedule(str(fault)) from None
+            what = f"the count of {offline!r} on {online!r}"
+            table[online, offline] = whole(count, what, least=1, error=InvalidSchedule)
+        object.__setattr__(self, "counts", FrozenMap(table))
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (Pair(online, offline, n) for (online, offline), n in self.counts.items())
+
+    @property
+    def placed(self) -> int:
+        """How many workloads it places."""
+        return sum(self.counts.values())
+
+    def excerpt(self, most: int) -> Excerpt:
+        """Return at most `most` pairs for a printed solution."""
+        rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
+        more = len(self.counts) - len(rows)
+        return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
+
+    def __repr__(self) -> str:
+        return f"ColocationPlan({self.placed} workloads in {len(self.counts)} pairs of classes)"
+
+
+#: The weight of a pair that may not be used.
+FORBIDDEN = -1
+_ONLINE = (
+    *("name", "count", "device", "sm_activity", "memory_mib", "memory_total_mib", "model"),
+    *("slowdown_limit", "running"),
+)
+_OFFLINE = ("name", "count", "memory_mib", "model", "priority")
+
+
+class ColocationProblem(Immutable):
+    """Which offline workload runs beside which online service; immutable, hashed by content.
+
+    Every GPU takes at most one workload, and gives it the share that its online side leaves:
+    :func:`cms.fleet.colocation.sm_share`. A pair of classes has a weight, what one workload is
+    worth there, in millionths of what it does alone times its priority. The weights are to be
+    maximised in sum. After MuxFlow (arXiv:2303.13803), which matches single GPUs with single
+    workloads.
+
+    Parameters
+    ----------
+    online : iterable of OnlineClass
+    offline : iterable of OfflineClass
+    weights : callable, or array_like of int, shape (G, K)
+        A function of an online and an offline class, called once a pair, that returns a whole
+        number, or None where the pair is forbidden; or an array, with -1 where it is. At most a
+        million times the workload's priority.
+    margin : int, default 10
+        Kept free on every GPU, in whole per cent.
+    lowest_share : int, default 5
+        A GPU with a smaller share left takes nobody, in whole per cent.
+    """
+
+    online: tuple[OnlineClass, ...]
+    offline: tuple[OfflineClass, ...]
+    #: Read-only, shape (G, K); -1 where a pair is forbidden: as given, or for want of a share or of
+    #: memory.
+    weights: Ints
+    margin: int
+    lowest_share: int
+    shares: tuple[int, ...]  #: Of each online class, in whole per cent
+
+    def __init__(
+        self,
+        *,
+        online: Iterable[OnlineClass],
+        offline: Iterable[OfflineClass],
+        weights: WeightFunction | Weights,
+        margin: int = 10,
+        lowest_share: int = 5,
+    ) -> None:
+        gpus = each_of(online, OnlineClass, "online")
+        work = each_of(offline, OfflineClass, "offline")
+        _refuse_twins(gpus, "online")
+        names = _refuse_twins(work, "offline")
+        for each in gpus:
+            if each.running is not None and each.running not in names:
+                said = (
+                    f"online class {each.name!r} runs {each.running!r}, which is no offline class"
+                )
+                fix = "leave it out, or list it with a count of 0"
+                raise InvalidProblem(f"{said}{nearest(each.running, names)}; {fix}")
+        margin = checked_percent(margin, "margin")
+        lowest_share = checked_percent(lowest_share, "lowest_share")
+        shares = tuple(sm_share(each.sm_activity, margin, lowest_share) for each in gpus)
+        closed = _misfits(gpus, work) | (np.array(shares, dtype=np.int64) == 0)[:, None]
+        table = read_only(_table(weights, gpus, work, closed))
+        vars(self).update(online=gpus, offline=work, weights=table, shares=shares)
+        vars(self).update(margin=margin, lowest_share=lowest_share)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ColocationProblem.__annotations__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, weights=read_only(state["weights"]))
+
+    @cached_property
+    def online_index(self) -> FrozenMap[str, int]:
+        """The place of each online class, by name."""
+        return FrozenMap({each.name: place for place, each in enumerate(self.online)})
+
+    @cached_property
+    def offline_index(self) -> FrozenMap[str, int]:
+        """The place of each offline class, by name."""
+        return FrozenMap({each.name: place for place, each in enumerate(self.offline)})
+
+    def weight(self, online: str, offline: str) -> int | None:
+        """Return what a workload is worth beside a GPU's online side; None if that is forbidden."""
+        found = int(self.weights[self.online_index[online], self.offline_index[offline]])
+        return None if found == FORBIDDEN else found
+
+    def value(self, plan: ColocationPlan) -> int:
+        """Return what a plan is worth, valid or not; unknown or forbidden pairs: nothing."""
+        rows, columns = self.online_index, self.offline_index
+        return sum(
+            max(int(self.weights[rows[online], columns[offline]]), 0) * count
+            for online, offline, count in plan
+            if online in rows and offline in columns
+        )
+
+    @property
+    def most(self) -> int:
+        """What no plan exceeds: every workload where it is worth most."""
+        best = self.weights.max(axis=0, initial=0).tolist()
+        return sum(w * each.count for w, each in zip(best, self.offline, strict=True))
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of names and canonical reduced rationals, as in ``docs/guides/colocation.md``."""
+        return self.compute_sha256()
+
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from the data as they are now."""
+        sides = ("online", self.online, _ONLINE), ("offline", self.offline, _OFFLINE)
+        head = {
+            side: [{name: _plain(getattr(each, name)) for name in fields} for each in classes]
+            for side, classes, fields in sides
+        } | {"margin": self.margin, "lowest_share": self.lowest_share}
+        text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        found = hashlib.sha256(f"cms-colocation-problem-1\n{text}\n".encode())
+        found.update(np.ascontiguousarray(self.weights, dtype="<i8").tobytes())
+        return found.hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ColocationProblem):
+            return NotImplemented
+        return self is other or self.sha256 == other.sha256
+
+    def __repr__(self) -> str:
+        gpus, work = sum(o.count for o in self.online), sum(f.count for f in self.offline)
+        return (
+            f"ColocationProblem({shown(gpus)} GPUs in {len(self.online)} classes, {shown(work)} "
+            f"workloads in {len(self.offline)} classes)"
+        )
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _refuse_twins(classes: Sequence[OnlineClass | OfflineClass], side: str) -> dict[str, None]:
+    names: dict[str, None] = {}
+    for each in classes:
+        if each.name in names:
+            said = f"two {side} classes are called {each.name!r}; give each a name of its own"
+            raise InvalidProblem(said)
+        names[each.name] = None
+    return names
+
+
+def _misfits(online: Sequence[OnlineClass], offline: Sequence[OfflineClass]) -> NDArray[np.bool_]:
+    """Return which pairs memory rules out: few sizes are different, so few pairs are compared."""
+    found = np.zeros((len(online), len(offline)), dtype=np.bool_)
+    if not any(each.memory_mib for each in offline):
+        return found
+    needs = {each.memory_mib: each for each in offline}
+    columns = [list(needs).index(each.memory_mib) for each in offline]
+    known: dict[object, list[bool]] = {}
+    for place, gpu in enumerate(online):
+        key = gpu.memory_mib, gpu.memory_total_mib
+        if key not in known:
+            known[key] = [misfit(gpu, each) for each in needs.values()]
+        found[place] = np.array(known[key], dtype=np.bool_)[columns]
+    return found
+
+
+def _table(
+    weights: Any,
+    online: Sequence[OnlineClass],
+    offline: Sequence[OfflineClass],
+    closed: NDArray[np.bool_],
+) -> Ints:
+    shape = len(online), len(offline)
+    if callable(weights):
+        found = np.full(shape, FORBIDDEN, dtype=np.int64)
+        for row, column in np.argwhere(~closed):
+            gpu, work = online[row], offline[column]
+            weight = weights(gpu, work)
+            if weight is not None:
+                found[row, column] = _checked(weight, gpu, work, least=0)
+        return found
+    try:
+        given = np.array(weights) if shape[0] else np.empty(shape, dtype=np.int64)
+    except (TypeError, ValueError) as fault:
+        raise InvalidProblem(f"weights is no array: {fault}") from None
+    if given.shape != shape:
+        wanted = f"{shape}: a row for each online class, a column for each offline class"
+        raise InvalidProblem(f"weights has shape {given.shape}; expected {wanted}")
+    most = np.array([each.most_weight for each in offline], dtype=np.int64)
+    suspects = np.ones(shape, dtype=np.bool_)
+    if given.dtype.kind in "iu":
+        suspects = (given < FORBIDDEN) | (given > most)
+    for row, column in np.argwhere(suspects):
+        _checked(given[row, column], online[row], offline[column], least=FORBIDDEN)
+    found = given.astype(np.int64)
+    found[closed] = FORBIDDEN
+    return found
+
+
+def _checked(value: object, online: OnlineClass, offline: OfflineClass, least: int) -> int:
+    what = f"weight of {offline.name!r} beside {online.name!r}"
+    number = whole(value.item() if isinstance(value, np.generic) else value, what, least=least)
+    if number > offline.most_weight:
+        said = f"{what} is {shown_object(number)}; expected at most {offline.most_weight}"
+        raise InvalidProblem(f"{said}, a million times its priority: no faster than alone")
+    return number

@@ -1,0 +1,281 @@
+"""Tables of GPUs, workloads and measured pairs, and what it costs to round activities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ...errors import InvalidProblem
+from ...files.csv_records import csv_text
+from ...files.source import StrPath, write_bytes
+from ...files.tables import Cell, TableRow, read_table
+from ...problem.checking import each_of
+from ...values.numbers import Number, exact, shown, whole
+from ..serving.table_guards import refuse_unknown_columns
+from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
+from .problem import FORBIDDEN, ColocationPlan, ColocationProblem, WeightFunction
+from .weights import MeasuredPair
+
+
+class Buckets(NamedTuple):
+    """Two problems with fewer classes, below and above the one with all activities told apart."""
+
+    up: ColocationProblem  #: Activities rounded up: what a plan of it is worth can be had.
+    #: Activities rounded down: what no plan of it exceeds, no plan at all does.
+    down: ColocationProblem
+
+
+def buckets(
+    *,
+    online: Iterable[OnlineClass],
+    offline: Iterable[OfflineClass],
+    weights: WeightFunction,
+    step: int = 1,
+    margin: int = 10,
+    lowest_share: int = 5,
+) -> Buckets:
+    """Round activities to whole steps, both ways; classes that are then alike become one.
+
+    A plan of ``up`` is one for the true activities and worth no less there, and such a plan is one
+    of ``down`` and worth no less there, if no weight rises on the way: one that rises is refused.
+    Online classes lose their own names. A step is in whole per cent, 1 to 100; weights, of which
+    only activities differ, and the rest are as for :class:`ColocationProblem`.
+    """
+    width = whole(step, "step", least=1)
+    work = each_of(offline, OfflineClass, "offline")
+    true, _ = merge(each_of(online, OnlineClass, "online"))
+
+    def posed(classes: Sequence[OnlineClass]) -> ColocationProblem:
+        return ColocationProblem(
+            online=classes, offline=work, weights=weights, margin=margin, lowest_share=lowest_share
+        )
+
+    given = posed(true).weights
+    found = []
+    for end, sign in (("up", -1), ("down", 1)):
+        classes, places = merge([round_to(each, width, sign) for each in true])
+        problem = posed(classes)
+        rows = problem.weights[places]
+        for row, column in np.argwhere(sign * given > sign * rows)[:1]:
+            raise InvalidProblem(
+                f"{work[column].name!r} beside {true[row].name!r} is worth "
+                f"{_shown(given[row, column])}, and {_shown(rows[row, column])} with its activity "
+                f"rounded {end}; roundings prove nothing where weights rise with activity"
+            )
+        found.append(problem)
+    return Buckets(*found)
+
+
+def round_to(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
+    """Return a class with its activity on a whole step: below it, or above if the sign is -1."""
+    steps = sign * (sign * gpus.sm_activity // width)
+    return gpus.again(count=gpus.count, sm_activity=min(Fraction(100), steps * Fraction(width)))
+
+
+def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
+    """Return one class for all that are alike, and which one each has become."""
+    counts: dict[OnlineClass, int] = {}
+    keys = [each.again(count=0) for each in classes]
+    for key, each in zip(keys, classes, strict=True):
+        counts[key] = counts.get(key, 0) + each.count
+    at = {key: place for place, key in enumerate(counts)}
+    return [key.again(count=count) for key, count in counts.items()], [at[key] for key in keys]
+
+
+def _shown(weight: int) -> str:
+    return "nothing, being forbidden" if weight == FORBIDDEN else str(weight)
+
+
+T = TypeVar("T")
+ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
+ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
+OFFLINE_COLUMNS = ("workload", "memory_mib")
+OFFLINE_OPTIONAL = ("count", "model", "priority", "waiting_s")
+PAIR_COLUMNS = (
+    *("online_model", "offline_model", "device", "share"),
+    *("offline_throughput", "online_slowdown"),
+)
+
+
+class NamedGpus(NamedTuple):
+    """A row of the online table: GPUs of one name, what they are, and how many."""
+
+    gpu: str
+    online: OnlineClass
+
+
+class Assigned(NamedTuple):
+    """What some GPUs of one name run offline."""
+
+    gpu: str
+    workload: str | None  #: The offline class; None: nothing.
+    share: int  #: In whole per cent; 0 for nobody.
+    #: Of GPUs
+    count: int  # type: ignore[assignment]
+    stays: bool  #: Whether it is what runs there already
+
+
+def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
+    """Read GPUs with their online services, and make classes of those that are alike.
+
+    The columns are ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several
+    that are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
+    ``model``, ``slowdown_limit`` (by default the one given) and ``running``, the offline class that
+    is there now. Other columns are left aside, unless they look like a limit, a rate or a wish.
+    Classes are in the order in which they first appear, with activities rounded up to whole per
+    cent.
+    """
+    found = read_named_gpus(path, slowdown_limit=slowdown_limit)
+    return tuple(merge([round_to(each.online, 1, -1) for each in found])[0])
+
+
+def read_named_gpus(
+    path: StrPath, *, slowdown_limit: Number | None = None
+) -> tuple[NamedGpus, ...]:
+    """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
+    limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
+
+    def make(row: TableRow) -> NamedGpus:
+        return NamedGpus(
+            row["gpu"].word(),
+            OnlineClass(
+                row["device"].word(), count=row.value("count", Cell.integer, 1),
+                sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
+                memory_total_mib=row.value("memory_total_mib", Cell.number, None),
+                model=row.value("model", _text, ""), running=row.value("running", _text, None),
+                slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
+            ),
+        )  # fmt: skip
+
+    twice = 'gpu "{}" is there twice'
+    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, lambda each: (each.gpu,), twice)
+
+
+def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
+    """Read offline workloads, a class a row.
+
+    The columns are ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
+    name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside, unless they look
+    like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
+    waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
+    """
+    scale = None if waiting_scale is None else exact(waiting_scale, "waiting_scale")
+    if scale == 0:
+        raise InvalidProblem("waiting_scale is 0; expected seconds > 0")
+
+    def make(row: TableRow) -> OfflineClass:
+        priority = row.value("priority", Cell.number, Fraction(1))
+        waited = row.value("waiting_s", Cell.number, Fraction(0))
+        if scale is not None:
+            priority = waited_priority(priority, waited, scale)
+            if priority > HIGHEST_PRIORITY:
+                said = f"with its waiting the priority is {shown(priority)}"
+                most, fix = f"at most {HIGHEST_PRIORITY}", "give a larger scale of waiting"
+                raise row["waiting_s"].error(said, expected=most, fix=fix)
+        return OfflineClass(
+            row["workload"].word(), count=row.value("count", Cell.integer, 1), priority=priority,
+            memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
+        )  # fmt: skip
+
+    columns = (*OFFLINE_COLUMNS, *(() if scale is None else ("waiting_s",)))
+    twice = 'workload "{}" is there twice'
+    return _read(path, columns, OFFLINE_OPTIONAL, make, lambda each: (each.name,), twice)
+
+
+def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
+    """Read what was measured of offline models beside online ones, a measurement a row.
+
+    The columns are ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
+    the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
+    the device, the slowdown as a factor. Other columns are left aside.
+    """
+
+    def make(row: TableRow) -> MeasuredPair:
+        share, part = row["share"].integer(minimum=1), row["offline_throughput"].number()
+        if share > 100:
+            raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
+        if part > 1:
+            wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
+            raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
+        online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
+        slowdown = row["online_slowdown"].number(above=0)
+        return MeasuredPair(online, offline, device, share, part, slowdown)
+
+    twice = "a second row for {1} beside {0} on {2} at a share of {3}"
+    return _read(path, PAIR_COLUMNS, (), make, lambda pair: pair[:4], twice)
+
+
+def _read(
+    path: StrPath,
+    columns: Sequence[str],
+    optional: Sequence[str],
+    make: Callable[[TableRow], T],
+    key: Callable[[T], tuple[object, ...]],
+    twice: str,
+) -> tuple[T, ...]:
+    """Make something of each row; a second one of the same key is refused."""
+    table = read_table(path, columns, optional)
+    refuse_unknown_columns(table, optional, "limits")
+    lines: dict[tuple[object, ...], int] = {}
+    found = []
+    for row in table:
+        try:
+            found.append(make(row))
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+        if (own := key(found[-1])) in lines:
+            raise row[columns[len(own) - 1]].error(
+                f"{twice.format(*own)}; the first is line {lines[own]}", expected="one row of each",
+                fix="keep one of them, or give the second a name of its own",
+            )  # fmt: skip
+        lines[own] = row.line
+    return tuple(found)
+
+
+def _text(cell: Cell) -> str:
+    return cell.text
+
+
+def assign(
+    problem: ColocationProblem, plan: ColocationPlan, gpus: Iterable[NamedGpus]
+) -> tuple[Assigned, ...]:
+    """Spread the classes of a valid plan over the GPUs that the problem was made of.
+
+    Entries are in the order of the GPUs; those of one name are a few entries.
+    """
+    left: dict[str, dict[str, int]] = {}
+    for pair in plan:
+        left.setdefault(pair.online, {})[pair.offline] = pair.count
+    for gpus_of in problem.online:
+        own, runs = left.get(gpus_of.name, {}), gpus_of.running
+        if runs in own:  # who runs there already comes first
+            left[gpus_of.name] = {runs: own.pop(runs), **own}
+    return tuple(entry for row in gpus for entry in _spread(problem, row, left))
+
+
+def _spread(
+    problem: ColocationProblem, row: NamedGpus, left: dict[str, dict[str, int]]
+) -> Iterator[Assigned]:
+    own = left.get(row.online.name, {})
+    share = problem.shares[problem.online_index[row.online.name]]
+    free = row.online.count
+    for workload in list(own):
+        count = min(own[workload], free)
+        if count:
+            yield Assigned(row.gpu, workload, share, count, workload == row.online.running)
+            free -= count
+            own[workload] -= count
+    if free:
+        yield Assigned(row.gpu, None, 0, free, False)
+
+
+def write_assignment(assigned: Iterable[Assigned], path: StrPath) -> None:
+    """Write a table ``gpu,workload,share,count,stays`` in CSV; an empty workload is nothing."""
+    rows = (
+        (each.gpu, each.workload or "", each.share, each.count, "yes" if each.stays else "no")
+        for each in assigned
+    )
+    write_bytes(csv_text([Assigned._fields, *rows]).encode(), path)

@@ -1,0 +1,124 @@
+"""From what runs to a plan, by a checked transition; the one place that decides how."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+from ..deployment import Deployment, PlacementInfeasible, desired_state, nearest, place
+from ..deployment.placed import has_our_work
+from ..deployment.programs import Limits
+from ..deployment.transition import (
+    Durations,
+    Impossible,
+    Schedule,
+    Transition,
+    reorganise,
+    schedule,
+    transition,
+)
+from ..deployment.wanted import DesiredState
+from ..serving.plan import Plan
+from ..serving.time_sharing import SharedServing
+
+
+@dataclass(frozen=True)
+class Change:
+    """A way from what runs to a plan: a checked transition, and when each action is done."""
+
+    transition: Transition
+    schedule: Schedule
+
+    @property
+    def starts(self) -> int:
+        """How many instances with work start, those that go again left out.
+
+        Of shares that services take turns in: how many processes are prepared.
+        """
+        return self._starts(temporary=False)
+
+    @property
+    def temporary(self) -> int:
+        """How many instances start that go again."""
+        return self._starts(temporary=True)
+
+    def _starts(self, *, temporary: bool) -> int:
+        return sum(
+            len(action.prepared)
+            for action in self.transition.actions
+            if action.is_temporary is temporary
+        )
+
+    @property
+    def seconds(self) -> Fraction:
+        """How long it takes, by assumed durations."""
+        return self.schedule.makespan_s
+
+
+def change_to(
+    now: Deployment,
+    plan: Plan,
+    *,
+    regrouped: bool = False,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Change | Impossible:
+    """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
+
+    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
+    way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
+    To a plan whose services share GPUs in time they are reorganised
+    (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
+
+    If `regrouped` it has to be this plan, of which only is chosen anew which instances share a GPU.
+    There are at most `max_parallel` actions at once; the time limit is in seconds.
+    """
+    if isinstance(plan.serving, SharedServing):
+        reorganised = reorganise(now, plan)
+        if isinstance(reorganised, Impossible):
+            return reorganised
+        return Change(reorganised, schedule(reorganised, durations, max_parallel))
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+
+    def way(to: DesiredState) -> Transition | Impossible:
+        left = None if time_limit is None else limits.left
+        return transition(
+            now, to, durations=durations, max_parallel=max_parallel, seed=seed, time_limit=left,
+            cancel=cancel,
+        )  # fmt: skip
+
+    found: Transition | Impossible | None = None
+    if not regrouped:
+        half = None if time_limit is None else time_limit / 2  # what is left is for the way
+        near = nearest(now, plan, time_limit=half, cancel=cancel, seed=seed)
+        if isinstance(near, PlacementInfeasible):
+            return Impossible(near.reasons, near.proof)
+        found = way(near.wanted)
+    if found is None or isinstance(found, Impossible):
+        found = way(desired_state(plan))
+    if isinstance(found, Impossible):
+        return found
+    return Change(found, schedule(found, durations, max_parallel))
+
+
+def place_first(fleet: Deployment, plan: Plan) -> Deployment | PlacementInfeasible | Impossible:
+    """Put a plan on empty GPUs."""
+    if isinstance(plan.serving, SharedServing):
+        found = reorganise(fleet, plan)
+        return found if isinstance(found, Impossible) else found.target
+    placed = place(desired_state(plan), fleet)
+    return placed if isinstance(placed, PlacementInfeasible) else placed.deployment
+
+
+def gpus_at_work(deployment: Deployment) -> dict[str, int]:
+    """Count the GPUs of each type that something of ours works on."""
+    found: dict[str, int] = {}
+    for card in deployment.gpus():
+        if has_our_work(card):
+            found[card.gpu.key] = found.get(card.gpu.key, 0) + 1
+    return found

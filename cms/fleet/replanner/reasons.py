@@ -1,0 +1,161 @@
+"""Why a answer goes on or changes, in words; and the same as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...files.documents import number_to_json
+from ...values.numbers import shown
+from ..deployment.transition import transition_to_json
+from .changing import gpus_at_work
+from .path import Path
+from .replan import ReplanDecision
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """A service at a answer: its last rate, what runs for it now, and when the change is done."""
+
+    service: str
+    rate_rps: Fraction
+    has_rps: Fraction
+    will_have_rps: Fraction
+
+
+def services_of(answer: ReplanDecision) -> tuple[Supplied, ...]:
+    """Return what each service is asked for, has and will have."""
+    has, then = answer.has_rps, answer.will_have_rps
+    rates = answer.windows.envelopes.now.items()
+    return tuple(Supplied(name, rate, has[name], then[name]) for name, rate in rates)
+
+
+def headline(answer: ReplanDecision) -> str:
+    """Say what is done now in a line."""
+    gpus = _gpus(sum(gpus_at_work(answer.now).values()))
+    if answer.keeps:
+        return f"keep: what runs on {gpus} goes on"
+    target = answer.way.transition.target
+    return f"change: {gpus} -> {_gpus(sum(gpus_at_work(target).values()))}"
+
+
+def reasons(answer: ReplanDecision) -> tuple[str, ...]:
+    """Say why, a sentence each: rates, what is short, what either way costs, how it changes."""
+    return tuple(_reasons(answer))
+
+
+def _reasons(answer: ReplanDecision) -> Iterator[str]:
+    yield f"rates: {answer.history}; ahead: {answer.forecast}"
+    found, has, hours = answer.decision, answer.has_rps, answer.windows.envelopes.hours
+    for name in found.short:
+        asked = answer.windows.envelopes.now[name]
+        yield (
+            f"{name} is short: {_number(asked)} requests/s are asked for, {_number(has[name])} are "
+            "there; what is short is replaced whatever that costs"
+        )
+    if found.keep is None and not found.short:
+        for name, rate in answer.windows.needs(0, 1).items():
+            if (1 + found.hysteresis) * has[name] < rate:
+                yield (
+                    f"{name} is not enough until {answer.said(1)}: {_number(rate)} requests/s are "
+                    f"needed, with the margin, and {_number(has[name])} are there"
+                )
+    costs = f"{_number(answer.terms.replan_cost)} for each change"
+    if answer.terms.restart_cost:
+        costs += f" and {_number(answer.terms.restart_cost)} for each start it takes at least"
+    if found.change is None:
+        yield "no plan that begins now serves the rates ahead"
+    else:
+        over = f"{shown(answer.windows.count * hours)} h"
+        yield (
+            f"to change now costs {_number(found.change.cost)} GPU hours over {over}, {costs}: "
+            f"{_ways(answer, found.change)}"
+        )
+    if found.keep is not None:
+        until = f"until {answer.said(found.keep.begin)}"
+        rest = f", then {_ways(answer, found.keep)}" if found.keep.windows else ""
+        yield f"to go on costs {_number(found.keep.cost)}: what runs {until}{rest}"
+        if found.change is not None:
+            most = (1 + found.hysteresis) * found.change.cost
+            yield (
+                f"going on may cost {shown(100 * found.hysteresis)} % more than changing, "
+                f"{_number(most)}: it {'does not' if found.keeps else 'would'} cost more than that"
+            )
+    if answer.keeps and not found.keeps:
+        yield "the plan to change to is what runs already"
+    if not answer.keeps:
+        yield _said_way(answer)
+
+
+def _said_way(answer: ReplanDecision) -> str:
+    way = answer.way
+    temporary = f", {way.temporary} more for a while" if way.temporary else ""
+    starts = f"{way.starts} instance{'s' * (way.starts != 1)} started{temporary}"
+    minutes = f"{_number(way.seconds / 60)} min, of assumed durations"
+    return f"the change: {way.transition}; {starts}; {minutes}"
+
+
+def _ways(answer: ReplanDecision, path: Path) -> str:
+    parts = []
+    for a, b in path.windows:
+        found = answer.windows.ask(a, b)
+        proof = "" if found.is_proved else " (not proved least)"
+        gpus = found.plan.solution.machine_count or 0
+        parts.append(f"{_gpus(gpus)} until {answer.said(b)}{proof}")
+    return ", then ".join(parts)
+
+
+def _gpus(number: int) -> str:
+    return f"{number} GPU{'s' * (number != 1)}"
+
+
+def _number(value: Fraction) -> str:
+    """To hundredths; what is exact is in the document."""
+    return shown(Fraction(round(100 * value), 100))
+
+
+def replan_decision_to_json(answer: ReplanDecision) -> dict[str, Any]:
+    """Turn a answer into a JSON document: what is done, the reasons, and the transition."""
+    found = answer.decision
+    return {
+        "decision": "keep" if answer.keeps else "change",
+        "headline": headline(answer),
+        "reasons": list(reasons(answer)),
+        "now": answer.said(0),
+        "forecast": answer.forecast.to_json(),
+        "terms": {
+            name: number_to_json(getattr(answer.terms, name))
+            for name in ("every_s", "lead_s", "horizon_s", "replan_cost", "restart_cost",
+                         "hysteresis")
+        } | {"regrouped": answer.terms.regrouped},
+        "short": list(found.short),
+        "keep": None if found.keep is None else _path_to_json(answer, found.keep),
+        "change": None if found.change is None else _path_to_json(answer, found.change),
+        "services": [
+            {"service": each.service}
+            | {
+                name: number_to_json(getattr(each, name))
+                for name in ("rate_rps", "has_rps", "will_have_rps")
+            }
+            for each in services_of(answer)
+        ],
+        "transition": transition_to_json(answer.way.transition),
+    }  # fmt: skip
+
+
+def _path_to_json(answer: ReplanDecision, path: Path) -> dict[str, Any]:
+    return {
+        "gpu_hours": number_to_json(path.cost),
+        "begins": answer.said(path.begin),
+        "windows": [
+            {
+                "from": answer.said(a),
+                "until": answer.said(b),
+                "gpus": answer.windows.ask(a, b).plan.solution.machine_count,
+                "is_proved": answer.windows.ask(a, b).is_proved,
+            }
+            for a, b in path.windows
+        ],
+    }

@@ -1,0 +1,205 @@
+"""One answer: from what runs and the rates so far to going on, or to a checked transition."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...errors import AlgorithmError, InvalidProblem
+from ...values.names import nearest
+from ...values.numbers import shown
+from ..deployment import Deployment
+from ..deployment.recounting import recounted
+from ..deployment.transition import Durations, Impossible, Transition, schedule, transition
+from .changing import Change, change_to, gpus_at_work
+from .deciding import Decision, decide
+from .forecast import Forecast
+from .path import NoPath
+from .rates import Rates, format_time
+from .scene import Terms
+from .windows import Planner, Windows
+
+
+@dataclass(frozen=True)
+class ReplanDecision:
+    """What is done now, and why."""
+
+    now: Deployment  #: what runs, its supplies counted by the planner's rule and limits
+    history: Rates  #: the observed rates; now is their last moment
+    terms: Terms
+    forecast: Forecast
+    windows: Windows  #: those ahead, as far as planned
+    decision: Decision
+    way: Change  #: to what is wanted; without actions where it goes on
+    durations: Durations  #: what the way's seconds are reckoned with
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it goes on with what runs: then the way has no actions."""
+        return not self.way.transition.actions
+
+    @property
+    def has_rps(self) -> dict[str, Fraction]:
+        """Items per second that run now, by service."""
+        return _has(self.now, self.windows.planner)
+
+    @property
+    def will_have_rps(self) -> dict[str, Fraction]:
+        """Items per second that run when the change is done, by service."""
+        return _has(self.way.transition.target, self.windows.planner)
+
+    def said(self, moment: int) -> str:
+        """Say a moment of the windows: a date and time, or seconds."""
+        at_s = self.history.end_s + moment * self.terms.every_s
+        return format_time(at_s, self.history.is_clock)
+
+
+def replan(
+    now: Deployment,
+    history: Rates,
+    planner: Planner,
+    forecast: Forecast,
+    terms: Terms | None = None,
+    *,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> ReplanDecision | Impossible:
+    """Decide whether to go on with what runs, and plan the way where not.
+
+    Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
+    while rates stay as they were foreseen.
+
+    Parameters
+    ----------
+    now : Deployment
+        What runs.
+    history : Rates
+        Observed rates, the last of them now's.
+    planner : Planner
+        Of the services that are to run.
+    forecast : Forecast
+    terms : Terms, optional
+    durations : Durations, optional
+    max_parallel : int, optional
+        Maximum number of actions at once.
+    time_limit : float, optional
+        Seconds to find the way; plans have the planner's own limit.
+    cancel : threading.Event, optional
+
+    Returns
+    -------
+    ReplanDecision or Impossible
+        If there is no way to the plan decided on, or none was found.
+
+    Raises
+    ------
+    InvalidProblem
+        If a service has no rates, rates are of no service, something runs of no service, or the
+        rates do not say enough for the forecast.
+    NoPath
+        If what runs is not enough, and no plan is for the rates ahead.
+    CmsError
+        If time was up.
+
+    Examples
+    --------
+    >>> from cms.fleet import OperatingPoint, Service, get_gpu
+    >>> from cms.fleet.replanner import Latest, empty_fleet
+    >>> card = get_gpu("a30-24gb")
+    >>> points = [OperatingPoint("bert", card.key, "1g.6gb", 1, 1, 10, 5)]
+    >>> planner = Planner([Service("chat", "bert", 0, 100)], points, [card], rule="plain")
+    >>> rates = Rates(Fraction(0), Fraction(1800), {"chat": (Fraction(25), Fraction(35))})
+    >>> found = replan(empty_fleet({card.key: 2}, {card.key: card}), rates, planner, Latest())
+    >>> found.keeps, found.way.starts, found.decision.short
+    (False, 4, ('chat',))
+    """
+    terms, durations = terms or Terms(), durations or Durations()
+    names = [each.name for each in planner.services]
+    same_services(history, names)
+    _no_strangers(now, names)
+    empty = planner.serving(dict.fromkeys(names, Fraction(0)))
+    now = recounted(now, empty.services, empty.rule)
+    windows = terms.windows(forecast, history.of(names), planner)
+    cost = planner.cost_of(gpus_at_work(now))
+    try:
+        found = decide(windows, _has(now, planner), cost, terms.hysteresis)
+    except NoPath as fault:
+        raise NoPath(fault.at, _no_plan(windows, history, terms, fault.at)) from None
+    way: Change | Impossible
+    if found.keeps or found.plan is None:
+        way = _nothing(now)
+    else:
+        way = change_to(
+            now, found.plan.plan, regrouped=terms.regrouped, durations=durations,
+            max_parallel=max_parallel, time_limit=time_limit, cancel=cancel,
+        )  # fmt: skip
+    if isinstance(way, Impossible):
+        return way
+    return ReplanDecision(now, history, terms, forecast, windows, found, way, durations)
+
+
+def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
+    """Say for which rates there is no plan, and when."""
+    first, last = (
+        format_time(history.end_s + moment * terms.every_s, history.is_clock)
+        for moment in (at, at + 1)
+    )
+    needs = windows.needs(at, at + 1)
+    rates = ", ".join(f"{name} {shown(round(rate))}" for name, rate in needs.items())
+    nearer = f"look ahead only until {first}, " if at else ""
+    return (
+        f"no plan on the GPUs there are serves the rates from {first} to {last}, with the margin "
+        f"in requests/s: {rates}; add GPUs to what runs, lower the margin, {nearer}or look "
+        "with cms plan where it fails"
+    )
+
+
+def _nothing(now: Deployment) -> Change:
+    found: Transition | Impossible = transition(now, now)
+    if isinstance(found, Impossible) or found.actions:
+        raise AlgorithmError("transition", f"to what runs already: {found}")
+    return Change(found, schedule(found))
+
+
+def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
+    own = {service.name for service in now.services}
+    return {
+        each.name: now.capacity(each.name) if each.name in own else Fraction(0)
+        for each in planner.services
+    }
+
+
+def same_services(rates: Rates, services: Iterable[str]) -> None:
+    """Refuse rates that are not of these services, each, with the nearest name."""
+    known = list(services)
+    for name in rates.services:
+        if name not in known:
+            raise InvalidProblem(
+                f"there are rates of {name!r}, which is no service{nearest(name, known)}; expected "
+                "a row of it among the services, or no rates"
+            )
+    for name in known:
+        if name not in rates.services:
+            raise InvalidProblem(
+                f"the service {name!r} has no rates{nearest(name, rates.services)}; expected those "
+                "of every service; a rate of 0 says that it is not asked for"
+            )
+
+
+def _no_strangers(now: Deployment, names: Iterable[str]) -> None:
+    known = set(names)
+    ours: Mapping[str, str] = {
+        each.work.service: card.name
+        for card, each in now.instances()
+        if each.work is not None and each.is_managed
+    }
+    for name, where in ours.items():
+        if name not in known:
+            raise InvalidProblem(
+                f"{name!r} runs on {where} and is no service{nearest(name, known)}; expected a row "
+                "of it among the services; with rates of 0 it is stopped"
+            )

@@ -1,0 +1,263 @@
+"""Windows of time: the fewest GPUs for the highest rates in one, proved, and asked once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, inf
+from typing import Any
+
+from ...errors import CmsError, InvalidOption
+from ...solving.solve import solve
+from ...values.numbers import Number, exact
+from ..hardware import Gpu
+from ..serving.operating_point import OperatingPoint
+from ..serving.plan import Plan
+from ..serving.posing import build_problem
+from ..serving.service import Service
+from ..serving.serving_problem import ServingProblem
+from .forecast import RateForecast
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a solver says of rates: a plan, the cost of its GPUs, and a proved lower bound of it.
+
+    The cost is None if no plan serves these rates.
+    """
+
+    plan: Plan
+    cost: Fraction | None
+    least: Fraction
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no plan costs less, or there is none."""
+        return self.plan.solution.status in ("optimal", "infeasible")
+
+
+class Planner:
+    """Plans for rates; what was planned once is not planned again.
+
+    Parameters
+    ----------
+    services : iterable of Service
+        Their own rates count for nothing.
+    operating_points : iterable of OperatingPoint
+    gpus : sequence of str or Gpu
+    margin : number, default 0
+        How much more than the rates asked for plans are made for.
+    method : str, default ``"auto"``
+        What makes them; see `cms.solve`.
+    time_limit : float or None
+        Seconds a plan.
+    cancel : threading.Event, optional
+    **terms
+        Further arguments of `build_problem`.
+
+    Examples
+    --------
+    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
+    >>> planner = Planner([Service("chat", "bert", 0, 400)], [point], ["a100-80gb"])
+    >>> planner.plan({"chat": Fraction(100)}).cost, planner.plan({"chat": Fraction(300)}).cost
+    (Fraction(1, 1), Fraction(3, 1))
+    """
+
+    def __init__(
+        self,
+        services: Iterable[Service],
+        operating_points: Iterable[OperatingPoint],
+        gpus: Sequence[str | Gpu],
+        *,
+        margin: Number = 0,
+        method: str = "auto",
+        time_limit: float | None = 60.0,
+        seed: int = 0,
+        threads: int | None = None,
+        cancel: threading.Event | None = None,
+        **terms: Any,
+    ) -> None:
+        self.services = tuple(services)
+        self.margin = exact(margin, "the margin", error=InvalidOption)
+        self._points, self._gpus, self._terms = tuple(operating_points), gpus, terms
+        self._how: dict[str, Any] = {
+            "method": method, "time_limit": time_limit, "seed": seed, "threads": threads,
+            "cancel": cancel,
+        }  # fmt: skip
+        self._known: dict[tuple[Fraction, ...], Planned] = {}
+        self._supply: dict[str, Fraction] = {}
+
+    @property
+    def asked(self) -> int:
+        """How many plans were made."""
+        return len(self._known)
+
+    @property
+    def shares(self) -> bool:
+        """Whether services share instances in time."""
+        return self._terms.get("sharing") is not None
+
+    def by(self, method: str) -> Planner:
+        """Return one that plans the same by another method."""
+        how = {**self._how, "method": method}
+        return Planner(
+            self.services, self._points, self._gpus, margin=self.margin, **how, **self._terms
+        )
+
+    def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
+        """Build the problem of some rates."""
+        services = [replace(each, rate_rps=rates_rps[each.name]) for each in self.services]
+        found: ServingProblem = build_problem(
+            services, self._points, self._gpus, rate_margin=self.margin, **self._terms
+        )
+        return found
+
+    def knows(self, rates_rps: Mapping[str, Fraction]) -> bool:
+        """Whether these rates were planned for already."""
+        return self._key(rates_rps) in self._known
+
+    def plan(self, rates_rps: Mapping[str, Fraction]) -> Planned:
+        """Plan for rates; CmsError if no plan was found in time."""
+        key = self._key(rates_rps)
+        if key not in self._known:
+            serving = self.serving(rates_rps)
+            solution = solve(serving.problem, **self._how)
+            if solution.status == "no_schedule":
+                raise CmsError("no plan was found in time; expected a longer time limit")
+            plan = Plan(serving, solution)
+            self._known[key] = Planned(plan, solution.cost, solution.lower_bound)
+        return self._known[key]
+
+    def _key(self, rates_rps: Mapping[str, Fraction]) -> tuple[Fraction, ...]:
+        return tuple(rates_rps[each.name] for each in self.services)
+
+    def cost_of(self, gpus: Mapping[str, int]) -> Fraction:
+        """Return what GPUs cost together, by their keys."""
+        costs = self._terms.get("costs") or {}
+        each = (n * exact(costs.get(key, 1), f"the cost of {key}") for key, n in gpus.items())
+        return sum(each, Fraction(0))
+
+    def largest_supply(self, service: str) -> Fraction:
+        """Return what the best instance of a service counts for; 0 if nothing serves it."""
+        if not self._supply:
+            serving = self.serving({each.name: Fraction(1) for each in self.services})
+            for each in self.services:
+                supplies = (serving.supply(each.name, b) for b in serving.problem.blocks)
+                self._supply[each.name] = max(supplies, default=Fraction(0))
+        return self._supply[service]
+
+
+@dataclass(frozen=True)
+class Envelopes:
+    """The highest rates in windows between moments at which plans may change.
+
+    Window (a, b) is from moment a to moment b, and goes on for the lead: the plan of the window
+    before must do until its successor stands. So whatever runs while one replaces the other, the
+    smaller of both is enough. Moments are `every` steps apart, at most `most` after the first, and
+    a change may take `lead` steps.
+    """
+
+    courses: RateForecast
+    every: int
+    lead: Fraction
+    most: int
+
+    @property
+    def count(self) -> int:
+        """How many moments there are after the first."""
+        return min(self.most, self.courses.steps // self.every)
+
+    @property
+    def hours(self) -> Fraction:
+        """Hours from one moment to the next."""
+        return self.every * self.courses.step_s / 3600
+
+    @property
+    def now(self) -> dict[str, Fraction]:
+        """Each service's rate at the first moment."""
+        return {name: own[0] for name, own in self.courses.rates_rps.items()}
+
+    def of(self, a: int, b: int) -> dict[str, Fraction]:
+        """Return each service's highest rate in a window."""
+        first, last = Fraction(a * self.every), b * self.every + self.lead
+        return {name: self.courses.highest(name, first, last) for name in self.courses.rates_rps}
+
+
+@dataclass
+class Windows:
+    """What windows cost, as far as asked; what was not asked lies between bounds.
+
+    Rates in a window are no lower than in a part of it, so it costs no less. That bounds windows
+    which were not asked, and those between equal bounds need not be. A change of plans costs
+    `replan_cost`, and besides `restart_cost` for each start of an instance, in the unit of a GPU's
+    cost for an hour.
+    """
+
+    envelopes: Envelopes
+    planner: Planner
+    replan_cost: Fraction = Fraction(0)
+    restart_cost: Fraction = Fraction(0)
+    _asked: dict[tuple[int, int], Planned] = field(default_factory=dict, repr=False)
+    _rates: dict[tuple[int, int], dict[str, Fraction]] = field(default_factory=dict, repr=False)
+    _least: dict[tuple[int, int], Fraction | float] = field(default_factory=dict, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many moments there are after the first."""
+        return self.envelopes.count
+
+    def rates(self, a: int, b: int) -> dict[str, Fraction]:
+        """Return the rates that a window is planned for."""
+        if (a, b) not in self._rates:
+            self._rates[a, b] = self.envelopes.of(a, b)
+        return self._rates[a, b]
+
+    def is_asked(self, a: int, b: int) -> bool:
+        """Whether a window's cost is known."""
+        return (a, b) in self._asked
+
+    def ask(self, a: int, b: int) -> Planned:
+        """Plan a window."""
+        if (a, b) not in self._asked:
+            found = self._asked[a, b] = self.planner.plan(self.rates(a, b))
+            least = inf if found.cost is None else found.least
+            for first in range(a + 1):
+                for last in range(b, self.count + 1):
+                    known = self._least.get((first, last), 0)
+                    self._least[first, last] = max(known, least)
+        return self._asked[a, b]
+
+    def cost(self, a: int, b: int) -> Fraction | None:
+        """Return a window's cost if it was asked, else a bound from below; None if it is endless.
+
+        In the unit of a GPU's cost for an hour.
+        """
+        if self.is_asked(a, b):
+            each: Fraction | float | None = self._asked[a, b].cost
+        else:
+            each = self._least.get((a, b), Fraction(0))
+        if each is None or each == inf:
+            return None
+        return Fraction(each) * (b - a) * self.envelopes.hours
+
+    def between(self, has_rps: Mapping[str, Fraction], b: int, c: int) -> Fraction:
+        """Return what it costs at least to go over to window (b, c) from so many requests/s.
+
+        As many instances start as the largest ones of each service that its growth takes. What a
+        window has is with the margin.
+        """
+        if not self.restart_cost:
+            return self.replan_cost
+        starts = 0
+        for name, rate in self.rates(b, c).items():
+            lacks = (1 + self.planner.margin) * rate - has_rps.get(name, Fraction(0))
+            supply = self.planner.largest_supply(name)
+            if lacks > 0 and supply:
+                starts += ceil(lacks / supply)
+        return self.replan_cost + starts * self.restart_cost
+
+    def needs(self, a: int, b: int) -> dict[str, Fraction]:
+        """Return what a plan for a window has at least: its rates and the margin."""
+        return {name: (1 + self.planner.margin) * r for name, r in self.rates(a, b).items()}

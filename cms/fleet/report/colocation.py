@@ -1,0 +1,251 @@
+"""Who shares a GPU with whom: what runs where, what is left over, what one more is worth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from ...values.words import count, decimal, percent
+from ..colocation.classes import FULL_WEIGHT, misfit
+from ..colocation.predictor import PredictedWeights
+from ..colocation.problem import FORBIDDEN, ColocationProblem
+from ..colocation.solution import ColocationSolution
+from ..colocation.weights import TableWeights
+from .bars import sized
+from .charts import Known, bounds_parts
+from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
+from .proofs import recheck
+from .tables import Cell, Grid, key_of, number, table
+
+#: Uses of GPUs that are drawn with words in them.
+MOST_BARS = 24
+_MEANT = (
+    "A bar is 100 % of a GPU's SMs: the online service, the margin (finely hatched), in colour the "
+    "share of the offline workload, and what is idle (hatched)."
+)
+
+
+def colocation_page(
+    problem: ColocationProblem,
+    solution: ColocationSolution,
+    title: str = "",
+    sources: tuple[str, ...] = (),
+    known: TableWeights | None = None,
+    bucketing: str = "",
+    reasons: TableWeights | PredictedWeights | None = None,
+    more: Sequence[Part] = (),
+) -> Page:
+    """Describe a solution of a co-location problem.
+
+    `sources`: the two files. `known`: what else is known of pairs. `bucketing`: what rounding
+    activities costs, in words. `reasons`: why pairs are forbidden. `more`: what is said besides.
+    """
+    fleet: list[Part] = []
+    if problem.online:
+        fleet += [*_bars(problem, solution), _online(problem, solution)]
+    if solution.plan.counts:
+        fleet.append(_pairs(problem, solution, known))
+    offline: list[Part] = [_offline(problem, solution)] if problem.offline else []
+    if found := forbidden_by(problem, reasons):
+        parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
+        offline += ["", f"forbidden pairs of classes: {parts}"]
+    offline += ["", bucketing] if bucketing else []
+    sections = [
+        Section("fleet", "The GPUs", fleet, drawn=True),
+        Section("offline", "Offline classes", [*offline, *more], drawn=True),
+    ]  # fmt: skip
+    why = solution.stop_reason.replace("_", " ")
+    ran = f"({solution.method}, {solution.seconds:.2f} s, ended: {why})"
+    full = FULL_WEIGHT
+    known_at = [
+        Known(at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
+        for at in solution.history
+    ]
+    if known_at:
+        bounds = bounds_parts(known_at, solution.seconds, "worth in GPU-equivalents", up=False)
+        sections.append(Section("bounds", "Both bounds over time", [ran, *bounds], "web"))
+    sections.append(_proof(problem, solution, sources))
+    facts, end = list(_facts(problem, solution)), [Words(ran, "soft")]
+    return Page(title, headline(problem, solution), facts, sections, " and ".join(sources), end)
+
+
+def headline(problem: ColocationProblem, solution: ColocationSolution) -> str:
+    """Say in a line how many workloads are placed, what that is worth, and what is possible."""
+    wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
+    value = _equivalents(solution.value, up=False)
+    # rounded apart they would not look the same
+    bound = _equivalents(solution.upper_bound, up=True) if solution.gap else value
+    proof = ", proof checked" if solution.proof == "checked" else ""
+    return (
+        f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
+        f"{count(gpus, 'GPU')}, {value} of at most {bound} GPU-equivalents: "
+        f"{solution.status}{proof}"
+    )
+
+
+def bucketing_words(value: int, upper_bound: int) -> str:
+    """Say what it costs at most to round activities up to whole per cent."""
+    if upper_bound <= value:
+        return "price of bucketing: none; with activities as they are no plan is worth more"
+    more = f", {percent(Fraction(upper_bound - value, value), up=True)} more" if value else ""
+    bound = _equivalents(upper_bound, up=True)
+    return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
+
+
+def forbidden_by(
+    problem: ColocationProblem, reasons: TableWeights | PredictedWeights | None = None
+) -> dict[str, int]:
+    """Return how many pairs of classes are forbidden, by the reason."""
+    found: dict[str, int] = {}
+    for gpus, share, row in zip(problem.online, problem.shares, problem.weights, strict=True):
+        for work, weight in zip(problem.offline, row.tolist(), strict=True):
+            if weight == FORBIDDEN:
+                why = "by their weights"
+                if not share:
+                    why = "for want of a share"
+                elif misfit(gpus, work):
+                    why = "for want of memory"
+                elif reasons is not None:
+                    why = reasons.why(gpus, work) or why
+                found[why] = found.get(why, 0) + 1
+    return found
+
+
+def _equivalents(value: int, *, up: bool) -> str:
+    return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
+
+
+def _facts(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[Fact]:
+    wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
+    note = f"of {decimal(wanted)}, on {count(gpus, 'GPU')}"
+    yield Fact("Workloads placed", decimal(solution.plan.placed), note)
+    worth, bound = (
+        _equivalents(solution.value, up=False),
+        _equivalents(solution.upper_bound, up=True),
+    )
+    yield Fact("Worth", worth, "GPUs that offline work would need alone")
+    yield Fact("Upper bound", f"≤ {bound}", "no plan is worth more")
+    proof = (
+        "of the bound",
+        f"at most {percent(solution.relative_gap, up=True)} more is possible",
+        "fair",
+    )
+    if solution.proof == "checked":
+        proof = ("optimal", "the proof was checked exactly", "good")
+    yield Fact("Proof", *proof)
+
+
+def _bars(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[Part]:
+    """Draw what online services, margin and workloads take, the uses of most GPUs first."""
+    placed: dict[str, list[tuple[int, int]]] = {}
+    for pair in solution.plan:
+        place = problem.offline_index[pair.offline]
+        placed.setdefault(pair.online, []).append((pair.count, place))
+    bars = []
+    for gpus, share in zip(problem.online, problem.shares, strict=True):
+        own = placed.get(gpus.name, [])
+        bars += [_use(problem, n, place, gpus.sm_activity, share, gpus.name) for n, place in own]
+        if left := gpus.count - sum(number for number, _ in own):
+            bars.append(_use(problem, left, None, gpus.sm_activity, 0, gpus.name))
+    if len(bars) > MOST_BARS:
+        bars.sort(key=lambda bar: -bar.count)
+    for part in sized(bars, "", large=True, most=MOST_BARS, what="more use"):
+        yield replace(part, key=_MEANT, only="web")
+
+
+def _use(
+    problem: ColocationProblem, gpus: int, place: int | None, activity: Fraction, share: int,
+    says: str
+) -> Bar:  # fmt: skip
+    margin = min(Fraction(problem.margin), 100 - activity)
+    idle = max(100 - activity - margin - share, Fraction(0))
+    name = None if place is None else problem.offline[place].name
+    kinds: tuple[tuple[Fraction, dict[str, Any]], ...] = (
+        (activity, {"owner": "online"}), (margin, {"state": "margin"}),
+        (Fraction(share), {"service": name, "place": place or 0}), (idle, {}),
+    )  # fmt: skip
+    boxes, past = [], Fraction(0)
+    for wide, look in kinds:
+        start, past = round(past), past + wide
+        if round(past) > start:
+            boxes.append(Box(start, round(past) - start, f"{float(wide):.3g} %", **look))
+    return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
+
+
+def _online(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
+    taken = Counter[str]()
+    for pair in solution.plan:
+        taken[pair.online] += pair.count
+    rows = [
+        [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
+         number(share or None, _per_cent), number(taken[gpus.name]),
+         _worth(solution.certificate.online.get(gpus.name, 0))]
+        for gpus, share in zip(problem.online, problem.shares, strict=True)
+    ]  # fmt: skip
+    heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
+    return table("Online classes", heads, rows, "more online class")
+
+
+def _per_cent(value: Fraction | int) -> str:
+    return f"{decimal(value)} %"
+
+
+def _pairs(
+    problem: ColocationProblem, solution: ColocationSolution, known: TableWeights | None
+) -> Grid:
+    """List what runs where, how fast, and what that does to the online side."""
+    places, rows = problem.online_index, []
+    for pair in sorted(
+        solution.plan, key=lambda own: (places[own.online], -own.count, own.offline)
+    ):
+        gpus = problem.online[places[pair.online]]
+        work = problem.offline[problem.offline_index[pair.offline]]
+        speed = Fraction(problem.weight(gpus.name, work.name) or 0, FULL_WEIGHT) / work.priority
+        slower = (None, None) if known is None else known.slowdown(gpus, work) or (None, None)
+        rows.append(
+            [pair.online, pair.offline, number(pair.count),
+             number(speed, partial(decimal, rounding=math.floor)),
+             *(number(end, partial(decimal, rounding=math.ceil)) for end in slower if known)]
+        )  # fmt: skip
+    heads = "online class|runs|>GPUs|>speed" + ("" if known is None else "|>slowdown|>at most")
+    return table("What runs where", heads, rows, "more pair| of classes")
+
+
+def _offline(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
+    placed = Counter[str]()
+    for pair in solution.plan:
+        placed[pair.offline] += pair.count
+    rows = [
+        [key_of(place), work.name, number(work.count), number(placed[work.name]),
+         number(work.count - placed[work.name]), number(work.priority),
+         _worth(solution.certificate.offline.get(work.name, 0))]
+        for place, work in enumerate(problem.offline)
+    ]  # fmt: skip
+    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
+    return table("Offline classes", heads, rows, "more offline class")
+
+
+def _worth(price: int) -> Cell:
+    """Say what one more of a class is worth at most, in GPU-equivalents."""
+    return Cell(f"+ {_equivalents(price, up=True)}" if price else "nothing", price)
+
+
+def _proof(
+    problem: ColocationProblem, solution: ColocationSolution, sources: tuple[str, ...]
+) -> Section:
+    parts: list[Part] = [
+        "A price on every class, such that no allowed pair is worth more than its two prices. "
+        "Then no plan is worth more than all prices together, each as often as its class "
+        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
+        "also the most that one more of its class is worth.",
+        "Plan, value and prices were rechecked from the files before this page was made, in "
+        "whole numbers. So can you; the independent checker shares no code with the package:",
+        recheck(*(sources or ("problem.json", "share.json"))),
+        f"SHA-256 of the problem: {problem.sha256}",
+    ]
+    return Section("proof", "The proof", parts, "web")

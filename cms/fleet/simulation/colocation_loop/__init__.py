@@ -1,0 +1,14 @@
+"""The closed loop of co-location: what a day is like of GPUs that online and offline work share."""
+
+from __future__ import annotations
+
+from .day import colocation_day
+from .fleet import LineWeights
+from .loop import POLICIES
+from .result import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay
+from .terms import Diurnal, Noise, Terms, Traced
+
+__all__ = [
+    "colocation_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "LimitVerdict", "POLICIES", "Terms",
+    "Diurnal", "Traced", "Noise", "LineWeights",
+]  # fmt: skip

@@ -1,0 +1,222 @@
+"""``colocation_day``: one call from a co-location problem to what a day of it is like."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from ....checker.kinds import check
+from ....errors import InvalidOption, InvalidSchedule
+from ....solving.driver import CancelEvent
+from ....values.names import nearest
+from ...colocation.problem import ColocationPlan, ColocationProblem, WeightFunction
+from ...colocation.weights import MeasuredPair
+from ...published.muxflow_monitor import MonitorTimes, monitor_preset
+from ..model import SECOND
+from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet, Ints, LineWeights, Truth
+from .loop import POLICIES, Backlog, Felt, Policy, Scene, play
+from .result import DayOfJobs, PlayedPolicy, SampledGpu, SharedDay
+from .terms import Diurnal, Terms, Traced
+
+#: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
+_MOST_MINUTES = 3 * 10**7
+
+
+def colocation_day(
+    problem: ColocationProblem,
+    truth: Iterable[MeasuredPair],
+    *,
+    sees: WeightFunction | None = None,
+    activity: Diurnal | Traced | None = None,
+    terms: Terms | None = None,
+    policies: Iterable[str] = ("muxflow", "dedicated", "time_sharing", "random", "clairvoyant"),
+    plan: ColocationPlan | None = None,
+    times: MonitorTimes | None = None,
+    seed: int = 0,
+    cancel: CancelEvent | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> SharedDay:
+    """Play a day of shared GPUs, minute by minute, with a matching every quarter of an hour.
+
+    Activities change; a share leaves room for what they were in the last interval. Jobs go where
+    they are matched, by what the scheduler sees, and get done what the truth says. A monitor a GPU
+    takes them away. All policies have the same activities and the same jobs. The one that foresees
+    knows the truth and the activities until the next matching, and has the rule of shares, the
+    intervals and the worth of staying of ours; it is best interval by interval, and no bound of a
+    whole day. The same arguments give the same day, to the last digit.
+
+    Parameters
+    ----------
+    problem : ColocationProblem
+        Its online classes are the fleet, each with its activity in its busiest hour; its offline
+        classes are the jobs that are there at first. Its weights are not looked at.
+    truth : iterable of MeasuredPair
+        What pairs do to each other: :class:`Truth`. Pairs that are not in it cannot run.
+    sees : callable, optional
+        The weights that the scheduler goes by; by default those of the truth, so that only what
+        activities do is not known before.
+    activity, terms, seed, cancel, on_progress
+        Progress is in minutes of all policies, done and in all.
+    policies : iterable of str
+        Names in :data:`POLICIES`; the first is judged.
+    plan : ColocationPlan, optional
+        Who runs where at first, with ``muxflow``; by default it is matched.
+    times : MonitorTimes, optional
+        Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
+    """
+    how, doing, names = terms or Terms(), activity or Diurnal(), list(policies)
+    expected = f"expected some of {', '.join(POLICIES)}"
+    for name in names:
+        if name not in POLICIES:
+            raise InvalidOption(f"{name!r} is no policy{nearest(name, POLICIES)}; {expected}")
+    if not names:
+        raise InvalidOption(f"there is no policy; {expected}")
+    if plan is not None and (faults := check(problem, plan)):
+        raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
+    patience = times or monitor_preset("muxflow-assumed").times(60)
+    scene = _scene(problem, tuple(truth), sees, doing, how, patience, seed, plan)
+    wanted = min(how.sample, scene.fleet.gpus)
+    sample = np.arange(wanted) * scene.fleet.gpus // max(wanted, 1)  # evenly in the fleet
+    played: list[PlayedPolicy] = []
+    minutes = how.ticks
+    for nth, name in enumerate(names):
+        minutes = 0
+
+        def on_tick(tick: int, nth: int = nth) -> bool:
+            nonlocal minutes
+            if cancel is not None and cancel.is_set():
+                return True
+            minutes = tick + 1
+            if on_progress is not None:
+                on_progress(nth * how.ticks + tick, len(names) * how.ticks)
+            return False
+
+        felt, backlog = play(scene, POLICIES[name], sample if nth == 0 else sample[:0], on_tick)
+        played.append(_told(scene, POLICIES[name], felt, backlog, minutes))
+        if minutes < how.ticks:
+            break
+    return SharedDay(
+        problem_sha256=problem.sha256, gpus=scene.fleet.gpus, activity=str(doing), terms=how,
+        seed=seed, minutes=minutes, stopped=minutes < how.ticks,
+        limited=bool((scene.fleet.limit < UNLIMITED).any()),
+        unmeasured=int((~scene.truth.runs).sum()), policies=tuple(played),
+    )  # fmt: skip
+
+
+def _scene(
+    problem: ColocationProblem,
+    truth: tuple[MeasuredPair, ...],
+    sees: WeightFunction | None,
+    activity: Diurnal | Traced,
+    terms: Terms,
+    times: MonitorTimes,
+    seed: int,
+    plan: ColocationPlan | None,
+) -> Scene:
+    fleet = Fleet.of(problem)
+    if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
+        said = (
+            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes"
+        )
+        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
+    found = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed).astype(np.int16)
+    numbers = problem.margin, problem.lowest_share
+    known = LineWeights(truth, *numbers)
+    return Scene(
+        problem, fleet, Truth(fleet, truth),
+        Beliefs(fleet, sees or known, *numbers), Beliefs(fleet, known, *numbers),
+        found, terms, times, seed, plan,
+    )  # fmt: skip
+
+
+def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: int) -> PlayedPolicy:
+    """Say what became of a policy, in numbers that are exact."""
+    ended, waits = backlog.completion(), backlog.waits(passed)
+    sample = []
+    if felt.sampled:
+        active = scene.activity[scene.terms.interval :][: len(felt.sampled)].astype(np.int64)
+        slowdowns = np.array(felt.sampled)
+        for place, gpu in enumerate(felt.sample.tolist()):
+            sample.append(replayed(gpu, active[:, gpu], slowdowns[:, place], scene.seed))
+    jobs = DayOfJobs(
+        arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
+        ended=len(ended), mean_completion_minutes=_mean(ended),
+        p99_completion_minutes=_high(ended, 99), mean_wait_minutes=_mean(waits),
+        largest_wait_minutes=_high(waits, 100),
+    )  # fmt: skip
+    return PlayedPolicy(
+        name=policy.name, gpu_hours=Fraction(felt.minutes, MINUTE),
+        shared_gpu_hours=Fraction(felt.shared, MINUTE), over_gpu_hours=Fraction(felt.over, MINUTE),
+        throughput=Fraction(felt.done, MINUTE * MILLION), mean_slowdown=felt.mean,
+        p99_slowdown=felt.percentile(99), evictions=felt.evictions, moves=felt.moves,
+        restarts=felt.restarts, starts=felt.starts,
+        jobs=jobs, sample=tuple(sample),
+    )  # fmt: skip
+
+
+def _mean(values: Ints) -> Fraction | None:
+    """Return the mean to a hundredth, up."""
+    return Fraction(-(-int(values.sum()) * 100 // len(values)), 100) if len(values) else None
+
+
+def _high(values: Ints, per_cent: int) -> Fraction | None:
+    place = -(-len(values) * per_cent // 100) - 1
+    return Fraction(int(np.sort(values)[place])) if len(values) else None
+
+
+#: How long a batch of 1, 2, ... requests takes alone, in nanoseconds: of a service that is made up.
+BATCH_NS = tuple(25_000_000 + 5_000_000 * n for n in range(1, 6))
+#: Each minute is represented by so many nanoseconds of it.
+_SPAN = 2 * SECOND
+#: A service that is never idle has no 99th percentile; the activity counts for at most so much.
+_BUSIEST = 9_000
+
+
+def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
+    """Send requests to a GPU all day, with and without what slows it down.
+
+    The service is a made-up one: a process with batches of up to 5 requests, :data:`BATCH_NS`; it
+    is asked as often as keeps it as busy as the activity says, in hundredths of a per cent. Two
+    seconds stand for each minute. Slowdowns are in millionths.
+    """
+    random = np.random.Generator(np.random.PCG64([seed, 3, gpu]))
+    fullest = len(BATCH_NS) * SECOND / BATCH_NS[-1]
+    arrivals: list[int] = []
+    for minute, active in enumerate(np.minimum(activity, _BUSIEST).tolist()):
+        count = int(random.poisson(_SPAN // SECOND * fullest * active / 10_000))
+        arrivals += np.sort(random.integers(minute * _SPAN, (minute + 1) * _SPAN, count)).tolist()
+    beside, alone = (
+        latencies(arrivals, factors) for factors in (slowdown.tolist(), [MILLION] * len(slowdown))
+    )
+    return SampledGpu(gpu, len(beside), _p99(beside), _p99(alone))
+
+
+def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
+    """Let a process work off arrivals while its batches take so many millionths of their time.
+
+    A batch takes what those take of the minute of the first request that is not before its start,
+    or of the one after that of the last request before it, if that is sooner.
+    """
+    found: list[int] = []
+    end, n = 0, len(arrivals)
+
+    def minute(at: int) -> int:
+        return arrivals[at] // _SPAN if at < n else len(factors) - 1
+
+    while (first := len(found)) < n:
+        start = max(end, arrivals[first])  # idle, it takes who came; else all who came before
+        later = bisect_left(arrivals, start, first)
+        taken = min(max(later - first, 1), len(BATCH_NS))
+        factor = factors[min(minute(later), minute(max(later - 1, first)) + 1)]
+        end = start + -(-BATCH_NS[taken - 1] * factor // MILLION)
+        found += [end - arrival for arrival in arrivals[first : first + taken]]
+    return found
+
+
+def _p99(latencies: list[int]) -> Fraction:
+    if not latencies:
+        return Fraction(0)
+    return Fraction(sorted(latencies)[-(-99 * len(latencies) // 100) - 1], MILLION)

@@ -1,0 +1,311 @@
+"""Replay of plans whose services share instances in time: each is alone in its slot of a cycle."""
+
+from __future__ import annotations
+
+import math
+import threading
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ...errors import InvalidOption
+from ...time_sharing.duty_cycle import DutyCycleRule
+from ...values.numbers import Number, exact, shown, whole
+from ..serving.plan import Plan, ServicePlan
+from ..serving.time_sharing import SharedServing, amount_of
+from .judging import counted, short, tells_too_little, works_off
+from .model import (
+    FASTEST,
+    LARGEST_BATCH,
+    LATE_SHARE,
+    LONGEST_NS,
+    MILLISECOND,
+    MOST_STATIONS,
+    SECOND,
+)
+from .replay import draws_of
+from .result import ServiceResult, Simulation
+from .run import Count
+from .statistics import Interval, Tally, Verdict, requests_needed
+
+T = TypeVar("T", int, Fraction)
+#: How requests of an instance that turns by a cycle may come, and what reports call it.
+CYCLE_ARRIVALS = {"poisson": "Poisson", "even": "evenly spaced"}
+_REQUESTS = 20_000
+_ASKED_AFTER = 10_000  # requests: some hundredths of a second
+
+
+class _Slot(NamedTuple):
+    """A slot of a service's, in so many instances that are alike."""
+
+    offset: Fraction
+    length: Fraction
+    cycle: Fraction
+    amount: int
+    rate: Fraction  # requests a second that one of them gets
+    instances: int
+
+
+class Batch(NamedTuple):
+    """The requests that one slot takes: those from `first` on, and when it ends."""
+
+    first: int
+    taken: int
+    waiting: int  # when the slot closes, itself among them
+    ends: int | Fraction
+
+
+def replay_duty_cycles(
+    plan: Plan,
+    *,
+    arrivals: str = "even",
+    rate: Number = 1,
+    requests: int = _REQUESTS,
+    seed: int = 0,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Simulation:
+    """Replay a plan whose services share instances in time, at the stated rates.
+
+    An instance's cycle repeats as planned, whatever arrives, and batches that are not full take as
+    long as full ones; so services on an instance do not feel each other, and each is replayed
+    alone.
+
+    With Poisson arrivals a limit is met, violated or undecided as :func:`simulate` says it. Evenly
+    spaced ones are exact: who is late is decided in rational numbers, and none may be. That nobody
+    is, at up to the planned rates, is what the rules promise (:class:`cms.DutyCycleRule`).
+
+    Parameters
+    ----------
+    plan : Plan
+    arrivals : {"even", "poisson"}
+        Of an instance; it gets a share of its service's rate like its share of what is provided.
+    requests : int
+        Of each service; instances get shares like their rates.
+    rate, seed, cancel, on_progress
+        As for :func:`simulate`.
+    """
+    serving = plan.serving
+    if not isinstance(serving, SharedServing):
+        said = "cycles are replayed of plans whose services share instances in time"
+        raise InvalidOption(f"{said}; of others, simulate replays the queues")
+    if arrivals not in CYCLE_ARRIVALS:
+        raise InvalidOption(f"arrivals is {arrivals!r}; expected 'even' or 'poisson'")
+    factor = exact(rate, "the factor of all rates", error=InvalidOption)
+    wanted = whole(requests, "the number of requests", least=1, error=InvalidOption)
+    seed = whole(seed, "the seed", least=0, error=InvalidOption)
+    expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
+    count = Count(expected, on_progress, cancel)
+    runs = [
+        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
+        for each in plan.services
+    ]
+    for run in runs:
+        run.refuse_extremes()
+    return Simulation(
+        services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
+        arrivals=CYCLE_ARRIVALS[arrivals],
+        routing="weighted random" if arrivals == "poisson" else "proportional", seed=seed,
+        rate=factor, seconds=None, requests=wanted, on_failure="retry", rule=serving.rule_name,
+        promised=arrivals == "even", problem_sha256=serving.problem.sha256, stopped=count.stopped,
+    )  # fmt: skip
+
+
+def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
+    """The slots of a service, in the order of the plan's groups."""
+    share = of.service.rate_rps * factor / of.provided_rps if of.provided_rps else Fraction(0)
+    found = []
+    for group in plan.groups:
+        for each in group.instances:
+            offset, cycle = Fraction(0), each.duty_cycle_ms or Fraction(0)
+            for served in each.serves:
+                length = served.length_ms or Fraction(0)
+                if served.service == of.service.name:
+                    amount, alike = int(amount_of(served.point)), group.count * each.count
+                    rate = served.rate_rps * share
+                    found.append(_Slot(offset, length, cycle, amount, rate, alike))
+                offset += length
+    return tuple(found)
+
+
+class _Run:
+    """The replay of one service."""
+
+    def __init__(
+        self,
+        of: ServicePlan,
+        slots: tuple[_Slot, ...],
+        rule: DutyCycleRule,
+        wanted: int,
+        count: Callable[[int], bool],
+    ) -> None:
+        self.service, self.slots, self.rule, self.wanted = of.service, slots, rule, wanted
+        self.count = count
+        self.instances = sum(slot.instances for slot in slots)
+        self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
+        self.load = self.rate / of.provided_rps if of.provided_rps else None
+        self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
+
+    def refuse_extremes(self) -> None:
+        """Refuse what is too much to be replayed, or too long for nanoseconds of 64 bits."""
+        longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
+        slow = self.rate and self.wanted * SECOND > self.rate * LONGEST_NS
+        large = any(slot.amount > LARGEST_BATCH for slot in self.slots)
+        long = slow or longest * self.wanted > LONGEST_NS
+        many = f"is on more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
+        fast = f"gets {shown(self.rate)} requests/s; at most {FASTEST:,} are simulated"
+        for wrong, said in (
+            (self.instances > MOST_STATIONS, many),
+            (self.rate > FASTEST, fast),
+            (
+                large,
+                f"has larger batches than {LARGEST_BATCH:,} requests; smaller ones are replayed",
+            ),
+            (long, f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"),
+        ):
+            if wrong:
+                raise InvalidOption(f"service {self.service.name!r} {said}")
+
+    def replayed(self, arrivals: str, seed: int, factor: Fraction) -> ServiceResult:
+        """Replay each slot, and say what became of the requests."""
+        limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
+        horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
+        random = arrivals == "poisson"
+        needed = 0
+        if random and self.rate:
+            needed = requests_needed(self.load or Fraction(0), self.instances)
+        tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
+        draws = np.random.Generator(draws_of(seed, self.service.name, 1)[0])
+        for slot, numbers in self._numbers() if self.rate else ():
+            for number, times in Counter(numbers).items():
+                if not number or self.count(0):
+                    continue
+                if not random:
+                    self._evenly(slot, number, times, limit, tally)
+                    continue
+                for _ in range(times):
+                    if not self.count(0):
+                        self._randomly(slot, number, draws, tally)
+        return self._result(tally, random, self.service.rate_rps * factor)
+
+    def _numbers(self) -> Iterator[tuple[_Slot, list[int]]]:
+        """How many requests each instance of a slot gets: like its rate, as wanted in total."""
+        given, before = Fraction(0), 0
+        for slot in self.slots:
+            numbers = []
+            for _ in range(slot.instances):
+                given += slot.rate
+                so_far = round(self.wanted * given / self.rate)
+                numbers.append(so_far - before)
+                before = so_far
+            yield slot, numbers
+
+    def _evenly(
+        self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
+    ) -> None:
+        """Replay evenly spaced requests, exactly; instances that are alike go through the same."""
+        gap = 1000 / slot.rate
+        parts = (slot.cycle, slot.length, slot.offset, gap, limit)
+        unit = math.lcm(*(part.denominator for part in parts))  # of a millisecond
+        cycle, length, offset, step, most = (int(part * unit) for part in parts)
+        times = [step * nth for nth in range(number)]
+        took: list[int] = []
+        slots = batches(times, self.rule, cycle, length, offset, slot.amount)
+        for batch in self._until(slots, slot, instances):
+            took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
+        if not took:
+            return
+        late = 1 + math.floor(limit * MILLISECOND)
+        clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
+        # Only for a record are times rounded to a nanosecond: who is late stays so.
+        waits = np.array(
+            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took], dtype=np.int64
+        )
+        for _ in range(instances):
+            tally.add(clocks, waits)
+        self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
+
+    def _randomly(self, slot: _Slot, number: int, draws: np.random.Generator, tally: Tally) -> None:
+        """Replay a Poisson stream; the lengths are rounded up to nanoseconds."""
+        parts = (slot.cycle, slot.length, slot.offset)
+        cycle, length, offset = (math.ceil(part * MILLISECOND) for part in parts)
+        gaps = draws.exponential(float(SECOND / slot.rate), number)
+        clocks = np.cumsum(gaps).astype(np.int64)
+        ends, answered = np.empty(number, dtype=np.int64), 0
+        slots = batches(clocks.tolist(), self.rule, cycle, length, offset, slot.amount)
+        for batch in self._until(slots, slot, 1):
+            answered = batch.first + batch.taken
+            ends[batch.first : answered] = batch.ends
+        if answered:
+            tally.add(clocks[:answered], ends[:answered] - clocks[:answered])
+            self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
+
+    def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
+        """Count batches until the run is ended, which is asked and told every now and then."""
+        told = 0
+        for batch in batches:
+            yield batch
+            self.batches += times
+            self.taken += times * batch.taken
+            self.busy_ns += times * math.ceil(slot.length * MILLISECOND)
+            self.deepest = max(self.deepest, batch.waiting)
+            told += batch.taken
+            if told >= _ASKED_AFTER:
+                if self.count(told * times):
+                    return
+                told = 0
+        self.count(told * times)
+
+    def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
+        tolerated = self.service.late_share
+        tolerated = LATE_SHARE if tolerated is None else tolerated
+        if random:
+            verdict, interval = tally.verdict(tolerated), tally.interval()
+        else:
+            tolerated, millionths = Fraction(0), tally.late_share * 10**6
+            verdict = Verdict.VIOLATED if tally.late else Verdict.MET
+            ends = math.floor(millionths), math.ceil(millionths)
+            interval = Interval(*(Fraction(each, 10**6) for each in ends))
+        if verdict is Verdict.MET and self.rate and tally.requests < self.wanted:
+            verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
+        facts: dict[str, Any] = counted(tally, self.lasted_ns)
+        return ServiceResult(
+            name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
+            instances=self.instances, **facts, interval=interval,
+            load=None if self.load is None else short(*self.load.as_integer_ratio()),
+            utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
+            mean_batch_size=short(self.taken, self.batches),
+            deepest_queue=self.deepest, verdict=verdict,
+            overloaded=verdict is Verdict.VIOLATED and tally.overloaded(tolerated),
+            cause=self._cause(verdict, tally),
+        )  # fmt: skip
+
+    def _cause(self, verdict: Verdict, tally: Tally) -> str:
+        if verdict is Verdict.MET:
+            return ""
+        if self.load is not None and self.load > 1:
+            return works_off(self.rate / self.load)
+        if verdict is Verdict.UNDECIDED:
+            return tells_too_little(tally, self.load)
+        return (
+            "arrivals in clumps wait for further cycles; plan with more head-room (headroom, "
+            "--rate-margin)"
+        )
+
+
+def batches(
+    arrivals: Sequence[T], rule: DutyCycleRule, cycle: T, length: T, offset: T, amount: int
+) -> Iterator[Batch]:
+    """Which requests each slot takes that takes any."""
+    closes = offset if rule is DutyCycleRule.ROUND_ROBIN else offset - offset  # a zero of its kind
+    last, at = -1, 0
+    while at < len(arrivals):
+        last = max(int(-(-(arrivals[at] - closes) // cycle)), last + 1)
+        waiting = bisect_right(arrivals, closes + last * cycle, at) - at
+        taken = min(waiting, amount)
+        yield Batch(at, taken, waiting, offset + last * cycle + length)
+        at += taken

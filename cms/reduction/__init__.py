@@ -1,4 +1,0 @@
-"""Smaller problems with the same answers, and the way back from them.
-
-Imports ``referee`` and what stands before it.
-"""

@@ -1,0 +1,132 @@
+"""Tables become classes and weights; what is odd in them is refused where it stands."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.errors import FileError, InvalidProblem
+from cms.fleet.colocation import (
+    ColocationProblem,
+    MeasuredPair,
+    OfflineClass,
+    OnlineClass,
+    colocate,
+    read_measured_pairs,
+    read_offline,
+    read_online,
+    read_profiles,
+    table_weights,
+)
+from tests.samples import refusal
+
+ONLINE = (
+    "gpu,device,sm_activity,memory_used_mib,memory_total_mib,model,slowdown_limit,rack\n"
+    "n1/0,a30,20.2,9000,24576,bert,1.2,r1\n"
+    "n1/1,a30,20.9,9000,24576,bert,1.2,r2\n"
+    "n2/0,a30,60,9000,24576,bert,,r2\n"
+)
+OFFLINE = "workload,memory_mib,count,model,priority\ntrain,12000,3,resnet50,1\nindex,4000,,,2\n"
+PAIRS = (
+    "online_model,offline_model,device,share,offline_throughput,online_slowdown\n"
+    "bert,resnet50,a30,20,0.3,1.05\nbert,resnet50,a30,70,0.7,1.15\n"
+    "bert,index,a30,20,0.25,1.3\nbert,index,a30,90,0.5,1.3\n"
+)
+WAITING = (
+    "workload,memory_mib,priority,waiting_s\n"
+    "new,0,2,0\nnearly,0,2,899.9\nquarter,0,2,900\nold,0,0.5,7300\nunsaid,0,,\n"
+)
+
+
+def table(folder: Path, text: str) -> Path:
+    path = folder / "table.csv"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_tables_become_a_problem_that_is_solved(tmp_path: Path) -> None:
+    online = read_online(table(tmp_path, ONLINE), slowdown_limit="1.4")
+    assert [(each.name, each.count, each.slowdown_limit) for each in online] == [
+        ("a30 21%, bert, 9000 MiB, limit 1.2", 2, Fraction(6, 5)),
+        ("a30 60%, bert, 9000 MiB, limit 1.4", 1, Fraction(7, 5)),
+    ]
+    offline = read_offline(table(tmp_path, OFFLINE))
+    assert [(each.name, each.count, each.model) for each in offline] == [
+        ("train", 3, "resnet50"), ("index", 1, "index")
+    ]  # fmt: skip
+    weights = table_weights(read_measured_pairs(table(tmp_path, PAIRS)))
+    problem = ColocationProblem(online=online, offline=offline, weights=weights)
+    # shares of 69 and 30; index slows bert by 1.3, and counts twice
+    assert problem.weights.tolist() == [[300_000, -1], [300_000, 500_000]]
+    assert colocate(problem).value == 2 * 300_000 + 500_000
+
+
+def read_waiting(path: Path) -> object:
+    return read_offline(path, waiting_scale=60)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "words"),
+    [
+        (read_online, ONLINE.replace("20.2", "0.2"), "table.csv:2: sm_activity of online class"),
+        (read_online, ONLINE.replace("n1/1", "n1/0"), 'table.csv:3:1: gpu "n1/0"'),
+        (read_online, ONLINE.replace("model", "modell"), "'modell'"),
+        (read_online, ONLINE.replace("rack", "slo_ms"), "'slo_ms'"),
+        (read_online, ONLINE.replace("20.2", "x"), 'table.csv:2:10: sm_activity is "x"'),
+        (read_offline, OFFLINE.replace("index", "train"), 'table.csv:3:1: workload "train"'),
+        (read_offline, OFFLINE.replace("3,", "3.5,"), 'table.csv:2:13: count is "3.5"'),
+        (read_measured_pairs, PAIRS.replace("70", "20"), "a share of 20; the first is line 2"),
+        (read_measured_pairs, PAIRS.replace("70", "170"), "share is 170"),
+        (read_waiting, "workload,memory_mib\nx,0\n", "waiting_s"),
+        (read_offline, "workload,memory_mib,waiting_s\nx,0,abc\n", 'waiting_s is "abc"'),
+        (read_waiting, "workload,memory_mib,waiting_s\nx,0,1e12\n", "the priority is"),
+        (read_profiles, "model\nbert\n", "table.csv:2"),
+        (read_profiles, "model,batch\nbert,1\nbert,2\n", "a second row for 'bert'"),
+    ],
+)
+def test_an_odd_table_is_refused_where_it_is_odd(
+    read: Any, text: str, words: str, tmp_path: Path
+) -> None:
+    assert words in refusal(FileError, read, table(tmp_path, text))
+
+
+def test_pairs_of_names_with_blanks_are_told_apart(tmp_path: Path) -> None:
+    head, cells = PAIRS.splitlines()[0], "d,20,0.5,1.1"
+    rows = f"z,x beside y,{cells}\ny beside z,x,{cells}\n"
+    assert len(read_measured_pairs(table(tmp_path, f"{head}\n{rows}"))) == 2
+
+
+def gpu(activity: int, model: str = "bert", **more: Any) -> OnlineClass:
+    return OnlineClass("a30", count=1, sm_activity=activity, model=model, **more)
+
+
+TRAIN = OfflineClass("train", count=1, model="resnet50", priority="1.5")
+
+
+def test_weights_are_as_measured_at_shares_around_the_one_left(tmp_path: Path) -> None:
+    weights = table_weights(read_measured_pairs(table(tmp_path, PAIRS)))
+    found = {a: weights(gpu(a), TRAIN) for a in (0, 20, 21, 70, 71, 86)}
+    assert found == {0: 1_050_000, 20: 1_050_000, 21: 450_000, 70: 450_000, 71: None, 86: None}
+    limited = {a: weights(gpu(a, slowdown_limit="1.1"), TRAIN) for a in (0, 20, 21, 69, 70, 71)}
+    assert limited == {0: None, 20: None, 21: None, 69: None, 70: 450_000, 71: None}
+    # nothing was measured at a share as large as 90, so nobody knows the slowdown there
+    assert weights(gpu(0, slowdown_limit=9), TRAIN) is None
+    for online, offline, words in (
+        (gpu(20, "bret"), TRAIN, "nearest: 'bert'"),
+        (gpu(20, ""), TRAIN, "(no model)"),
+        (gpu(20), OfflineClass("resnet5", count=1), "offline model 'resnet5'"),
+        (OnlineClass("a3", count=1, sm_activity=20, model="bert"), TRAIN, "nearest: 'a30'"),
+    ):
+        assert words in refusal(InvalidProblem, weights, online, offline)
+    pair = MeasuredPair("bert", "resnet50", "a30", 20, Fraction(1, 2), Fraction(1))
+    assert "share of 20" in refusal(InvalidProblem, table_weights, [pair, pair])
+
+
+def test_who_has_waited_longer_counts_for_more_in_steps(tmp_path: Path) -> None:
+    path = table(tmp_path, WAITING)
+    found = [each.priority for each in read_offline(path, waiting_scale=3600)]
+    assert found == [2, 2, Fraction(5, 2), Fraction(3, 2), 1]
+    assert [each.priority for each in read_offline(path)] == [2, 2, 2, Fraction(1, 2), 1]

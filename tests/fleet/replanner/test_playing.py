@@ -1,0 +1,235 @@
+"""Deciding at a moment, and policies on a trace, held against the offline optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cms.errors import CmsError, InvalidOption, InvalidProblem
+from cms.fleet import Service, get_gpu
+from cms.fleet.deployment import check_deployment, desired_state, place
+from cms.fleet.deployment.transition import check_transition
+from cms.fleet.replanner import (
+    Always,
+    Daily,
+    DayNight,
+    Forecasting,
+    Latest,
+    Never,
+    Planner,
+    Policy,
+    RateForecast,
+    Rates,
+    Scene,
+    Start,
+    Terms,
+    Threshold,
+    change_to,
+    clairvoyant,
+    compare,
+    contender,
+    decide,
+    empty_fleet,
+    fewest,
+    play,
+    roomy_fleet,
+    shortest,
+)
+from cms.fleet.replanner.changing import Change, gpus_at_work
+from cms.fleet.replanner.playing import shortage_s
+from cms.fleet.serving import OperatingPoint
+from tests.samples import refusal, so_many
+
+HOUR = Fraction(3600)
+CARD = get_gpu("a30-24gb")
+POINTS = [
+    OperatingPoint("m", CARD.key, "1g.6gb", 1, 1, 10, 5),
+    OperatingPoint("m", CARD.key, "2g.12gb", 1, 1, 22, 5),
+    OperatingPoint("m", CARD.key, "4g.24gb", 1, 1, 45, 5),
+]
+PLANNER = Planner(
+    [Service("a", "m", 0, 100), Service("b", "m", 0, 100)], POINTS, [CARD], margin="0.05",
+    rule="plain",
+)  # fmt: skip
+FLEET = empty_fleet({CARD.key: 24}, {CARD.key: CARD})
+TERMS = Terms(replan_cost=Fraction(1), restart_cost=Fraction(0))
+rows = st.lists(
+    st.tuples(st.integers(1, 150), st.integers(1, 150)), min_size=3, max_size=so_many(4, 7)
+)
+
+
+def scene(given_rows: list[tuple[int, int]], terms: Terms = TERMS) -> Scene:
+    own = {
+        name: tuple(map(Fraction, rates))
+        for name, rates in zip("ab", zip(*given_rows, strict=True), strict=True)
+    }
+    return Scene(Rates(Fraction(0), HOUR, own), 0, PLANNER, terms)
+
+
+@settings(max_examples=so_many(2, 50))
+@given(rows, st.integers(0, 6))
+def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
+    given_rows: list[tuple[int, int]], cost: int
+) -> None:
+    place_of, fixed = scene(given_rows), Fraction(cost)
+    zero = Start(0, Fraction(0), lambda b: Fraction(0))
+    best = shortest(place_of.windows(), [zero], lambda a, b, c: fixed).cost
+    policy, terms = clairvoyant(place_of, fixed)
+    ours = play(policy, terms, FLEET)
+    assert ours.gpu_hours + fixed * ours.replans == best
+    assert ours.longest_s > TERMS.lead_s or ours.shortage_s == 0
+    others: list[Policy] = [Never(), Always(), DayNight()]
+    for other in others:
+        theirs = play(other, place_of, FLEET)
+        assert theirs.gpu_hours + fixed * theirs.replans >= best
+        assert theirs.gpu_hours >= fewest(place_of.windows(), theirs.replans + 1).cost
+
+
+@settings(max_examples=so_many(2, 50))
+@given(rows, rows.map(lambda each: each[0]))
+def test_after_its_own_change_it_goes_on(
+    given_rows: list[tuple[int, int]], before: tuple[int, int]
+) -> None:
+    windows = scene(given_rows).windows(Fraction(1))
+    start = PLANNER.plan(dict(zip("ab", map(Fraction, before), strict=True))).plan
+    now = place(desired_state(start), FLEET).deployment  # type: ignore[union-attr]
+    for _ in range(2):
+        has = {name: now.capacity(name) for name in "ab"}
+        found = decide(windows, has, PLANNER.cost_of(gpus_at_work(now)))
+        if found.keeps:
+            break
+        assert found.plan is not None
+        change = change_to(now, found.plan.plan)
+        assert isinstance(change, Change)
+        assert not check_transition(change.transition)
+        now = change.transition.target
+        assert not check_deployment(now)
+    assert found.keeps
+
+
+def test_what_is_short_now_is_replaced_whatever_that_costs() -> None:
+    windows = scene([(100, 10)] * 3).windows(Fraction(1000))
+    assert decide(windows, {"a": Fraction(105), "b": Fraction(11)}, Fraction(9)).keeps
+    found = decide(windows, {"a": Fraction(99), "b": Fraction(11)}, Fraction(9), Fraction(1))
+    assert not found.keeps
+    assert found.short == ("a",)
+
+
+UP_AND_DOWN = [(20 + 20 * min(h, 6 - h), 40) for h in range(7)]
+
+
+@pytest.mark.long
+def test_a_threshold_on_a_trace_that_rises_and_falls() -> None:
+    regrouped = scene(UP_AND_DOWN, replace(TERMS, regrouped=True))
+    threshold = play(Threshold(), regrouped, FLEET)
+    assert threshold.replans > 2
+    assert threshold.shortage_s > 0
+
+
+def test_the_latest_rates_on_a_trace_that_rises_and_falls() -> None:
+    latest = play(Forecasting(Latest()), scene(UP_AND_DOWN), FLEET)
+    assert latest.replans >= 1
+    assert latest.steps[0][0] == 0
+    assert latest.gpu_hours < play(Never(), scene(UP_AND_DOWN), FLEET).gpu_hours
+
+
+@pytest.mark.long
+@settings(max_examples=3)
+@given(rows)
+def test_the_nearest_plans_take_as_many_gpus_as_those_that_were_made(
+    given_rows: list[tuple[int, int]],
+) -> None:
+    place_of = scene(given_rows)
+    regrouped = replace(place_of, terms=replace(TERMS, regrouped=True))
+    near, blind = (play(Always(), each, FLEET) for each in (place_of, regrouped))
+    assert near.steps == blind.steps
+
+
+def test_the_nearest_plan_keeps_what_another_one_starts_anew() -> None:
+    both = [play(Always(), scene([(47, 61), (120, 114), (145, 27), (140, 31)], terms), FLEET)
+            for terms in (TERMS, replace(TERMS, regrouped=True))]  # fmt: skip
+    assert both[0].starts < both[1].starts
+
+
+def test_policies_that_are_not_there_and_gpus_that_cost_nothing_are_refused() -> None:
+    place_of = scene([(10, 10)] * 3)
+    with pytest.raises(InvalidOption, match="nearest: 'always'"):
+        contender("alwais", place_of, Latest())
+    planner = Planner(PLANNER.services, POINTS, [CARD], rule="plain", costs={CARD.key: 0})
+    with pytest.raises(CmsError, match="costs nothing"):
+        roomy_fleet(replace(place_of, planner=planner))
+
+
+def test_shortage_is_counted_exactly_and_once() -> None:
+    courses = RateForecast(
+        Fraction(10), {"a": (Fraction(0), Fraction(10)), "b": (Fraction(8),) * 2}
+    )
+    capacity = {
+        "a": [(Fraction(0), Fraction(6))],
+        "b": [(Fraction(0), Fraction(9)), (Fraction(5), Fraction(7))],
+    }
+    assert shortage_s(courses, {"a": capacity["a"]}, Fraction(10)) == 4
+    assert shortage_s(courses, capacity, Fraction(10)) == 5
+
+
+def test_terms_and_traces_that_cannot_be_meant_are_refused() -> None:
+    gap = Rates(Fraction(0), HOUR, {"a": (Fraction(1), None), "b": (Fraction(1), Fraction(1))})
+    makes: list[tuple[Callable[[], object], str]] = [
+        (lambda: Terms(horizon_s=Fraction(60)), "shorter than the 3600 s from one plan"),
+        (lambda: scene([(1, 1)] * 3, every(5000)).count, "expected a multiple of that"),
+        (lambda: scene([(1, 1)] * 2, every(7200)), "shorter than the 7200 s"),
+        (lambda: Scene(gap, 0, PLANNER, TERMS), "the trace has a gap: a: no value at 3600 s"),
+        (lambda: Terms(horizon_s=720 * HOUR), "has 720 moments .* expected at most 200"),
+        (lambda: scene([(1, 1)] * 202), "the part that is played has 201 moments"),
+        (lambda: every(-60), "may change every -60 s"),
+        *(
+            (
+                partial(replace, TERMS, **{name: Fraction(-1)}),
+                f"{name} is -1; expected a number >= 0",
+            )
+            for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis")
+        ),
+    ]
+    for make, says in makes:
+        with pytest.raises((InvalidOption, InvalidProblem), match=says):
+            make()
+
+
+def every(seconds: int) -> Terms:
+    return replace(TERMS, every_s=Fraction(seconds))
+
+
+def test_where_nothing_is_asked_for_nothing_is_taken() -> None:
+    for each in compare(scene([(0, 0)] * 3), Latest(), ("never", "always", "threshold")):
+        assert (each.played.gpu_hours, each.best_gpu_hours, each.distance) == (0, 0, 0)
+
+
+def test_a_forecast_that_will_not_do_is_refused_before_anything_is_played() -> None:
+    """A gap of the day before is foreseen at some moment of the part that is played."""
+    known: list[Fraction | None] = [Fraction(5)] * 49
+    for gap in (None, 40 - 24):
+        holed = [None if at == gap else rate for at, rate in enumerate(known)]
+        trace = Rates(Fraction(0), HOUR, {"a": tuple(holed), "b": tuple(known)})
+        found = compare(Scene(trace, 24, PLANNER, TERMS), Daily(), ("never", "forecast"))
+        if gap is None:
+            assert next(found).played.replans == 0
+        else:
+            said = "no earlier day says what a has at 144000 s"
+            assert said in refusal(InvalidProblem, next, found)
+
+
+def test_day_and_night_come_again_each_day() -> None:
+    days = [(100 if 8 <= h % 24 < 16 else 10, 10) for h in range(49)]
+    played = play(DayNight(), scene(days, replace(TERMS, lead_s=Fraction(0))), FLEET)
+    assert (played.replans, played.gpu_hours) == (4, 24 * 3 + 24 * 1)
+    gpus = [number for _, number in played.steps]
+    assert gpus == [1, 3, 1, 3, 1]
+    daily = replace(TERMS, every_s=24 * HOUR, horizon_s=24 * HOUR)
+    alone = play(DayNight(), scene(days, daily), FLEET)
+    assert (alone.replans, alone.shortage_s) == (0, 0)
