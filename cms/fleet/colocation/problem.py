@@ -201,7 +201,7 @@ class ColocationProblem(Immutable):
             for side, classes, fields in sides
         } | {"margin": self.margin, "lowest_share": self.lowest_share}
         text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-        found = hashlib.sha256(f"cms-colocation-problem-1\n{text}\n".encode())
+        found = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode())
         found.update(np.ascontiguousarray(self.weights, dtype="<i8").tobytes())
         return found.hexdigest()
 
