@@ -69,7 +69,7 @@ PROOF = ("spare", "proof")
         # what never stops, what never begins
         ((*PROOF, "stays", 0), "chat half", "'chat half' does not run at the start"),
         (PROOF, FROZEN | {"stays": [], "never": []}, "the target has all that stays, and nothing"),
-        ((*PROOF, "never"), ["chat half", "chat small"], "'chat small' runs at the start, or is not"),
+        ((*PROOF, "never"), ["chat half", "chat small"], "'chat small' runs at the start"),
         ((*PROOF, "never", 0), "chat full", "'chat full' runs at the start"),
         ((*PROOF, "never", 0), "chat third", "not one of chat small"),
         ((*PROOF, "of"), "all", "not one of counts, target"),

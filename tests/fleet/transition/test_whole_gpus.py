@@ -263,7 +263,7 @@ def test_why_a_spare_gpu_is_needed() -> None:
     assert (found.spare.least, found.spare.reason) == (
         1,
         "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
-        "6 memory slices are needed, and 4 can be free",
+        "2 memory slices are needed, and 0 can be free",
     )
     assert whole(now, then, spare=0) == Impossible(
         (found.spare.reason,), Proof.CHECKED, found.spare.proof
