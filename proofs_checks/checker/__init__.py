@@ -5,7 +5,7 @@ hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, 
 ``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``,
 ``interference``, in this order, and ``tables``, ``loads``, ``devices``, ``fleet``, ``cut``,
 ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``, ``executions``, ``room``,
-``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where; ``colocation``, by itself,
+``ground``, ``necessity``, ``replay`` for what runs where; ``colocation``, by itself,
 for offline work beside online services. Two kinds of the package's data files it reads, which a
 document may not contradict: devices, and loads that were simulated (``tables``). All numbers are
 exact; there is no tolerance anywhere. ``docs/reference/files.md`` describes the documents.

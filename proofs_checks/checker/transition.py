@@ -35,38 +35,12 @@ class Action(NamedTuple):
 Prices = dict[tuple[str, str], Fraction]
 
 
-class Fixed(NamedTuple):
-    """A point of which it is said that its instances never stop, or that none ever begins.
-
-    ``prices`` are of instances, by device and profile. Without them all uses of the room are to be
-    tried.
-    """
-
-    point: str
-    prices: Prices | None
-
-
 class Frozen(NamedTuple):
-    """What is said never to stop and never to begin; ``end``: prices of devices' profiles."""
+    """The points said never to stop, and never to begin."""
 
     of_target: bool
-    stays: list[Fixed]
-    never: list[Fixed]
-    end: Prices | None
-
-
-class Exhausted(NamedTuple):
-    """How many states are said to be reached by so many actions and no fewer."""
-
-    of_target: bool
-    states: list[int]
-
-
-class FirstCut(NamedTuple):
-    """Prices of an item per second of services; ``by_node``: nodes are drained to cut a GPU."""
-
-    by_node: bool
-    prices: dict[str, Fraction]
+    stays: list[str]
+    never: list[str]
 
 
 class Kept(NamedTuple):
@@ -108,7 +82,7 @@ class Transition:
     kept: Kept
     spare: tuple[int, int, str]
     borrowed: list[str]
-    proof: Frozen | Exhausted | FirstCut | None
+    proof: Frozen | None
 
 
 def read_transition(document: object) -> tuple[Transition, list[str], Counter[str]]:
@@ -169,7 +143,7 @@ def read_transition(document: object) -> tuple[Transition, list[str], Counter[st
         _kept(fields["kept"], points),
         (counts[0], counts[1], as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
-        None if spare["proof"] is None else _proof(spare["proof"], points, floors),
+        None if spare["proof"] is None else _proof(spare["proof"], points),
     )  # fmt: skip
     return found, faults, taken
 
@@ -181,7 +155,7 @@ def _kept(value: object, points: Mapping[str, Point]) -> Kept:
         own = record(fields["prices"], "the prices of kept", "points instances gpus")
         prices = (
             _named(own["points"], "point", points, "the prices of kept"),
-            _prices(own["instances"], "the instances' prices of kept") or {},
+            _prices(own["instances"], "the instances' prices of kept"),
             _named(own["gpus"], "gpu", None, "the prices of kept"),
         )
     return Kept(
@@ -208,40 +182,19 @@ def _named(
     return prices
 
 
-def _proof(
-    value: object, points: Mapping[str, Point], floors: Mapping[str, Fraction]
-) -> Frozen | Exhausted | FirstCut:
-    kind = as_a(dict, value, "the proof of spare").get("kind")
-    one_of(("frozen", "exhausted", "first_repartition"), kind, "the kind of the proof")
-    if kind == "first_repartition":
-        fields = record(value, "the proof", "kind by_node prices")
-        return FirstCut(
-            boolean(fields["by_node"], "by_node of the proof"),
-            _named(fields["prices"], "service", floors, "the prices of the proof"),
-        )
-    if kind == "exhausted":
-        fields = record(value, "the proof", "kind of states")
-        of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
-        states = as_a(list, fields["states"], "states of the proof")
-        return Exhausted(of, [integer(each, "states of the proof", least=1) for each in states])
-    fields = record(value, "the proof", "kind of stays never end")
+def _proof(value: object, points: Mapping[str, Point]) -> Frozen:
+    fields = record(value, "the proof", "kind of stays never")
+    one_of(("frozen",), fields["kind"], "the kind of the proof")
     of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
     stays, never = (
-        [_fixed(each, f"{key} of the proof", points) for each in as_a(list, fields[key], key)]
+        [one_of(points, each, f"a point that {key} of the proof has") for each in own]
         for key in ("stays", "never")
+        for own in [as_a(list, fields[key], f"{key} of the proof")]
     )
-    return Frozen(of, stays, never, _prices(fields["end"], "end of the proof"))
+    return Frozen(of, stays, never)
 
 
-def _fixed(value: object, what: str, points: Mapping[str, Point]) -> Fixed:
-    fields = record(value, what, "point prices")
-    point = one_of(points, fields["point"], f"a point that {what} has")
-    return Fixed(point, _prices(fields["prices"], f"the prices of {what}"))
-
-
-def _prices(value: object, what: str) -> Prices | None:
-    if value is None:
-        return None
+def _prices(value: object, what: str) -> Prices:
     prices: Prices = {}
     for each in as_a(list, value, what):
         own = record(each, f"one of {what}", "gpu profile price")

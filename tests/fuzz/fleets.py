@@ -34,7 +34,7 @@ from proofs_checks.parallel_order import random_transition
 from tests.fleet.transition.test_reorganising import fleet, plan, to_plan
 from tests.proofs_checks.moves import LENT, REPARTITIONED, SHARED, deployment, real
 from tests.proofs_checks.test_kept_proofs import crowded
-from tests.proofs_checks.test_spare_proofs import PROVED, cut, planned
+from tests.proofs_checks.test_spare_proofs import PROVED, planned
 
 Document = dict[str, Any]
 
@@ -46,8 +46,8 @@ def transitions() -> Iterator[Document]:
         yield transition_to_json(random_transition(random.Random(seed)))
     yield transition_to_json(crowded())
     yield real(PROVED)
-    yield planned(7)
-    yield cut(4, "mig-parted")
+    yield planned(15, "nvidia-smi")
+    yield planned(31, "mig-parted")
     first = to_plan(fleet(2), plan(150, 50))
     yield transition_to_json(first)
     yield transition_to_json(to_plan(first.target, plan(800, 60)))

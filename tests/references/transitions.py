@@ -59,30 +59,35 @@ def is_reachable(
     floors: Mapping[str, Fraction],
     most_gpus: int,
     used_at_end: int,
+    places: Sequence[Content] | None = None,
 ) -> bool:
-    """Whether some sequence of creations and deletions leads to what is wanted."""
+    """Whether some sequence of creations and deletions leads to what is wanted (in its places).
+
+    Nothing of the service "other" is ever created.
+    """
     things = frozenset(wanted) | {(p, s, r) for held in start for p, _, s, r in held}
     allowed = contents(card, things)
     grown: dict[Content, list[Content]] = {each: [] for each in allowed}
     shrunk: dict[Content, list[tuple[Content, str, Fraction]]] = {each: [] for each in allowed}
     for each in allowed:
         for one in each:
-            grown[each - {one}].append(each)
+            if one[2] != "other":
+                grown[each - {one}].append(each)
             shrunk[each].append((each - {one}, one[2], one[3]))
     goal = Counter(wanted)
-    begin = tuple(sorted(start, key=sorted))
+    begin = tuple(start if places else sorted(start, key=sorted))
     seen, queue = {begin}, deque([begin])
     while queue:
         state = queue.popleft()
         here = Counter((p, s, r) for held in state for p, _, s, r in held)
         used = sum(bool(held) for held in state)
-        if here == goal and used <= used_at_end:
+        if here == goal and used <= used_at_end and places in (None, list(state)):
             return True
         capacity: Counter[str] = Counter()
         for (_, service, supply), n in here.items():
             capacity[service] += n * supply  # type: ignore[assignment]
         for at, held in enumerate(state):
-            if at and state[at - 1] == held:
+            if not places and at and state[at - 1] == held:
                 continue
             after = list(grown[held]) if held or used < most_gpus else []
             after += [
@@ -91,7 +96,8 @@ def is_reachable(
                 if capacity[service] - supply >= floors.get(service, 0)
             ]
             for other in after:
-                found = tuple(sorted((*state[:at], other, *state[at + 1 :]), key=sorted))
+                found = (*state[:at], other, *state[at + 1 :])
+                found = found if places else tuple(sorted(found, key=sorted))
                 if found not in seen:
                     seen.add(found)
                     queue.append(found)

@@ -157,7 +157,7 @@ def test_a_target_that_cannot_be_reached_as_it_stands(target: Deployment, says: 
 
 
 def test_what_is_still_starting_holds_no_floor() -> None:
-    """All that can be reached is looked for as if it ran; no way may rest on that."""
+    """No way may rest on it, nor is it given up to start again."""
 
     runs, begins, comes = (
         replace(does(service, "2g.12gb", at), state=state)
@@ -226,8 +226,8 @@ def test_floors_that_nothing_meets_are_proved_impossible_and_say_why() -> None:
     assert isinstance(found, Impossible)
     assert found.proof is Proof.CHECKED
     assert found.reasons == (
-        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, 1 x 2g.12gb are "
-        "needed, more than the 0 that every slot that could become free can hold",
+        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
+        "2 memory slices are needed, and 0 can be free",
         "lower floors or more GPUs are needed",
     )
     assert isinstance(transition(ONE, OTHER, floor=0), Transition)

@@ -10,8 +10,8 @@ import pytest
 from cms.errors import AlgorithmError
 from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.transition import Transition, schedule, transition
-from cms.fleet.deployment.transition.checking import most_gpus
 from cms.fleet.deployment.transition.durations import Durations, Timed
+from cms.fleet.deployment.transition.model import most_gpus
 from cms.fleet.deployment.transition.order import ordered
 from cms.fleet.deployment.transition.ordering import sequences
 from cms.fleet.deployment.transition.state import Fleet

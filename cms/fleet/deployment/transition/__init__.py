@@ -13,9 +13,6 @@ from .exchange_and_compact import exchange_and_compact
 from .floors import floors_of
 from .model import (
     Action,
-    Exhausted,
-    FirstCut,
-    Fixed,
     Floor,
     Frozen,
     Kept,
@@ -41,9 +38,6 @@ __all__ = [
     "Kept",
     "Spare",
     "Frozen",
-    "Fixed",
-    "Exhausted",
-    "FirstCut",
     "check_transition",
     "lowest_capacity",
     "Durations",

@@ -10,8 +10,10 @@ from ....errors import AlgorithmError
 from ....solving.solution import Proof
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
+from ..programs import Limits
 from .checking import check_transition
-from .model import Action, Floor, Kept, Necessary, Spare, Transition
+from .model import Action, Floor, Frozen, Kept, Spare, Transition
+from .necessity import prove_spare
 from .order import temporaries
 
 __all__ = ["Impossible", "arrived", "checked"]
@@ -27,13 +29,13 @@ class Impossible:
     proof : Proof
         ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
         and there may be one.
-    necessity : Frozen, Exhausted or FirstCut, optional
+    necessity : Frozen, optional
         What proves that the GPUs that may be used are too few, if that is why.
     """
 
     reasons: tuple[str, ...]
     proof: Proof
-    necessity: Necessary | None = None
+    necessity: Frozen | None = None
 
     def __str__(self) -> str:
         what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
@@ -45,14 +47,14 @@ def checked(
     target: Deployment,
     floors: Mapping[str, Floor],
     actions: Sequence[Action],
-    spare: int | Spare,
+    spare: int,
     kept: Kept,
+    limits: Limits | None = None,
 ) -> Transition:
     """Return a transition that has passed the check; one that has not is a defect.
 
-    Of `spare`, a number or what is proved of it, the GPUs borrowed are put in here.
+    Within `limits`, if there are any, a proof is looked for that fewer spare GPUs will not do.
     """
-    needed = Spare(spare) if isinstance(spare, int) else spare
     both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
     borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
     temporary, _ = temporaries(start, actions)
@@ -61,9 +63,11 @@ def checked(
         target,
         floors,
         tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
-        replace(needed, borrowed=borrowed),
+        Spare(spare, borrowed=borrowed),
         kept,
     )
+    if limits is not None:
+        done = replace(done, spare=prove_spare(done, limits))
     faults = check_transition(done)
     if faults:
         raise AlgorithmError("transition", f"it is refused: {'; '.join(map(str, faults[:5]))}")

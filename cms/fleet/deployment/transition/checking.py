@@ -21,7 +21,7 @@ from ..model import Deployment, driver_branch
 from ..recounting import beyond_limits
 from .crowding import layout_faults, when
 from .kept import kept_faults
-from .model import Action, Transition, What
+from .model import Action, Transition, What, most_gpus
 from .moments import bits_of, every_moment, predecessors, worst_moment
 from .necessity import spare_fault
 from .order import most_in_use, temporaries
@@ -312,11 +312,6 @@ def _used_by_spans(start: Deployment, actions: Sequence[Action], ended: Sequence
     return in_use
 
 
-def most_gpus(start: Deployment, target: Deployment) -> int:
-    """Return the larger of the numbers of GPUs in use before and after."""
-    return max(len(start.used_gpus()), len(target.used_gpus()))
-
-
 def _kept(transition: Transition) -> Iterator[Violation]:
     """Count the instances of ours with work that are there throughout."""
     gone: Counter[tuple[_Place, Instance]] = Counter()
@@ -340,11 +335,9 @@ def _kept(transition: Transition) -> Iterator[Violation]:
 def _necessity(transition: Transition) -> Iterator[Violation]:
     """Look over the proof that fewer spare GPUs will not do, of a transition without faults."""
     spare = transition.spare
-    if spare.proof is not None:
-        least = most_gpus(transition.start, transition.target) + spare.least
-        if fault := spare_fault(transition, least - 1):
-            has = f"a proof that {spare.least} spare GPUs are needed: {fault}"
-            yield Violation("spare", "the transition", has, "one that holds")
+    if spare.proof is not None and (fault := spare_fault(transition, spare.proof)):
+        has = f"a proof that {spare.least} spare GPUs are needed: {fault}"
+        yield Violation("spare", "the transition", has, "one that holds")
 
 
 def _said(transition: Transition) -> Iterator[Violation]:

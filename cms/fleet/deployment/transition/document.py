@@ -23,14 +23,10 @@ from ..recounting import beyond_limits
 from .checking import coming
 from .model import (
     Action,
-    Exhausted,
-    FirstCut,
-    Fixed,
     Floor,
     Frozen,
     Kept,
     KeptPrices,
-    Necessary,
     Spare,
     Transition,
     What,
@@ -40,7 +36,6 @@ __all__ = ["read_transition", "transition_from_json", "transition_to_json", "wri
 
 _Works = Mapping[str, Work]
 _Names = Mapping[Work, str]
-_BlockPrices = Mapping[tuple[str, str], Fraction]
 
 
 class _PointPrice(m.Part):
@@ -53,35 +48,10 @@ class _GpuPrice(m.Part):
     price: f.Exact
 
 
-class _ServicePrice(m.Part):
-    service: f.Text
-    price: f.Exact
-
-
 class _BlockPrice(m.Part):
     gpu: f.Text
     profile: f.Text
     price: f.Exact
-
-
-def _read_prices(parts: tuple[_BlockPrice, ...] | None, key: str) -> Any:
-    if parts is None:
-        return None
-    found: dict[tuple[str, str], Fraction] = {}
-    for index, part in enumerate(parts):
-        if (block := (part.gpu, part.profile)) in found:
-            raise f.refusal("one", key, index, what=f"{{}} is a second price of {block[1]}")
-        found[block] = part.price
-    return FrozenMap(found)
-
-
-def _write_prices(prices: _BlockPrices | None) -> Any:
-    if prices is None:
-        return None
-    return tuple(
-        _BlockPrice.from_fields(gpu=gpu, profile=profile, price=price)
-        for (gpu, profile), price in sorted(prices.items())
-    )
 
 
 class _KeptPricesPart(m.Part):
@@ -96,9 +66,15 @@ class _KeptPricesPart(m.Part):
         f.refuse_twice((each.gpu for each in self.gpus), "price of GPU", "gpus", key="gpu")
         for index, part in enumerate(self.points):
             f.refuse_unknown(part.point, "point", works, "points", index, "point")
+        instances: dict[tuple[str, str], Fraction] = {}
+        for index, each in enumerate(self.instances):
+            if (block := (each.gpu, each.profile)) in instances:
+                what = f"{{}} is a second price of {each.profile}"
+                raise f.refusal("one", "instances", index, what=what)
+            instances[block] = each.price
         return KeptPrices(
             tuple((works[part.point], part.price) for part in self.points),
-            _read_prices(self.instances, "instances"),
+            FrozenMap(instances),
             FrozenMap({part.gpu: part.price for part in self.gpus}),
         )
 
@@ -106,7 +82,10 @@ class _KeptPricesPart(m.Part):
     def describe(cls, prices: KeptPrices, names: _Names) -> Self:
         return cls.from_fields(
             points=[_PointPrice.from_fields(point=names[w], price=p) for w, p in prices.works],
-            instances=_write_prices(prices.blocks),
+            instances=[
+                _BlockPrice.from_fields(gpu=gpu, profile=profile, price=price)
+                for (gpu, profile), price in sorted(prices.blocks.items())
+            ],
             gpus=[_GpuPrice.from_fields(gpu=g, price=p) for g, p in sorted(prices.gpus.items())],
         )
 
@@ -135,87 +114,24 @@ def _places(places: bool) -> str:
     return "target" if places else "counts"
 
 
-class _FirstCutPart(m.Part):
-    kind: Literal["first_repartition"]
-    by_node: f.Flag
-    prices: tuple[_ServicePrice, ...]
-
-    def proof(self, works: _Works) -> FirstCut:
-        names = (each.service for each in self.prices)
-        f.refuse_twice(names, "price of service", "prices", key="service")
-        prices = FrozenMap({part.service: part.price for part in self.prices})
-        return FirstCut(prices, self.by_node)
-
-
-class _ExhaustedPart(m.Part):
-    kind: Literal["exhausted"]
-    of: Literal["counts", "target"]
-    states: tuple[f.AtLeastOne, ...]
-
-    def proof(self, works: _Works) -> Exhausted:
-        return Exhausted(self.states, self.of == "target")
-
-
-class _FixedPart(m.Part):
-    point: f.Text
-    prices: tuple[_BlockPrice, ...] | None
-
-    def fixed(self, works: _Works) -> Fixed:
-        f.refuse_unknown(self.point, "point", works, "point")
-        return Fixed(works[self.point], _read_prices(self.prices, "prices"))
-
-
 class _FrozenPart(m.Part):
     kind: Literal["frozen"]
     of: Literal["counts", "target"]
-    stays: tuple[_FixedPart, ...]
-    never: tuple[_FixedPart, ...]
-    end: tuple[_BlockPrice, ...] | None
+    stays: tuple[f.Text, ...]
+    never: tuple[f.Text, ...]
 
     def proof(self, works: _Works) -> Frozen:
-        stays, never = (
-            f.build_each(getattr(self, key), lambda part: part.fixed(works), key)
-            for key in ("stays", "never")
-        )
-        end = _read_prices(self.end, "end")
-        return Frozen(stays, never, end, self.of == "target")
+        for key, names in (("stays", self.stays), ("never", self.never)):
+            for index, name in enumerate(names):
+                f.refuse_unknown(name, "point", works, key, index)
+        stays, never = (tuple(works[name] for name in part) for part in (self.stays, self.never))
+        return Frozen(stays, never, self.of == "target")
 
-
-_PROOFS: dict[str, Any] = {
-    "first_repartition": _FirstCutPart,
-    "exhausted": _ExhaustedPart,
-    "frozen": _FrozenPart,
-}
-
-
-def _read_proof(value: Any) -> Any:
-    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise f.refusal('an object with "kind"')
-    f.refuse_unknown(value["kind"], "proof", _PROOFS, "kind")
-    return m.read_part(_PROOFS[value["kind"]], value)
-
-
-def _describe_proof(proof: Necessary, names: _Names) -> m.Part:
-    if isinstance(proof, FirstCut):
-        prices = [
-            _ServicePrice.from_fields(service=name, price=price)
-            for name, price in sorted(proof.prices.items())
-        ]
-        return _FirstCutPart.from_fields(
-            kind="first_repartition", by_node=proof.by_node, prices=prices
-        )
-    of = _places(proof.places)
-    if isinstance(proof, Exhausted):
-        return _ExhaustedPart.from_fields(kind="exhausted", of=of, states=proof.states)
-    stays, never = (
-        [
-            _FixedPart.from_fields(point=names[each.work], prices=_write_prices(each.prices))
-            for each in part
-        ]
-        for part in (proof.stays, proof.never)
-    )
-    end = _write_prices(proof.end)
-    return _FrozenPart.from_fields(kind="frozen", of=of, stays=stays, never=never, end=end)
+    @classmethod
+    def describe(cls, proof: Frozen, names: _Names) -> Self:
+        stays, never = ([names[work] for work in part] for part in (proof.stays, proof.never))
+        of = _places(proof.places)
+        return cls.from_fields(kind="frozen", of=of, stays=stays, never=never)
 
 
 class _SparePart(m.Part):
@@ -223,7 +139,7 @@ class _SparePart(m.Part):
     least: f.Count
     reason: f.Text
     borrowed: tuple[f.Text, ...]
-    proof: Annotated[Any, f.Value(_read_proof, m.Part.to_json, tuple(_PROOFS.values()))] | None
+    proof: _FrozenPart | None
 
     def spare(self, works: _Works) -> Spare:
         with f.blaming("proof"):
@@ -233,7 +149,7 @@ class _SparePart(m.Part):
     @classmethod
     def describe(cls, spare: Spare, names: _Names) -> Self:
         told = {key: getattr(spare, key) for key in ("count", "least", "reason", "borrowed")}
-        proof = None if spare.proof is None else _describe_proof(spare.proof, names)
+        proof = spare.proof and _FrozenPart.describe(spare.proof, names)
         return cls.from_fields(proof=proof, **told)
 
 

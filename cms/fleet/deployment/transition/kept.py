@@ -24,7 +24,7 @@ from ..programs import Limits
 from ..spots import Spot, spots_of
 from .model import Kept, KeptPrices, Transition
 
-__all__ = ["in_common", "kept_faults", "proved_kept"]
+__all__ = ["has_starts", "in_common", "kept_faults", "proved_kept"]
 
 
 def in_common(start: Deployment, target: Deployment, *, places: bool = False) -> int:
@@ -72,7 +72,7 @@ def proved_kept(
     most, proof = max(count, bound[0]), bound[1]
     if proof is not Proof.CHECKED or in_common(start, target) <= most:
         return Kept(count, most, proof)
-    if _has_starts(start) and _has_starts(target):
+    if has_starts(start) and has_starts(target):
         spots, demand = _program(start, target)
         found = best_prices(spots, demand, limits)
         if found is not None:
@@ -87,7 +87,8 @@ def proved_kept(
     return Kept(count, most, Proof.SOLVER)
 
 
-def _has_starts(side: Deployment) -> bool:
+def has_starts(side: Deployment) -> bool:
+    """Whether all that is there is cut by MIG, at known starts."""
     return all(card.mode is Mode.MIG and each.start is not None for card, each in side.instances())
 
 
@@ -118,7 +119,7 @@ def kept_faults(transition: Transition) -> Iterator[Violation]:
     if kept.prices is None:
         if (most := in_common(start, target, places=kept.places)) > kept.most:
             why = f"no prices, and {most} in common"
-    elif not (_has_starts(start) and _has_starts(target)):
+    elif not (has_starts(start) and has_starts(target)):
         why = "prices of GPUs that are not cut by MIG, or without starts"
     else:
         spots, demand = _program(start, target)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
@@ -16,16 +15,13 @@ from ..model import Deployment
 
 __all__ = [
     "Action",
-    "Exhausted",
-    "FirstCut",
-    "Fixed",
     "Floor",
     "Frozen",
     "Kept",
-    "Necessary",
     "Spare",
     "Transition",
     "What",
+    "most_gpus",
 ]
 
 _NOTHING = Fraction(0)
@@ -218,90 +214,26 @@ class Kept:
     prices: KeptPrices | None = None
 
 
-class Fixed(NamedTuple):
-    """Work whose instances can never stop, or that can never begin.
-
-    Attributes
-    ----------
-    work : Work
-    prices : Mapping[(str, str), Fraction] or None
-        Of instances of a profile of a GPU: at these the cheapest ones that give what is missing of
-        the floors when the first instance stops or begins, with that which begins, are worth more
-        than all the room there is. None: all uses of the room were tried.
-    """
-
-    work: Work
-    prices: Mapping[tuple[str, str], Fraction] | None
-
-
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """Why too few spare GPUs will not do: what can never stop or begin is in the way.
+    """Why too few spare GPUs will not do: work that can never stop or begin is in the way.
 
-    See :mod:`~cms.fleet.deployment.transition.frozen`.
+    See :mod:`~cms.fleet.deployment.transition.necessity`.
 
     Parameters
     ----------
-    stays : tuple of Fixed
+    stays : tuple of Work
         No instance that does such work at the start ever stops.
-    never : tuple of Fixed
+    never : tuple of Work
         No instance ever begins such work, which none does at the start.
-    end : Mapping[(str, str), Fraction] or None
-        Prices of instances, at which the rest of what is wanted is worth more
-        than all the room beside those that stay. None: something wanted can never begin, it can be
-        counted, or all uses of the room were tried.
     places : bool
         Whether it is shown of the target as it stands; otherwise of every deployment with the
         target's instances on no more GPUs of each type.
     """
 
-    stays: tuple[Fixed, ...]
-    never: tuple[Fixed, ...] = ()
-    end: Mapping[tuple[str, str], Fraction] | None = None
-    places: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Exhausted:
-    """Why too few spare GPUs will not do: all that can be reached was seen.
-
-    See :mod:`~cms.fleet.deployment.transition.exhaustion`.
-
-    Parameters
-    ----------
-    states : tuple of int
-        How many states are reached by so many actions and no fewer: first the start, 1.
-    places : bool
-        As for `Frozen`.
-    """
-
-    states: tuple[int, ...]
-    places: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FirstCut:
-    """Why too few spare GPUs will not do where GPUs are cut anew as a whole.
-
-    Of transitions that only give instances other work in place, or cut whole GPUs anew, and leave
-    modes alone: see :mod:`~cms.fleet.deployment.transition.first_repartition`.
-
-    Parameters
-    ----------
-    prices : Mapping[str, Fraction]
-        Of an item per second of a service with a floor. By these, whichever GPU is the first in use
-        to be cut anew, the floors are worth more than all that the other GPUs in use, as they are
-        cut, and the empty ones can supply meanwhile.
-    by_node : bool
-        Of transitions in which all that works on a node stops when a GPU of it is cut anew.
-    """
-
-    prices: Mapping[str, Fraction]
-    by_node: bool = False
-
-
-#: What proves that too few spare GPUs will not do.
-Necessary: TypeAlias = Frozen | Exhausted | FirstCut
+    stays: tuple[Work, ...]
+    never: tuple[Work, ...]
+    places: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +249,7 @@ class Spare:
         Why it is impossible with fewer, in words; empty if nothing is claimed.
     borrowed : tuple of str
         The GPUs that are empty before and after, and used meanwhile.
-    proof : Frozen, Exhausted or FirstCut, optional
+    proof : Frozen, optional
         That `least` - 1 will not do; None if `least` is 0.
     """
 
@@ -325,7 +257,7 @@ class Spare:
     least: int = 0
     reason: str = ""
     borrowed: tuple[str, ...] = ()
-    proof: Necessary | None = None
+    proof: Frozen | None = None
 
     @property
     def is_least(self) -> bool:
@@ -383,3 +315,8 @@ class Transition:
             f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
             f"{kept.count} instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {spare}"
         )
+
+
+def most_gpus(start: Deployment, target: Deployment) -> int:
+    """Return the larger of the numbers of GPUs in use before and after."""
+    return max(len(start.used_gpus()), len(target.used_gpus()))

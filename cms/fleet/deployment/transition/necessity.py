@@ -1,215 +1,250 @@
-"""Why fewer spare GPUs will not do: looked for, put into words, and checked.
+"""Why fewer spare GPUs will not do: work that can never stop, and work that can never begin.
 
-First instances that can never stop; on few GPUs then all that can be reached, which may also show
-that there is a way after all.
+Theorem. Let X be work that runs at the start, Y work that does not, and for each of X and Y let
+instances have weights, none below 0, such that any filling of the room beside all instances of X,
+on no more GPUs than may be in use, weighs less than the lightest instances without Y that give
+every service what it lacks of its floor
+
+1. (of X) as one of this work supplies nothing, or
+2. (of Y) together with one of this work.
+
+Then no instance of X is ever removed, and none of Y is ever created.
+
+Proof. Consider the first moment at which the removal of one of X or the creation of one of Y
+begins. All of X is in its place, and nothing of Y is there. What is being removed supplies nothing
+from now on, what is being created supplies nothing yet, and both have their slots; and every floor
+holds. So what else is there is such a filling, and weighs enough. ∎
+
+Every transition is such a sequence of removals and creations, action by action. Only instances
+that run or start are considered, of work that has a floor to keep or is wanted: all others may
+always be deleted first, and what starts counts as if it ran. Weights are slices, of memory or of
+compute, divided by a number and rounded down. The largest X and Y are found by leaving out, again
+and again, what cannot be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import cached_property
+from functools import lru_cache
+from math import lcm
+from typing import NamedTuple
 
-from ....values.numbers import shown
-from ..instance import Instance
-from ..model import Deployment
+from ....knapsack.pricing import cheapest_option
+from ...hardware import Gpu
+from ..instance import Instance, Kind, State
 from ..programs import Limits
-from .covering import Covering
-from .exhaustion import GPUS, Step, exhausted_fault, reached
-from .first_repartition import first_repartition_fault
-from .frozen import Case, find_frozen, frozen_fault, missing
-from .ground import Ground, ground_of, works_of
-from .model import Action, Exhausted, FirstCut, Fixed, Floor, Frozen, Spare, Transition, What
+from ..spots import layouts_around
+from .kept import has_starts
+from .model import Frozen, Spare, Transition, most_gpus
 
-__all__ = ["Necessity", "spare_fault"]
+__all__ = ["find_frozen", "prove_spare", "spare_fault"]
 
-#: Prices that are named in words.
-_NAMED = 4
-
-
-def spare_fault(transition: Transition, most: int) -> str:
-    """Say why the proof that so many GPUs in use at once will not do, is none; nothing if it is.
-
-    Parameters
-    ----------
-    transition : Transition
-        Its `spare` has a proof.
-    most : int
-    """
-    proof = transition.spare.proof
-    if isinstance(proof, FirstCut):
-        return first_repartition_fault(transition, most, proof)
-    start, target = transition.start, transition.target
-    ground = ground_of(start, target, transition.floors, works_of(transition))
-    if ground is None:
-        return "nothing is proved of GPUs that are not cut by MIG, or whose starts are not known"
-    if isinstance(proof, Exhausted):
-        return exhausted_fault(ground, most, proof)
-    return "" if proof is None else frozen_fault(ground, most, proof)
+#: What instances are weighed by.
+_UNITS = ("memory", "compute")
+_RUNS = (State.RUNNING, State.STARTING)
+_Kinds = AbstractSet[int]
 
 
-class Necessity:
-    """What was proved of how many GPUs are needed on the way.
+class _Site(NamedTuple):
+    """A GPU; instances of ours are ``(profile, start, number of the kind)``."""
 
-    Parameters
-    ----------
-    start, target : Deployment
-    floors : Mapping[str, Floor]
-    before : int
-        The larger of the numbers of GPUs in use before and after.
-    places : bool
-        Whether the target is to be reached as it stands.
+    gpu: Gpu
+    offered: frozenset[str]
+    foreign: tuple[tuple[str, int], ...]
+    held: frozenset[tuple[str, int, int]]
+    wanted: frozenset[tuple[str, int, int]]
 
-    Attributes
-    ----------
-    proofs : dict
-        By numbers of spare GPUs that will not do.
+
+class _Lack(NamedTuple):
+    """What is needed at least, in slices (None: nothing gives it), and what there is room for."""
+
+    unit: str
+    needed: int | None
+    room: int
+
+    def __str__(self) -> str:
+        if self.needed is None:
+            return "nothing can give what the floors lack"
+        return f"{self.needed} {self.unit} slices are needed, and {self.room} can be free"
+
+
+class _Question:
+    """Whether a transition's target can be reached with so many spare GPUs.
+
+    Instances do what they do on either side, or in its actions.
     """
 
-    def __init__(
-        self,
-        start: Deployment,
-        target: Deployment,
-        floors: Mapping[str, Floor],
-        before: int,
-        *,
-        places: bool,
-    ) -> None:
-        self.start, self.target, self.floors = start, target, floors
-        self.before, self.places = before, places
-        self.proofs: dict[int, Frozen | Exhausted] = {}
-
-    @cached_property
-    def ground(self) -> Ground | None:
-        """What the proofs speak of, None where nothing is proved."""
-        sides = (*self.start.instances(), *self.target.instances())
-        works = {each.work for _, each in sides if each.work is not None}
-        return ground_of(self.start, self.target, self.floors, works)
-
-    def look(self, count: int, limits: Limits) -> tuple[Action, ...] | None:
-        """Try to prove that so many spare GPUs will not do; return a way if there is one."""
-        ground, most = self.ground, self.before + count
-        if ground is None:
-            return None
-        frozen = find_frozen(ground, most, limits, places=self.places)
-        if frozen is not None:
-            self.proofs[count] = frozen
-            return None
-        found = reached(ground, most, places=self.places, limits=limits) if most <= GPUS else None
-        if found is None:
-            return None
-        if found.steps is None:
-            self.proofs[count] = Exhausted(found.states, self.places)
-            return None
-        return _as_actions(self.start, self.target, ground, found.steps)
-
-    def spare(self, count: int) -> Spare:
-        """Say how many of so many spare GPUs are proved necessary."""
-        least = max((each for each in self.proofs if each < count), default=-1) + 1
-        if not least:
-            return Spare(count)
-        return Spare(count, least, self.words(least - 1), (), self.proofs[least - 1])
-
-    def words(self, count: int) -> str:
-        """Say why so many spare GPUs will not do."""
-        proof, ground = self.proofs[count], self.ground
-        assert ground is not None
-        if isinstance(proof, Frozen):
-            why = _frozen_words(ground, self.before + count, proof)
-        else:
-            states = f"{sum(proof.states):,}"
-            why = f"none of the {states} states that can be reached within the floors is the target"
-        return f"with {count} spare GPU{'s' * (count != 1)}: {why}"
-
-
-def _frozen_words(ground: Ground, most: int, proof: Frozen) -> str:
-    """Say what can never begin, or else which instance can never stop, and why."""
-    number = {use.work: at for at, use in enumerate(ground.uses)}
-    stays, never = (
-        frozenset(number[each.work] for each in part) for part in (proof.stays, proof.never)
-    )
-    wanted = [each for each in proof.never if ground.wanted.get(number[each.work], 0)]
-    if wanted:
-        chosen = min(wanted, key=_simplicity)
-        use = number[chosen.work]
-        why = _why(missing(ground, most, Case(use, True, stays, never)), chosen)
-        others = _others(len(wanted) - 1, "kind of work", "kinds of work")
-        what = f"no {ground.uses[use].profile} of {chosen.work.service} can ever begin"
-        return f"{what}: with the first, {why}{others}"
-    held = [(site.name, each) for site in ground.sites for each in site.held if each.use in stays]
-    goes = {e.use for site in ground.sites for e in site.held - site.wanted}
-    first = [each for each in proof.stays if number[each.work] in goes] or proof.stays
-    chosen = min(first, key=_simplicity)
-    use = number[chosen.work]
-    why = _why(missing(ground, most, Case(use, False, stays, never)), chosen)
-    name, place = min(each for each in held if each[1].use == use)
-    others = _others(len(held) - 1, "instance", "instances")
-    return (
-        f"{chosen.work.service} on {name} {place.profile}@{place.start} can never stop: without "
-        f"it, {why}{others}; beside what stays there is no room for the target"
-    )
-
-
-def _simplicity(said: Fixed) -> tuple[bool, int]:
-    return said.prices is None, len(said.prices or ())
-
-
-def _others(count: int, one: str, several: str) -> str:
-    return f", nor can {count} other {one if count == 1 else several}" if count else ""
-
-
-def _why(covering: Covering | None, said: Fixed) -> str:
-    """Say that there is too little room."""
-    slots = "every slot that could become free"
-    if covering is None or said.prices is None:
-        return f"not all floors hold even with {slots}"
-    asked = covering.asked(said.prices)
-    if not said.prices or asked is None:
-        return "nothing could give what is missing of the floors"
-    more = f"more than the {shown(covering.worth(said.prices))} that {slots} can hold"
-    worth = [f"{name} = {shown(price)}" for (_, name), price in sorted(said.prices.items())]
-    if len(worth) == 1 and next(iter(said.prices.values())) == 1:
-        (name,) = (name for _, name in said.prices)
-        return f"{shown(asked)} x {name} are needed, {more}"
-    if len(worth) > _NAMED:
-        worth = [*worth[:_NAMED], "..."]
-    return f"what is needed comes to {shown(asked)}, {more}, counted as {', '.join(worth)}"
-
-
-def _as_actions(
-    start: Deployment, target: Deployment, ground: Ground, steps: Sequence[Step]
-) -> tuple[Action, ...] | None:
-    """Write steps as actions, after what does not matter has gone; None if some of that is wanted.
-
-    What is wanted and in no proof (idle instances) stays where it is and would be in the way.
-    """
-    held: list[dict[tuple[str, int], Instance]] = []
-    actions: list[Action] = []
-    cards = list(zip(start.gpus(), target.gpus(), strict=True))
-    for (card, end), site in zip(cards, ground.sites, strict=True):
-        matters = {(place.profile, place.start): place.use for place in site.held}
-        mine = {
-            (card.gpu.profile(each.profile).name, each.start or 0): each
-            for each in card.instances
-            if each.is_managed
+    def __init__(self, of: Transition, spare: int) -> None:
+        self.most = most_gpus(of.start, of.target) + spare
+        cards = list(zip(of.start.gpus(), of.target.gpus(), strict=True))
+        self.gpus = {old.gpu.key: old.gpu for old, _ in cards}
+        wanted = Counter(kind for _, new in cards for kind, _ in _ours(new.gpu, new.instances))
+        named = {kind for old, _ in cards for kind, _ in _ours(old.gpu, old.instances)}
+        there = {old.name: old.gpu for old, _ in cards}
+        named |= wanted.keys() | {
+            kind for each in of.actions for kind, _ in _ours(there[each.name], each.adds)
         }
-        wanted = [each for each in end.instances if each.is_managed]
-        if any(each.work is None for each in wanted):
-            return None
-        for place in [place for place in mine if place not in matters]:
-            gone = mine.pop(place)
-            actions.append(Action(What.DELETE, card.node, card.index, (gone,)))
-        held.append(mine)
-    for at, (profile, first, use), comes in steps:
-        card, end = cards[at]
-        if comes:
-            work = ground.uses[use].work
-            made = Instance(profile, first, work)
-            named = (e for e in end.instances if (e.start, e.work) == (first, work))
-            made = replace(next(named, made), gpu_instance=None, uuid=None)
-            held[at][profile, first] = made
-            actions.append(Action(What.CREATE, card.node, card.index, (), (made,)))
+        owed = {name: floor.rps for name, floor in of.floors.items() if floor.rps > 0}
+        self.kinds = sorted(
+            (k for k in named if wanted[k] or (k.work.service in owed and k.work.supply_rps)),
+            key=lambda kind: (*kind.order, kind.work.supply_rps),
+        )
+        supplies = [k.work.supply_rps * (k.work.service in owed) for k in self.kinds]
+        for old, _ in cards:
+            for each in old.foreign:
+                if each.work is not None and each.state in _RUNS and each.work.service in owed:
+                    owed[each.work.service] -= each.work.supply_rps
+        scale = lcm(*(rps.denominator for rps in (*owed.values(), *supplies)))
+        self.owed = {name: int(rps * scale) for name, rps in owed.items()}
+        self.supplies = [int(rps * scale) for rps in supplies]
+        number = {kind: at for at, kind in enumerate(self.kinds)}
+        self.wanted = Counter({number[kind]: n for kind, n in wanted.items()})
+        self.sites = []
+        for old, new in cards:
+            held, ends = (
+                frozenset(
+                    (kind.profile, each.start or 0, number[kind])
+                    for kind, each in _ours(card.gpu, card.instances)
+                    if kind in number and (card is new or each.state in _RUNS)
+                )
+                for card in (old, new)
+            )
+            node = of.start.node(old.node)
+            offered = frozenset(p.name for p in old.gpu.profiles if node.offers(p))
+            foreign = tuple((old.gpu.profile(e.profile).name, e.start or 0) for e in old.foreign)
+            self.sites.append(_Site(old.gpu, offered, foreign, held, ends))
+        self.held = Counter(at for site in self.sites for *_, at in site.held)
+
+    def lack(self, at: int, stays: _Kinds, never: _Kinds) -> _Lack | None:
+        """Say what there is too little room for as one of a kind stops or begins, if there is."""
+        needs = dict(self.owed)
+        for each in stays:
+            needs[self.kinds[each].work.service] -= self.held[each] * self.supplies[each]
+        if at not in never:
+            needs[self.kinds[at].work.service] += self.supplies[at]
+        able: dict[str, list[int]] = {name: [] for name, need in needs.items() if need > 0}
+        for number, kind in enumerate(self.kinds):
+            if self.supplies[number] and number not in never and kind.work.service in able:
+                able[kind.work.service].append(number)
+        comes = {at} & never
+        for unit in _UNITS:
+            weights = [_slices(self.gpus[k.gpu], k.profile, unit) for k in self.kinds]
+            needed = sum(weights[each] for each in comes)
+            room = self._room(unit, stays, {*comes, *(n for own in able.values() for n in own)})
+            for name, own in able.items():
+                supplies = tuple(self.supplies[n] for n in own)
+                least = _lightest(tuple(weights[n] for n in own), supplies, needs[name])
+                if least is None:
+                    return _Lack(unit, None, room)
+                needed += least
+            if needed > room:
+                return _Lack(unit, needed, room)
+        return None
+
+    def _room(self, unit: str, stays: _Kinds, able: _Kinds) -> int:
+        """Return the most slices of instances that fit beside what stays."""
+        profiles: dict[str, set[str]] = {key: set() for key in self.gpus}
+        for at in able:
+            profiles[self.kinds[at].gpu].add(self.kinds[at].profile)
+        used, empty = list[int](), list[int]()
+        for site in self.sites:
+            own = ((profile, start) for profile, start, at in site.held if at in stays)
+            there = tuple(sorted((*site.foreign, *own)))
+            names = tuple(sorted(site.offered & profiles[site.gpu.key]))
+            (used if there else empty).append(_fill(site.gpu, there, names, unit))
+        return sum(used) + sum(sorted(empty, reverse=True)[: max(0, self.most - len(used))])
+
+    def in_the_way(self, stays: _Kinds, never: _Kinds, *, places: bool) -> list[int]:
+        """List what stays and the target lacks, and what the target has and never begins."""
+        if places:
+            gone = {at for site in self.sites for *_, at in site.held - site.wanted}
         else:
-            gone = held[at].pop((profile, first))
-            actions.append(Action(What.DELETE, card.node, card.index, (gone,)))
-    return tuple(actions)
+            gone = {at for at, n in self.held.items() if n > self.wanted[at]}
+        return sorted(self.wanted.keys() & never) + sorted(gone & stays)
+
+
+def _ours(gpu: Gpu, instances: Iterable[Instance]) -> Iterator[tuple[Kind, Instance]]:
+    for each in instances:
+        if each.is_managed and each.work is not None:
+            yield Kind(gpu.key, gpu.profile(each.profile).name, each.work), each
+
+
+def _slices(gpu: Gpu, profile: str, unit: str) -> int:
+    slices: int = getattr(gpu.profile(profile), unit)
+    return slices
+
+
+@lru_cache(65536)
+def _lightest(weights: tuple[int, ...], supplies: tuple[int, ...], need: int) -> int | None:
+    found = cheapest_option(weights, supplies, need)
+    return None if found is None else found.value
+
+
+@lru_cache(65536)
+def _fill(
+    gpu: Gpu, there: tuple[tuple[str, int], ...], profiles: tuple[str, ...], unit: str
+) -> int:
+    """Return the most slices that can be added to a GPU."""
+    if not profiles:
+        return 0
+    layouts = layouts_around(gpu, there, profiles)
+    most = max(sum(_slices(gpu, name, unit) for name, _ in layout) for layout in layouts)
+    return most - sum(_slices(gpu, name, unit) for name, _ in there)
+
+
+def find_frozen(of: Transition, spare: int, limits: Limits) -> tuple[Frozen, str] | None:
+    """Look for a proof that so many spare GPUs will not do, and say why in words."""
+    if not (has_starts(of.start) and has_starts(of.target)):
+        return None
+    question, places = _Question(of, spare), of.kept.places
+    kinds = question.kinds
+    stays = {at for at in question.held if question.supplies[at]}
+    never = {at for at in range(len(kinds)) if not question.held[at]}
+    while not limits.over:
+        lacks = {at: question.lack(at, stays, never) for at in stays | never}
+        left = {at for at, lack in lacks.items() if lack is not None}
+        if len(left) == len(lacks):
+            wrong = question.in_the_way(stays, never, places=places)
+            if not wrong:
+                return None
+            first = kinds[wrong[0]]
+            what = "begin: with the first" if wrong[0] in never else "stop: without it"
+            words = (
+                f"with {spare} spare GPU{'s' * (spare != 1)}: no {first.profile} of "
+                f"{first.work.service} can ever {what}, {lacks[wrong[0]]}"
+            )
+            fixed = [tuple(kinds[at].work for at in sorted(part)) for part in (stays, never)]
+            return Frozen(fixed[0], fixed[1], places), words
+        stays, never = stays & left, never & left
+    return None
+
+
+def prove_spare(of: Transition, limits: Limits) -> Spare:
+    """Say how many of the spare GPUs of a transition are proved necessary."""
+    for fewer in reversed(range(of.spare.count)):
+        if found := find_frozen(of, fewer, limits):
+            return replace(of.spare, least=fewer + 1, reason=found[1], proof=found[0])
+    return of.spare
+
+
+def spare_fault(of: Transition, proof: Frozen) -> str:
+    """Say why it is not proved that one spare GPU fewer than the least will not do."""
+    if not (has_starts(of.start) and has_starts(of.target)):
+        return "nothing is proved of GPUs that are not cut by MIG, or whose starts are not known"
+    question = _Question(of, of.spare.least - 1)
+    number = {kind.work: at for at, kind in enumerate(question.kinds)}
+    stays, never = ({number.get(work, -1) for work in part} for part in (proof.stays, proof.never))
+    if not all(at >= 0 and question.held[at] and question.supplies[at] for at in stays):
+        return "something is said to stay that does not run for a service with a floor"
+    if not all(at >= 0 and not question.held[at] for at in never):
+        return "something is said never to begin that runs at the start"
+    for at in sorted(stays | never):
+        if question.lack(at, stays, never) is None:
+            what = "begin" if at in never else "stop"
+            return f"that {question.kinds[at]} can never {what} is not proved"
+    if not question.in_the_way(stays, never, places=proof.places):
+        return "the target has all that stays, and nothing that never begins"
+    return ""

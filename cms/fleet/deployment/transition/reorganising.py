@@ -39,10 +39,9 @@ from ..model import Deployment, FleetGpu
 from ..programs import best_transport
 from ..turns import takes_turns
 from .arriving import Impossible, checked
-from .checking import most_gpus
 from .floors import floors_of
 from .kept import in_common
-from .model import Action, Floor, Kept, Transition, What
+from .model import Action, Floor, Kept, Transition, What, most_gpus
 from .order import most_in_use, ordered
 
 __all__ = ["Ground", "assigned", "reorganise"]

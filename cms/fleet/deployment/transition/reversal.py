@@ -14,9 +14,8 @@ from ..instance import Instance, Mode, State
 from ..model import Deployment
 from ..recounting import outdated
 from .arriving import arrived, checked
-from .checking import most_gpus
 from .kept import in_common
-from .model import Action, Kept, Transition, What
+from .model import Action, Kept, Transition, What, most_gpus
 from .order import ordered
 
 __all__ = ["reversal"]

@@ -113,12 +113,15 @@ class Fleet:
     is_late : bool
         Whether any wanted instance of a profile may take any position of it; otherwise each
         position has its own work.
+    given_up : (FleetGpu, Instance), optional
+        An instance that could stay, and goes to come again.
     """
 
     start: Deployment
     target: Deployment
     floors: Mapping[str, Floor]
     is_late: bool
+    given_up: tuple[FleetGpu, Instance] | None = None
 
     def __post_init__(self) -> None:
         self.cards = list(self.start.gpus())
@@ -219,6 +222,8 @@ class Fleet:
         items = []
         for each in card.instances:
             same = next((o for o in left if _goes_on(each, o)), None) if same_mode else None
+            if self.given_up == (card, each):
+                same = None
             if same is not None:
                 left.remove(same)
             elif not each.is_managed:

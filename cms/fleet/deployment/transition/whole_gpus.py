@@ -26,13 +26,12 @@ from ..wanted import DesiredState
 from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible, arrived, checked
 from .asking import Asked
-from .checking import most_gpus
 from .durations import Durations
 from .kept import in_common
-from .model import Action, Kept, Spare, Transition, What
+from .model import Action, Kept, Spare, Transition, What, most_gpus
+from .necessity import find_frozen
 from .order import ordered, with_waits
 from .shortening import Shortened, shortened
-from .whole_gpus_bound import least_spare
 from .whole_gpus_goal import Goal, as_it_stays, goes_on
 from .whole_gpus_rules import walk
 from .whole_gpus_way import Way
@@ -81,10 +80,8 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
 
     Notes
     -----
-    The search for spare GPUs begins at the number that prices of the services prove to be needed
-    where GPUs are cut as a whole (`FirstCut`), which is what `Spare.least` says. `Kept.most` holds
-    for all tools; how many stay at most where GPUs are cut as a whole is what
-    :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
+    `Spare.least` and `Kept.most` hold for all tools; how many stay at most where GPUs are cut as a
+    whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
 
     Examples
     --------
@@ -109,7 +106,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     floors = asked.floors_between(start, target)
     if isinstance(floors, Impossible):
         return floors
-    by_node = tool.drains_nodes
+    by_node, places = tool.drains_nodes, isinstance(to, Deployment)
     goal = Goal(start, target, floors, is_late, by_node)
     goals = [[goal]]
     if is_late and by_node:  # what the target has as it is cut stays, if there is a way at all
@@ -117,10 +114,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     before = most_gpus(start, target)
     free = len(goal.cards) - before
     most = asked.most_spare(free)
-    least = least_spare(goal, limits)
-    if least.count > most:
-        return Impossible((least.reason,), Proof.CHECKED, least.proof)
-    tried = ((each, n) for some in goals for n in range(least.count, most + 1) for each in some)
+    tried = ((each, n) for some in goals for n in range(most + 1) for each in some)
     for own, count in tried:
         ways = _ways(own, before + count, asked.seed, asked.restarts, limits)
         if ways:
@@ -128,11 +122,14 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
                 (_in_order(own, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
-            places = isinstance(to, Deployment)
-            lent = replace(least, count=best.gpus - before)
-            return _answer(own, best.actions, lent, places=places)
+            return _answer(own, best.actions, best.gpus - before, limits, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
+    nothing = Transition(
+        start, target, floors, (), Spare(most), Kept(0, 0, Proof.NONE, places=places)
+    )
+    if proved := find_frozen(nothing, most, limits):
+        return Impossible((proved[1],), Proof.CHECKED, proved[0])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if tool.drains_nodes:
         reasons.append(f"{tool} drains a node to cut any GPU of it; mig-parted stops less at once")
@@ -204,7 +201,9 @@ def _apart(actions: Sequence[Action], turns: Sequence[int], at: int) -> Iterator
             yield before
 
 
-def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool) -> Transition:
+def _answer(
+    goal: Goal, actions: Sequence[Action], spare: int, limits: Limits, *, places: bool
+) -> Transition:
     target, stays = arrived(goal.start, goal.target, actions)
     cut = {action.gpu for action in actions if action.what is What.REPARTITION}
     seen = {
@@ -214,7 +213,7 @@ def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool
     }
     target = target.with_gpus(seen)
     kept = Kept(stays, in_common(goal.start, target, places=places), Proof.CHECKED, places=places)
-    return checked(goal.start, target, goal.floors, actions, spare, kept)
+    return checked(goal.start, target, goal.floors, actions, spare, kept, limits)
 
 
 def saved_by_parts(
