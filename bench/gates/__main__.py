@@ -107,8 +107,8 @@ class Tree:
             )
             return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
         if is_old(self.root):
-            names = {key: in_old_names(getattr(task.source, key)) for key in ("family", "module")}
-            source = replace(task.source, **names)
+            family, module = in_old_names(task.source.family), in_old_names(task.source.module)
+            source = replace(task.source, family=family, module=module)
             task = replace(task, method=in_old_names(task.method), source=source)
         worker = None if task.fresh else self._worker
         worker = worker or Worker(self._python, self.root, self._environment)
