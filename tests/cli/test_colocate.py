@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.simulation.colocation_loop.result import read_shared_day
+from cms.files.documents import parse_document
+from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
 from proofs_checks import checker
 from tests.cli.shared import MATCH, ONLINE, Cms, flat
 from tests.files.test_schemas import require_valid
@@ -179,7 +180,7 @@ def test_day_is_told_and_written(day: Path, cms: Cms) -> None:
     assert told.startswith("share.json policy offline a GPU slowdown p99 shared over limit")
     assert "600 GPUs for 1 h, with the monitor: the limit was met: " in told
     require_valid("colocation-day", json.loads((day / "day.json").read_text("utf-8")))
-    found = read_shared_day("day.json")
+    found = shared_day_from_json(parse_document("day.json"))
     assert found.policies[0].name == "muxflow"
     assert found["muxflow"].starts >= 590  # what the plan has, and what was matched anew
 

@@ -84,12 +84,12 @@ def _jobs(problem: MachineProblem, solution: Solution) -> Grid:
 def _given_to_jobs(
     problem: MachineProblem, solution: Solution
 ) -> Iterator[tuple[str, Fraction, Fraction, Mapping[str, int]]]:
-    """Yield what the first jobs want and get, at a cost that does not grow with the others."""
+    """Yield demand, supply and blocks of the first jobs, at no cost for the others."""
     if isinstance(problem, TimeSharedProblem):
         yield from _given_to_shared_jobs(problem, solution)
         return
     if not isinstance(problem, Problem):
-        raise InvalidOption(f"nobody knows what the jobs of a {type(problem).__name__} are given")
+        raise InvalidOption(f"a {type(problem).__name__} does not tell what its jobs are given")
     columns = solution.schedule.columns
     machines = np.repeat(columns.group_count, np.diff(columns.entry_start))
     for j, name in enumerate(problem.job_names[:MOST_JOBS]):

@@ -27,22 +27,21 @@ LOADS = tuple(
         830, 850, 870, 885, 900, 925, 930, 935, 945, 960, 975, 980, 985,
     )
 )  # fmt: skip
-#: So many requests at each rate.
+#: Requests at each rate.
 REQUESTS = 1_000_000
 _PARTS = 20
-#: Of a run, so much is left out at its start, when nobody waits yet.
+#: One in 50 requests is left out, at the start of a run, when the queue is still empty.
 _WARM_UP = 50
 _WORTH_COMPILING = 100_000
 # A queue at load r forgets its past in some 2 / (1 - r)^2 requests. A run of 500 / (1 - r)^2 tells
 # its longest latencies; of thirty shorter ones, some miss the rare long queues altogether.
 _TELLING = 500
-#: Near full load a run is so many times that, which brings its interval near to the truth ...
+#: Near full load a run is 10 times that long, which brings its interval near to the truth ...
 _WELL = 10
-#: ... but at most so many times as long as at low rates; where that does not tell, the rate is left
-#: out.
+#: ... but at most 25 times as long as at low rates; where that does not tell, the rate is left out.
 _LONGER = 25
-#: Where latencies are beyond so many batch times, where the tables of loads end too, a run is as
-#: long as it takes to tell.
+#: Where latencies are beyond 16 batch times, where the tables of loads end too, a run is as long
+#: as it takes to tell.
 _FAR = 16
 #: Of none late among n, no more is known (99 %) than a share below 5.3 / n.
 _LATE_REQUESTS = 10
@@ -136,23 +135,18 @@ def _curve(
         said = f"{len(unit):,} requests may take longer than nine years"
         raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
     rates: list[Fraction] = []
-    kept: list[Fraction] = []
+    sustained: list[Fraction] = []
     for load, most in zip(LOADS, lengths, strict=False):
-        far = bool(kept) and kept[-1] > _FAR * point.batch_ms
+        far = bool(sustained) and sustained[-1] > _FAR * point.batch_ms
         requests = min(most, max(lengths[0], _least(load))) if far else most
-        # written with few digits; a little less than the share is as good
-        rate = _short(full * load)
-        gap = SECOND / float(rate)
+        # written with six digits; a little less than the share is as good
+        unit_rate = Fraction(10) ** (math.floor(math.log10(full * load)) - 5)
+        rates.append(full * load // unit_rate * unit_rate)
+        gap = SECOND / float(rates[-1])
         found = latencies(times, point.processes, unit[:requests], gap, loop, room)
-        rates.append(rate)
         above = quantile_above(found, late_share, widened(load, requests))
-        kept.append(Fraction(-(-above // 10**4), 100))
-    return LoadCurve(rates, kept, late_share, "simulated", fills.digest(point.processes))
-
-
-def _short(rate: Fraction) -> Fraction:
-    digits = 5 - math.floor(math.log10(rate))
-    return Fraction(math.floor(rate * Fraction(10) ** digits), 1) / Fraction(10) ** digits
+        sustained.append(Fraction(-(-above // 10**4), 100))
+    return LoadCurve(rates, sustained, late_share, "simulated", fills.digest(point.processes))
 
 
 def latencies(
@@ -177,23 +171,26 @@ def latencies(
 def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
-    Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
+    Latencies are in the order of the arrivals. `wider`: the interval's width over Student's.
     """
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
     # the latencies sought are among the longest
     first = len(found) - min(math.ceil(late_share * len(found)) + 1, len(found))
     at = np.flatnonzero(found >= np.partition(found, first)[first])
-    longest, part = found[at], at // each
+    open_, part = found[at], at // each
+    beyond = np.zeros(_PARTS, dtype=np.int64)  # requests that no further step looks at
     share, spread = float(late_share), wider * student(_PARTS - 1)
-    low, high = int(longest.min()), int(longest.max())
+    low, high = int(open_.min()), int(open_.max())
     while low < high:
         middle = (low + high) // 2
-        late = np.bincount(part[longest > middle], minlength=_PARTS)
+        above = open_ > middle
+        late = beyond + np.bincount(part[above], minlength=_PARTS)
         if _at_most(late / each, share, spread):
-            high = middle
+            high, beyond, above = middle, late, ~above
         else:
             low = middle + 1
+        open_, part = open_[above], part[above]
     return low
 
 

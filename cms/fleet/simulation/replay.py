@@ -13,22 +13,10 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...values.names import nearest
+from . import kernel
 from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock, Replay
 from .events import Script
-from .kernel import (
-    ALONE,
-    DRAWN,
-    LARGEST_WEIGHT,
-    SHORTEST,
-    TURNS,
-    TWO_DRAWN,
-    UNDER_WAY,
-    State,
-    finished,
-    lose,
-    new_state,
-    with_room,
-)
+from .kernel import State
 from .model import Bits, Int32s, Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
 
@@ -44,30 +32,23 @@ class Routing:
     policy: int
     equal: bool
 
-    def policy_for(self, stations: int) -> int:
-        """What the loop does: where there is one station, nothing is asked."""
-        return ALONE if stations == 1 else self.policy
 
-    @property
-    def draws(self) -> int:
-        """Draws a request."""
-        return {DRAWN: 1, TWO_DRAWN: 2}.get(self.policy, 0)
-
-
+#: Stations that are drawn for a request.
+_DRAWS = {kernel.DRAWN: 1, kernel.TWO_DRAWN: 2}
 #: The policies by name. By default an instance is chosen in proportion to its supply, and queues
 #: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
 #: where a load balancer does not know them.
 ROUTINGS: dict[str, Routing] = {
     each.name: each
     for each in (
-        Routing("weighted_random", "weighted random", DRAWN, equal=False),
-        Routing("round_robin", "weighted round robin", TURNS, equal=False),
-        Routing("shortest_queue", "shortest queue", SHORTEST, equal=False),
-        Routing("two_choices", "two choices", TWO_DRAWN, equal=False),
-        Routing("equal_random", "equal-weight random", DRAWN, equal=True),
-        Routing("equal_round_robin", "equal-weight round robin", TURNS, equal=True),
-        Routing("equal_shortest_queue", "equal-weight shortest queue", SHORTEST, equal=True),
-        Routing("equal_two_choices", "equal-weight two choices", TWO_DRAWN, equal=True),
+        Routing("weighted_random", "weighted random", kernel.DRAWN, equal=False),
+        Routing("round_robin", "weighted round robin", kernel.TURNS, equal=False),
+        Routing("shortest_queue", "shortest queue", kernel.SHORTEST, equal=False),
+        Routing("two_choices", "two choices", kernel.TWO_DRAWN, equal=False),
+        Routing("equal_random", "equal-weight random", kernel.DRAWN, equal=True),
+        Routing("equal_round_robin", "equal-weight round robin", kernel.TURNS, equal=True),
+        Routing("equal_shortest_queue", "equal-weight shortest queue", kernel.SHORTEST, equal=True),
+        Routing("equal_two_choices", "equal-weight two choices", kernel.TWO_DRAWN, equal=True),
     )
 }
 
@@ -86,9 +67,9 @@ def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> Ints:
         return np.array([int(each > 0) for each in weights], dtype=np.int64)
     scale = Fraction(lcm(*(each.denominator for each in weights)))
     largest = max(weights, default=Fraction(0))
-    if largest * scale > LARGEST_WEIGHT:
-        scale = LARGEST_WEIGHT / largest
-    # who has some weight keeps some
+    if largest * scale > kernel.LARGEST_WEIGHT:
+        scale = kernel.LARGEST_WEIGHT / largest
+    # a weight > 0 stays > 0
     whole = [max(round(each * scale), int(each > 0)) for each in weights]
     common = np.gcd.reduce(whole) if whole else 1
     return np.array(whole, dtype=np.int64) // max(int(common), 1)
@@ -141,7 +122,7 @@ class Loop(Protocol):
 class Until(NamedTuple):
     """How long a service is replayed."""
 
-    ns: int | None  #: So long; where the verdict is open then and `requests` allows it, longer.
+    ns: int | None  #: Where the verdict is open then and `requests` allows it, longer
     requests: int | None  #: Maximum number of requests
 
     def expected(self, rate: Fraction) -> int:
@@ -159,11 +140,10 @@ class Outcome(NamedTuple):
     retried: int  #: Requests that a failure hit and another instance answered, or lost again
 
 
-def draws_of(seed: int, service: str, streams: int = 2) -> list[np.random.PCG64]:
-    """Begin a service's random numbers: of its arrivals, and of the stations that are drawn."""
+def seed_of(seed: int, service: str) -> np.random.SeedSequence:
+    """Return where a service's random numbers begin."""
     digest = int.from_bytes(hashlib.sha256(service.encode()).digest())
-    own = np.random.SeedSequence([seed, digest])
-    return [np.random.PCG64(each) for each in (own.spawn(streams) if streams > 1 else [own])]
+    return np.random.SeedSequence([seed, digest])
 
 
 def replay(
@@ -189,11 +169,11 @@ def replay(
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
     tally = Tally(service.limit_ns, horizon, _needed(service, script, arrivals))
-    coming, drawn = draws_of(seed, service.name)
-    run = _Run(script, routing, loop, retry, tally, min(size, expected), drawn, on_answers)
+    coming, drawn = map(np.random.PCG64, seed_of(seed, service.name).spawn(2))
+    size = min(size, expected)
+    run = _Run(script, routing, loop, retry, tally, size, drawn, on_answers)
     if service.rate:
-        random = np.random.Generator(coming)
-        pieces = arrivals.pieces(service.name, service.rate, random, min(size, expected))
+        pieces = arrivals.pieces(service.name, service.rate, np.random.Generator(coming), size)
         for piece in _within(pieces, RateClock(script.rates), until, run, service):
             run.feed(piece)
             if on_piece is not None and on_piece(len(piece)):
@@ -203,7 +183,7 @@ def replay(
 
 
 def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int:
-    """How many requests tell; of a trace, or of what events do, the run itself is all there is."""
+    """Say how many requests tell; of a trace, and of events, the run itself is all there is."""
     if isinstance(arrivals, EachItsOwn):
         arrivals = arrivals.own.get(service.name, arrivals.others)
     load = service.load
@@ -235,8 +215,6 @@ def _within(
 
 
 class _Run:
-    """A service under way."""
-
     def __init__(
         self,
         script: Script,
@@ -251,14 +229,14 @@ class _Run:
         self.tally, self.now, self.retried = tally, 0, 0
         self._loop, self._routing, self._retry = loop, routing, retry
         self._raw, self._on_answers = raw, on_answers
-        self._policy = routing.policy_for(len(script.stations))
+        self._policy = kernel.ALONE if len(script.stations) == 1 else routing.policy
         self._own = [station.weight for station in script.stations]
         self._factors = [Fraction(int(there)) for there in script.present]
         self._down = [0] * len(script.stations)
         self._actions = list(reversed(script.actions))
         # What a failure may still undo stays in the log: as many requests as can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)
-        self.state = new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
+        self.state = kernel.new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
     def feed(self, times: Ints) -> None:
@@ -281,7 +259,7 @@ class _Run:
         if not self._open:
             self._lose(tags if len(tags) else 2 * times)
             times = tags = _NONE
-        self.state = state = with_room(self.state, len(times))
+        self.state = state = kernel.with_room(self.state, len(times))
         first, second = self._drawn(len(times))
         done = 0
         while len(self._own):
@@ -289,22 +267,22 @@ class _Run:
                 state, self._policy, times[done:], tags[done:], first[done:], second[done:], until
             )
             self._count()
-            if done == len(times) and not (state.counts[UNDER_WAY] and state.ends[0] < until):
+            if done == len(times) and not (
+                state.counts[kernel.UNDER_WAY] and state.ends[0] < until
+            ):
                 return
 
     def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
-        draws = self._routing.draws if self._policy and self._open else 0
+        draws = _DRAWS.get(self._policy, 0) if self._open else 0
         if not draws:
             return _NO_STATION, _NO_STATION
         found = self._alias.pick(self._raw.random_raw(draws * requests))
-        if draws == 1:
-            return found, _NO_STATION
-        return found[::2].copy(), found[1::2].copy()
+        return (found, _NO_STATION) if draws == 1 else (found[::2].copy(), found[1::2].copy())
 
     def _count(self) -> None:
-        """Take what ended from the log; what a failure may still undo stays there."""
+        # what a failure may still undo stays in the log
         sure = next((one.at for one in reversed(self._actions) if one.kind == "fail"), NEVER)
-        tags, ends = finished(self.state, sure)
+        tags, ends = kernel.finished(self.state, sure)
         clocks = tags >> 1
         self.tally.add(clocks, ends - clocks)
         if len(ends):
@@ -326,7 +304,7 @@ class _Run:
                 self._down[station] -= 1
             else:
                 self._down[station] += 1
-                hit.append(lose(self.state, station, action.at))
+                hit.append(kernel.lose(self.state, station, action.at))
         self._weigh()
         if hit:
             self._resend(np.concatenate(hit), action.at)
@@ -334,7 +312,7 @@ class _Run:
     def _resend(self, tags: Ints, now: int) -> None:
         if len(tags):
             self.now = max(self.now, now)  # until then they were worked on
-        again = tags & 1 == 1 if self._retry else np.ones(len(tags), dtype=np.bool_)
+        again = (tags & 1 == 1) | (not self._retry)
         self._lose(tags[again])
         tags = np.sort(tags[~again]) | 1
         self.retried += len(tags)

@@ -34,7 +34,6 @@ from cms.fleet.simulation import (
     simulation_to_json,
     write_simulation,
 )
-from cms.fleet.simulation.model import batch_ns
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
 from tests.fleet.simulation.cases import MS, instance, service
@@ -145,7 +144,10 @@ def test_a_plan_is_read_gpu_by_gpu() -> None:
     assert "(rule parvagpu)" in simulate(mixed_plan(), requests=200).sentence
     for latency, time, warned in (("12", 12 * MS, True), ("10.9", 10 * MS, False)):
         point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 100, latency)
-        assert (batch_ns(point)[0], "10 ms" in batch_ns(point)[1]) == (time, warned)
+        serving = build_problem([Service("chat", "bert", 10, 100)], [point], rule="plain")
+        ((found,), warnings) = services_of(Plan(serving, solve(serving.problem)))
+        assert found.instances[0].fill_ns[-1] == time
+        assert ("10 ms" in str(warnings)) == warned
     point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 100, 10)
     serving = build_problem([Service("chat", "bert", 10**15, 100)], [point])
     with pytest.raises(InvalidOption, match="1,048,576"):
