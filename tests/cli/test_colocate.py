@@ -137,11 +137,11 @@ def test_limit_may_be_held_against_what_is_expected(folder: Path, cms: Cms) -> N
     cms(TRAIN, "--model mean -q")
     (folder / "online.csv").write_text(GPUS.replace(",40,", ",40,1.6").replace(",9,", ",9,1.6"))
     upper = cms(LEARNT).out
-    assert "at the upper end of what is predicted" in upper
+    assert "at the upper end of its interval" in upper
     assert "by their weights" not in upper
     settings('limit_by = "expected"')
     told = cms(LEARNT)
-    assert "at the upper end of what is predicted" not in told.out
+    assert "at the upper end of its interval" not in told.out
     assert "expected to be slowed down beyond the limit" in told.out
     assert "the least expected slowdown is 1." in told.err
     assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])

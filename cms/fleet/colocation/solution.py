@@ -60,17 +60,16 @@ class ColocationSolution:
         return Fraction(self.gap, self.upper_bound) if self.upper_bound else Fraction(0)
 
     def __str__(self) -> str:
-        return printed(self._facts(), self.plan.excerpt(GROUPS_SHOWN))
-
-    def _facts(self) -> Iterator[tuple[str, str]]:
-        yield "status", self.status + (" (checked proof)" if self.proof is Proof.CHECKED else "")
-        yield "workloads", shown(self.plan.placed)
-        yield "value", equivalents(self.value)
-        yield "upper bound", equivalents(self.upper_bound)
+        facts = {
+            "status": self.status + (" (checked proof)" if self.proof is Proof.CHECKED else ""),
+            "workloads": shown(self.plan.placed), "value": equivalents(self.value),
+            "upper bound": equivalents(self.upper_bound),
+        }  # fmt: skip
         if self.gap:
-            yield "gap", f"{equivalents(self.gap)} ({float(self.relative_gap):.3%})"
+            facts["gap"] = f"{equivalents(self.gap)} ({float(self.relative_gap):.3%})"
         why = self.stop_reason.replace("_", " ")
-        yield "method", f"{self.method}, {self.seconds:.2f} s, ended: {why}"
+        facts["method"] = f"{self.method}, {self.seconds:.2f} s, ended: {why}"
+        return printed(facts.items(), self.plan.excerpt(GROUPS_SHOWN))
 
 
 def equivalents(value: int) -> str:

@@ -195,7 +195,7 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
         if part > 1:
-            wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
+            wanted, cell = "at most 1: a part of its throughput alone", row["offline_throughput"]
             raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)

@@ -27,7 +27,7 @@ class MeasuredPair(NamedTuple):
     offline_model: str
     device: str
     share: int  #: Of the SMs that the offline side had, in whole per cent, 1 to 100
-    offline_throughput: Fraction  #: Of what it does alone on the device, 0 to 1
+    offline_throughput: Fraction  #: A part of its throughput alone on the device, 0 to 1
     online_slowdown: Fraction  #: How many times longer the online side took, > 0
 
 

@@ -188,7 +188,7 @@ class Supervisor:
         self._heard, self._clock, self._sleep = heard, clock, sleep
         self.events: list[Event] = []
         self.state: Literal["running", "waiting", "over"] = "running"
-        self._level = 0
+        self._level = self._sign = 0
         self._killed = ""  # why we killed it ourselves
         self._due = 0.0
         self._begin("start")
@@ -201,9 +201,13 @@ class Supervisor:
             code = self.child.poll()
             if code is not None:
                 self._over(code, again=True)
-            elif self._is_silent() and not self._killed:
-                self._killed = "silence"
-                self.child.kill()
+            elif self._heard is not None and not self._killed:
+                sign, now = self._heard(), self._clock()
+                if sign != self._sign:
+                    self._sign, self._last = sign, now
+                if now - self._last >= self._times.silence / 1000:
+                    self._killed = "silence"
+                    self.child.kill()
 
     def stop(self) -> Handling:
         """End the program for good: ask it to leave; kill it and reset if it does not in time."""
@@ -225,14 +229,6 @@ class Supervisor:
         self._began = self._last = self._clock()
         self._sign = self._heard() if self._heard else 0
         self.events.append(Event(what))
-
-    def _is_silent(self) -> bool:
-        if self._heard is None:
-            return False
-        sign, now = self._heard(), self._clock()
-        if sign != self._sign:
-            self._sign, self._last = sign, now
-        return now - self._last >= self._times.silence / 1000
 
     def _over(self, code: int, *, again: bool) -> Handling:
         why = self._killed or ended(code)

@@ -267,7 +267,7 @@ class MonitorPreset:
     interval_minutes: int | None = None
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
-        """Return the times in ticks of so many seconds, rounded up: never less patient."""
+        """Return the times in ticks of this length, rounded up."""
         if tick_seconds < 1:
             raise InvalidOption(f"tick_seconds is {tick_seconds}; expected a whole number >= 1")
         return MonitorTimes(*(-(-getattr(self.seconds, each) // tick_seconds) for each in _TIMES))

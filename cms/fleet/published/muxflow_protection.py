@@ -32,7 +32,7 @@ class MemoryQuota:
         return True
 
     def release(self, mib: Number) -> None:
-        """Give `mib` MiB back, at most what is allocated."""
+        """Give `mib` MiB back, at most all of it."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
             said = f"memory to release is {shown(given)} MiB; expected at most what is allocated"
@@ -91,7 +91,7 @@ class LaunchGate:
 
 
 class Served(NamedTuple):
-    """An online request: when it came, what it takes of the SMs, when it was done; in seconds."""
+    """An online request: its arrival, its time on the SMs, its end; in seconds."""
 
     arrival: Fraction
     service: Fraction

@@ -159,10 +159,15 @@ def fold_differences(
 ) -> tuple[Folded, ...]:
     """Draw GPUs before and after, with the fate of each instance."""
     modes = ("MIG off -> MIG on", "MIG on -> MIG off")
-    return _folded(
-        (each.then, _both(each, places), modes[each.now.is_cut] * each.changes_mode)
-        for each in differences
-    )
+    drawn = []
+    for each in differences:
+        restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
+        before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
+        after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
+        sides = (each.now, before), (each.then, after)
+        bars = tuple(gpu_bar(gpu, places, _marks(marked)) for gpu, marked in sides)
+        drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
+    return _folded(drawn)
 
 
 def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
@@ -230,13 +235,6 @@ def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int
         width = share * (number + 1) // among - share * number // among
         yield each, at, width
         at += width
-
-
-def _both(each: GpuDifference, places: Mapping[str, int]) -> tuple[Bar, ...]:
-    restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
-    before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
-    after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
-    return gpu_bar(each.now, places, _marks(before)), gpu_bar(each.then, places, _marks(after))
 
 
 def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str]:

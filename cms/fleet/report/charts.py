@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 2000
 #: Numbers beyond it are not drawn: the table says them.
 _MOST = 10**150
-_SOONEST = 1e-3  # seconds; what is quicker is drawn here
+_SOONEST = 1e-3  # seconds; quicker events are drawn here
 #: Of several lines, so that they are told apart without colours.
 _DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 

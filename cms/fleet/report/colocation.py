@@ -46,11 +46,31 @@ def colocation_page(
     activities, in words. `reasons`: why pairs are forbidden. `more`: further parts.
     """
     fleet: list[Part] = []
+    taken, placed = Counter[str](), Counter[str]()
+    for pair in solution.plan:
+        taken[pair.online] += pair.count
+        placed[pair.offline] += pair.count
     if problem.online:
-        fleet += [*_bars(problem, solution), _online(problem, solution)]
+        rows = [
+            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
+             number(share or None, _per_cent), number(taken[gpus.name]),
+             _worth(solution.certificate.online.get(gpus.name, 0))]
+            for gpus, share in zip(problem.online, problem.shares, strict=True)
+        ]  # fmt: skip
+        heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
+        classes = table("Online classes", heads, rows, "more online class")
+        fleet += [*_bars(problem, solution), classes]
     if solution.plan.counts:
         fleet.append(_pairs(problem, solution, known))
-    offline: list[Part] = [_offline(problem, solution)] if problem.offline else []
+    rows = [
+        [key_of(place), work.name, number(work.count), number(placed[work.name]),
+         number(work.count - placed[work.name]), number(work.priority),
+         _worth(solution.certificate.offline.get(work.name, 0))]
+        for place, work in enumerate(problem.offline)
+    ]  # fmt: skip
+    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
+    classes = table("Offline classes", heads, rows, "more offline class")
+    offline: list[Part] = [classes] if problem.offline else []
     if found := forbidden_by(problem, reasons):
         parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
         offline += ["", f"forbidden pairs of classes: {parts}"]
@@ -176,20 +196,6 @@ def _use(
     return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
 
 
-def _online(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
-    taken = Counter[str]()
-    for pair in solution.plan:
-        taken[pair.online] += pair.count
-    rows = [
-        [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
-         number(share or None, _per_cent), number(taken[gpus.name]),
-         _worth(solution.certificate.online.get(gpus.name, 0))]
-        for gpus, share in zip(problem.online, problem.shares, strict=True)
-    ]  # fmt: skip
-    heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
-    return table("Online classes", heads, rows, "more online class")
-
-
 def _per_cent(value: Fraction | int) -> str:
     return f"{decimal(value)} %"
 
@@ -212,20 +218,6 @@ def _pairs(
         )  # fmt: skip
     heads = "online class|runs|>GPUs|>speed" + ("" if known is None else "|>slowdown|>at most")
     return table("What runs where", heads, rows, "more pair| of classes")
-
-
-def _offline(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
-    placed = Counter[str]()
-    for pair in solution.plan:
-        placed[pair.offline] += pair.count
-    rows = [
-        [key_of(place), work.name, number(work.count), number(placed[work.name]),
-         number(work.count - placed[work.name]), number(work.priority),
-         _worth(solution.certificate.offline.get(work.name, 0))]
-        for place, work in enumerate(problem.offline)
-    ]  # fmt: skip
-    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
-    return table("Offline classes", heads, rows, "more offline class")
 
 
 def _worth(price: int) -> Cell:

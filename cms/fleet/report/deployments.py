@@ -159,7 +159,16 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
     """Describe the changes on each GPU; `deployment` has the services that give colours."""
     places = places_of(deployment)
     touched = fold_differences(found.touched, places)
-    parts: list[Part] = [_per_node(found)] if touched else []
+    what = ("kept", "restarted", "created", "deleted", "foreign")
+    nodes: dict[str, Counter[str]] = {}
+    for change in found.touched:
+        own = nodes.setdefault(change.now.node, Counter())
+        own.update({"GPUs": 1, **{name: len(getattr(change, name)) for name in what}})
+    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
+    counted = ("GPUs", *what)
+    rows = [[node, *(decimal(own[name]) for name in counted)] for node, own in nodes.items()]
+    grid = table("Nodes", f"node | {heads}", rows, rest="more node")
+    parts: list[Part] = [grid] if touched else []
     for each in touched[:MOST_LINES]:
         bars = [
             replace(bar, label=when) for bar, when in zip(each.bars, ("now", "then"), strict=True)
@@ -179,21 +188,6 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
         where = names(((card.node, card.index) for card in still), 6 * _NAMES)
         parts.append(f"{count(len(still), 'GPU')} untouched: {where}")
     return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])
-
-
-def _per_node(found: Difference) -> Grid:
-    what = ("kept", "restarted", "created", "deleted", "foreign")
-    nodes: dict[str, Counter[str]] = {}
-    for each in found.touched:
-        own = nodes.setdefault(each.now.node, Counter())
-        own["GPUs"] += 1
-        for name in what:
-            own[name] += len(getattr(each, name))
-    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
-    rows = [
-        [node, *(decimal(own[name]) for name in ("GPUs", *what))] for node, own in nodes.items()
-    ]
-    return table("Nodes", f"node | {heads}", rows, rest="more node")
 
 
 def _lost_parts(deployment: Deployment) -> Iterator[Part]:

@@ -39,7 +39,14 @@ def solved_page(
         bars = machine_bars(solution.schedule, _MOST_BARS, problem)
         key = "width: the blocks' sizes; hatched: idle or left over"
         parts: list[Part] = [Bars(bars, key=key, only="web"), _machines(problem, solution)]
-        parts.append(_jobs(problem, solution))
+        rows = []
+        for name, wanted, provided, given in _given_to_jobs(problem, solution):
+            spare = percent(provided / wanted - 1) if wanted else "-"
+            blocks = ", ".join(f"{decimal(number)} x {block}" for block, number in given.items())
+            rows.append([cut(name), decimal(wanted), decimal(provided), spare, blocks])
+        if (more := len(problem.job_names) - MOST_JOBS) > 0:
+            rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
+        parts.append(table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows))
         if (found := worths(solution, problem)) is not None:
             parts.append(worth_line(found))
         sections.append(Section("machines", "Machines", parts, drawn=True))
@@ -68,17 +75,6 @@ def _given(group: MachineGroup) -> str:
         parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
     idle = sum(group.configuration.blocks.values()) - sum(group.assignment.values())
     return ", ".join([*parts, *([f"{decimal(idle)} idle"] if idle else [])])
-
-
-def _jobs(problem: MachineProblem, solution: Solution) -> Grid:
-    rows = []
-    for name, wanted, provided, given in _given_to_jobs(problem, solution):
-        spare = percent(provided / wanted - 1) if wanted else "-"
-        blocks = ", ".join(f"{decimal(number)} x {block}" for block, number in given.items())
-        rows.append([cut(name), decimal(wanted), decimal(provided), spare, blocks])
-    if (more := len(problem.job_names) - MOST_JOBS) > 0:
-        rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
-    return table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows)
 
 
 def _given_to_jobs(

@@ -31,7 +31,7 @@ from .page import Bullets, Page, Part, Section, Words
 
 
 def closing(solution: Solution, machine: str = "machine") -> list[Words]:
-    """Say how a report ends: what is proved, and how it was found."""
+    """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
     ran = Words(f"({circumstances(solution)})", "soft")
     return [Words(verdict(solution, machine), tone), ran]
@@ -81,7 +81,7 @@ def worth_line(found: Worths, machine: str = "machine") -> str:
 
 
 def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
-    """Name the instance that is worth most beyond its compute slices, of so many of its GPU."""
+    """Name the instance that is worth most beyond its compute slices, given with its GPU."""
     over = {block: found.shares[block] / Fraction(*own) for block, own in slices.items()}
     block = max(over, key=lambda block: over[block], default=None)
     if block is None or over[block] <= 1 or not found.absolute:  # unlike machines do not compare
@@ -192,7 +192,7 @@ def solution_reasons(
 
 
 def _too_slow(job: TimeSharedJob) -> str:
-    """Say which point of a job without an admissible one comes nearest, and what it needs."""
+    """Name the point of a job that comes nearest to its limit, where none meets it."""
     points = [(2 * point.length, block) for block, own in job.points.items() for point in own]
     if not points:
         return f"job {job.name!r}: no batch of it was measured on any block"

@@ -211,9 +211,12 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
-    jobs: list[Part] = [
-        table("Offline jobs", heads, ([name, *_job_cells(each)] for name, each in every))
-    ]
+    rows: list[list[object]] = []
+    for name, each in every:
+        arrived, _, ended, *minutes = each.jobs
+        hours = (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
+        rows.append([name, number(arrived), number(ended), *hours])
+    jobs: list[Part] = [table("Offline jobs", heads, rows)]
     if asked := [gpu for gpu in day.policies[0].sample if gpu.alone_p99_ms]:
         pairs = ((float(gpu.p99_ms), float(gpu.alone_p99_ms)) for gpu in asked)
         took = ", ".join(f"{beside:.1f} ms (alone {alone:.1f})" for beside, alone in pairs)
@@ -262,12 +265,6 @@ def _policy_cells(day: SharedDay, each: PlayedPolicy) -> Iterator[Cell]:
     over = each.over_share if day.limited and each.shared_gpu_hours else None
     yield number(over, partial(percent, up=True))
     yield from map(number, (each.evictions, each.moves, each.starts + each.restarts))
-
-
-def _job_cells(each: PlayedPolicy) -> Iterator[Cell]:
-    arrived, _, ended, *minutes = each.jobs
-    yield from (number(arrived), number(ended))
-    yield from (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
 
 
 def _draw_day(sheet: Figure, day: SharedDay, names: list[str], said: str) -> None:

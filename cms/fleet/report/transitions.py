@@ -82,7 +82,12 @@ def transition_page(
         time += [_actions(transition, plan), *map(_soft, _timing(transition, plan, durations))]
     else:
         time.append("Nothing is to be done.")
-    time += [_soft(_untouched(untouched))] if untouched else []
+    if untouched:
+        empty = sum(card.is_empty for card in untouched)
+        numbers = (len(untouched) - empty, "in use"), (empty, "empty")
+        held = ", ".join(f"{decimal(number)} {how}" for number, how in numbers if number)
+        at = names(((card.node, card.index) for card in untouched), 400)
+        time.append(_soft(f"{count(len(untouched), 'GPU')} untouched ({held}): {at}"))
     way: list[Part] = [*notes]
     if curves := capacity_curves(transition, plan):
         way.append(_services(transition, curves, told, places, rates or {}, timeline))
@@ -95,11 +100,19 @@ def transition_page(
         replace(fleet_section(side, name, f"The GPUs {name}"), only="web", drawn=False)
         for side, name in ((transition.start, "before"), (transition.target, "after"))
     ]
+    said = f"Rechecked exactly from the file before this page was made: {'; '.join(RECHECKED)}."
+    proof: list[Part] = [said]
+    if transition.spare.least:
+        needed = count(transition.spare.least, "spare GPU")
+        proof.append(f"At least {needed}: {transition.spare.reason}.")
+    if borrowed := ", ".join(transition.spare.borrowed):
+        proof.append(f"Spare meanwhile: {borrowed}.")
+    proof.append(recheck(source or "transition.json"))
     sections = [
         Section("time", "What happens when", time, "" if timeline else "web", drawn=True),
         Section("services", "Services on the way", way, drawn=True),
         *fleets,
-        _proof(transition, source),
+        Section("proof", "The proof", proof, "web"),
     ]
     end = [Words(told.headline, "head"), *([Words(where)] if where else [])]
     return Page(title, "", list(_facts(transition, plan)), sections, source, end)
@@ -149,14 +162,6 @@ def _timing(transition: Transition, plan: Schedule, durations: Durations | None)
         parts.append(f"{what} {f'{clock(least)} to ' if least < most else ''}{clock(most)}")
     given = "assumed, not measured" if durations is None else "as given"
     yield f"Durations are {given}: {', '.join(parts)}."
-
-
-def _untouched(untouched: Sequence[FleetGpu]) -> str:
-    empty = sum(card.is_empty for card in untouched)
-    numbers = (len(untouched) - empty, "in use"), (empty, "empty")
-    held = ", ".join(f"{decimal(number)} {how}" for number, how in numbers if number)
-    where = names(((card.node, card.index) for card in untouched), 400)
-    return f"{count(len(untouched), 'GPU')} untouched ({held}): {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,17 +292,6 @@ def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
     yield Fact("Spare GPUs", decimal(spare.count), note, "good" if spare.is_least else "fair")
 
 
-def _proof(transition: Transition, source: str) -> Section:
-    said = f"Rechecked exactly from the file before this page was made: {'; '.join(RECHECKED)}."
-    parts: list[Part] = [said]
-    if transition.spare.least:
-        needed = count(transition.spare.least, "spare GPU")
-        parts.append(f"At least {needed}: {transition.spare.reason}.")
-    if borrowed := ", ".join(transition.spare.borrowed):
-        parts.append(f"Spare meanwhile: {borrowed}.")
-    return Section("proof", "The proof", [*parts, recheck(source or "transition.json")], "web")
-
-
 def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said: str) -> Picture:
     lanes = [(row, lane) for row in rows[:MOST_LANES] for lane in _in_lanes(row.spans)]
     pitch = 0.27 if len(lanes) <= _MANY else 0.2
@@ -344,7 +338,7 @@ def _draw_name(axes: Axes, row: Row, y: float, room: float) -> None:
 def _draw_span(
     axes: Axes, span: Span, y: float, inches: float, pitch: float, places: Mapping[str, int]
 ) -> None:
-    """Draw an action: its colour, its hatching, its sign, and as many words as fit."""
+    """Draw an action: its colour, its hatching, its sign, and the words that fit."""
     from .figure import width_of
 
     begin, wide = float(span.begin), max(float(span.end - span.begin), 0.12 / inches)

@@ -154,7 +154,7 @@ def _enough(each: Relaxation) -> str:
     if each.what is What.RATE and not each.enough:
         return "0: without it"
     above = "above " if each.above else ""
-    # what is shown must be enough as well
+    # the rounded number must be enough as well
     return above + _number(each.what, each.enough, up=each.what is not What.RATE)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidOption
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
+from ...files.tables import TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
@@ -53,7 +53,7 @@ class RateChange(_Timed):
 
 @dataclass(frozen=True, slots=True)
 class Failure(_Timed):
-    """A GPU fails, or one instance: what it works on is lost, and it gets nothing."""
+    """A GPU fails, or one instance: its requests are lost, and it gets no more."""
 
     #: Its number: GPUs are counted from 0 in the order of the plan's groups.
     gpu: int | None = None
@@ -253,21 +253,16 @@ def _event(row: TableRow) -> Event:
         raise what.error(f"what is {kind!r}", expected=f"one of {', '.join(_KINDS)}")
     if kind == "rate":
         return RateChange(at, value.number(), target.text or None)
-    name, number = _numbered(target)
-    if kind == "weight":
-        return Weights(at, name, number, value.number())
-    repair = None if value.is_missing else value.number()
-    if name == "gpu":
-        return Failure(at, gpu=number, repair_seconds=repair)
-    return Failure(at, service=name, instance=number, repair_seconds=repair)
-
-
-def _numbered(cell: Cell) -> tuple[str, int]:
-    name, _, number = cell.text.rpartition(":")
+    name, _, number = target.text.rpartition(":")
     if not (name and re.fullmatch("[0-9]{1,9}", number)):
         said = "a service and the number of its instance (chat:2), or gpu:3; both from 0 on"
-        raise cell.error(f"target is {cell.text!r}", expected=said)
-    return name, int(number)
+        raise target.error(f"target is {target.text!r}", expected=said)
+    if kind == "weight":
+        return Weights(at, name, int(number), value.number())
+    repair = None if value.is_missing else value.number()
+    if name == "gpu":
+        return Failure(at, gpu=int(number), repair_seconds=repair)
+    return Failure(at, service=name, instance=int(number), repair_seconds=repair)
 
 
 def surge_of(text: str) -> tuple[Event, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from ...schedule.faults import Violation
 from ...values.numbers import shown
 from .events import Script
-from .model import SECOND, Bools, Ints, ModelledService
+from .model import SECOND, Bools, ModelledService
 from .replay import Outcome, Routing
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .statistics import NEVER_ENOUGH, Tally, Verdict
@@ -70,7 +70,7 @@ def counted(tally: Tally, lasted_ns: int) -> dict[str, Any]:
 
 
 def short(part: int, whole: int) -> Fraction:
-    """Return a ratio to six places: what is measured has no more."""
+    """Return a ratio to six places."""
     return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
 
 
@@ -121,7 +121,7 @@ def works_off(most: Fraction) -> str:
 
 
 def tells_too_little(tally: Tally, load: Fraction | None) -> str:
-    """Say how many requests would tell; empty where there were as many."""
+    """Say how many requests would tell; empty if there were enough."""
     if load is None or tally.requests >= tally.needed:
         return ""
     if tally.needed == NEVER_ENOUGH:
@@ -136,7 +136,10 @@ def tells_too_little(tally: Tally, load: Fraction | None) -> str:
 
 def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
     """Say when each event's effect on the late share was over."""
-    cells, cell_ns = _spans(found.tally.cells, found.tally.cell_ns)
+    cells, cell_ns = found.tally.cells, found.tally.cell_ns
+    if number := cells.shape[1]:  # cells are joined until each has enough requests to be judged
+        joined = max(-(-_JUDGED_REQUESTS * number // max(int(cells[0].sum()), 1)), 1)
+        cells, cell_ns = np.add.reduceat(cells, np.arange(0, number, joined), 1), cell_ns * joined
     allowed = float(service.late_share) * cells[0]
     bad = cells[1] > allowed + 3 * np.sqrt(allowed)
     found_back = []
@@ -148,14 +151,6 @@ def _recoveries(service: ModelledService, script: Script, found: Outcome) -> lis
         back = None if after is None else Fraction(passed, SECOND)
         found_back.append(Recovery(number, Fraction(at, SECOND), back))
     return found_back
-
-
-def _spans(cells: Ints, cell_ns: int) -> tuple[Ints, int]:
-    """Put cells together until each has enough requests to judge their late share."""
-    requests, number = int(cells[0].sum()), cells.shape[1]
-    together = max(-(-_JUDGED_REQUESTS * number // max(requests, 1)), 1)
-    edges = np.arange(0, number, together)
-    return (np.add.reduceat(cells, edges, axis=1) if number else cells), cell_ns * together
 
 
 def _back(bad: Bools) -> int | None:
@@ -170,7 +165,7 @@ def _back(bad: Bools) -> int | None:
 
 #: Quantiles may be 0.1 % too long.
 _BIN = Fraction(1001, 1000)
-#: Whether something is wrong, its kind, what there is, and what is needed.
+#: Whether it is violated, its kind, the value, and the expectation
 _Check = tuple[bool, str, str, str]
 
 

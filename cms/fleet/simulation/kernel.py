@@ -138,7 +138,7 @@ def lose(state: State, station: int, now: int) -> Ints:
     stays = state.under_way[:size] >> FILL_BITS != station
     state.busy[station] -= int((state.ends[:size][~stays] - now).sum())
     state.idle[station] += size - int(stays.sum())
-    # what is sorted is a heap
+    # a sorted array is a heap
     order = np.lexsort((state.orders[:size][stays], state.ends[:size][stays]))
     for each in (state.ends, state.orders, state.under_way):
         each[: len(order)] = each[:size][stays][order]

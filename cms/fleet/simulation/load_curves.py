@@ -68,7 +68,7 @@ def load_curves(
     times as many are simulated where these are more, but at most 25 times `requests`; if that is
     not enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
     16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. Progress is in
-    points; asked after each, `stopped` may end the run with what is done.
+    points; `stopped`, called after each, may end the run early.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
@@ -160,7 +160,7 @@ def latencies(
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
     Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
-    The room, if it suffices, is written over and holds what is returned.
+    The room, if it suffices, is written over and returned.
     """
     size = len(arrivals)
     found = np.empty(size, dtype=np.int64) if room is None or len(room) < size else room[:size]
@@ -186,18 +186,13 @@ def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int
         middle = (low + high) // 2
         above = open_ > middle
         late = beyond + np.bincount(part[above], minlength=_PARTS)
-        if _at_most(late / each, share, spread):
+        mean = float((late / each).mean())
+        error = float((late / each).std(ddof=1)) / math.sqrt(_PARTS)
+        if 0 < mean < share:  # as large as if the whole share were late (Wilson's interval)
+            error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
+        if mean + spread * error <= share:
             high, beyond, above = middle, late, ~above
         else:
             low = middle + 1
         open_, part = open_[above], part[above]
     return low
-
-
-def _at_most(means: Floats, share: float, spread: float) -> bool:
-    """Whether the mean of the parts' means is surely within a share."""
-    mean, error = float(means.mean()), float(means.std(ddof=1)) / math.sqrt(_PARTS)
-    if 0 < mean < share:
-        # as large as it would be if the whole tolerated share were late (Wilson's interval)
-        error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
-    return mean + spread * error <= share

@@ -43,7 +43,7 @@ class ModelledInstance:
 
     weight: Fraction  #: Its share of the requests, as a number of any scale: its supply.
     processes: int  #: How many batches it works on at a time
-    #: How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
+    #: The times of batches of 1, 2, ... requests, in nanoseconds, up to the largest.
     fill_ns: tuple[int, ...]
     #: ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
     #: own, between which the instance's share is split evenly.

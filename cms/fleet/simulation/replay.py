@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -110,13 +110,8 @@ _NONE = np.zeros(0, dtype=np.int64)
 _NO_STATION = np.zeros(0, dtype=np.int32)
 
 
-class Loop(Protocol):
-    """:func:`.kernel.advance`, as it stands, on lists or compiled."""
-
-    def __call__(  # noqa: D102
-        self, state: State, policy: int, at: Ints, tags: Ints,
-        first: Int32s, second: Int32s, until: int, /,
-    ) -> int: ...  # fmt: skip
+#: :func:`.kernel.advance`, as it stands, on lists or compiled
+Loop: TypeAlias = Callable[[State, int, Ints, Ints, Int32s, Int32s, int], int]
 
 
 class Until(NamedTuple):
@@ -168,7 +163,13 @@ def replay(
     """
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
-    tally = Tally(service.limit_ns, horizon, _needed(service, script, arrivals))
+    own = arrivals
+    if isinstance(arrivals, EachItsOwn):
+        own = arrivals.own.get(service.name, arrivals.others)
+    load, needed = service.load, 0  # of a trace, and of events, the run itself is all there is
+    if load is not None and not script.marks and not isinstance(own, Replay):
+        needed = requests_needed(load, sum(one.weight > 0 for one in script.stations))
+    tally = Tally(service.limit_ns, horizon, needed)
     coming, drawn = map(np.random.PCG64, seed_of(seed, service.name).spawn(2))
     size = min(size, expected)
     run = _Run(script, routing, loop, retry, tally, size, drawn, on_answers)
@@ -180,16 +181,6 @@ def replay(
                 break
     run.finish()
     return Outcome(run.tally, run.state, run.now, run.retried)
-
-
-def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int:
-    """Say how many requests tell; of a trace, and of events, the run itself is all there is."""
-    if isinstance(arrivals, EachItsOwn):
-        arrivals = arrivals.own.get(service.name, arrivals.others)
-    load = service.load
-    if load is None or script.marks or isinstance(arrivals, Replay):
-        return 0
-    return requests_needed(load, sum(one.weight > 0 for one in script.stations))
 
 
 def _within(
@@ -234,13 +225,13 @@ class _Run:
         self._factors = [Fraction(int(there)) for there in script.present]
         self._down = [0] * len(script.stations)
         self._actions = list(reversed(script.actions))
-        # What a failure may still undo stays in the log: as many requests as can be under way.
+        # What a failure may still undo stays in the log: all requests that can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)
         self.state = kernel.new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
     def feed(self, times: Ints) -> None:
-        """Let requests arrive, and what is due before them happen."""
+        """Let requests arrive, after the actions before them."""
         while self._actions and len(times) and times[-1] >= self._actions[-1].at:
             cut = int(np.searchsorted(times, self._actions[-1].at))
             self._act(times[:cut])
@@ -257,7 +248,7 @@ class _Run:
         if len(times):
             self.now = max(self.now, int(times[-1]))
         if not self._open:
-            self._lose(tags if len(tags) else 2 * times)
+            self.tally.lose(tags >> 1 if len(tags) else times)
             times = tags = _NONE
         self.state = state = kernel.with_room(self.state, len(times))
         first, second = self._drawn(len(times))
@@ -293,7 +284,7 @@ class _Run:
     def _act(self, times: Ints) -> None:
         """Let the last requests before the next action arrive, and it happen."""
         action = self._actions[-1]
-        # it still stands among the actions: what it undoes must stay in the log until it has
+        # it stays in the list until then: the log must keep the requests that it undoes
         self._work(times, action.at)
         self._actions.pop()
         hit = []
@@ -306,20 +297,14 @@ class _Run:
                 self._down[station] += 1
                 hit.append(kernel.lose(self.state, station, action.at))
         self._weigh()
-        if hit:
-            self._resend(np.concatenate(hit), action.at)
-
-    def _resend(self, tags: Ints, now: int) -> None:
+        tags = np.concatenate([_NONE, *hit])
         if len(tags):
-            self.now = max(self.now, now)  # until then they were worked on
-        again = (tags & 1 == 1) | (not self._retry)
-        self._lose(tags[again])
-        tags = np.sort(tags[~again]) | 1
-        self.retried += len(tags)
-        self._work(np.full(len(tags), now, dtype=np.int64), 0, tags)
-
-    def _lose(self, tags: Ints) -> None:
-        self.tally.lose(tags >> 1)
+            self.now = max(self.now, action.at)  # until then they were worked on
+            again = (tags & 1 == 1) | (not self._retry)
+            self.tally.lose(tags[again] >> 1)
+            tags = np.sort(tags[~again]) | 1
+            self.retried += len(tags)
+            self._work(np.full(len(tags), action.at, dtype=np.int64), 0, tags)
 
     def _weigh(self) -> None:
         """Work out the weights anew, and begin the turns from the beginning."""

@@ -248,7 +248,7 @@ def write_predictor(predictor: Predictor, path: StrPath) -> None:
 
 
 def read_predictor(path: StrPath) -> Predictor:
-    """Read a predictor from a JSON file; what it predicts is what it predicted when written."""
+    """Read a predictor from a JSON file; it predicts as when it was written."""
     return predictor_from_json(parse_document(path))
 
 

@@ -246,7 +246,7 @@ def _mlp(features: Floats, targets: Floats, seed: int) -> Model:
     """
     network = _needed("sklearn.neural_network", "mlp")
     with warnings.catch_warnings():
-        # It ends after so many rounds, whether the loss still falls or not.
+        # It ends after 300 rounds, whether the loss still falls or not.
         warnings.simplefilter("ignore", _needed("sklearn.exceptions", "mlp").ConvergenceWarning)
         fitted = network.MLPRegressor(
             hidden_layer_sizes=_HIDDEN, random_state=seed, max_iter=_ROUNDS

@@ -178,7 +178,7 @@ class PredictedWeights:
         limit, pair = online.slowdown_limit, self.pair(online, offline)
         if limit is not None and pair.slowdown > limit:
             return "expected to be slowed down beyond the limit"
-        return "beyond the limit at the upper end of what is predicted"
+        return "beyond the limit at the upper end of its interval"
 
     def pair(self, online: OnlineClass, offline: OfflineClass) -> PredictedPair:
         """Return the predictions of two classes.

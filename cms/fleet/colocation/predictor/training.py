@@ -257,7 +257,17 @@ def evaluate(
             ("aggressor", _others(by_side[aggressor], at)),
         ):
             if folds:
-                found.append(_report(("throughput", "speed")[at], split, folds, values))
+                error = np.concatenate([own for _, own, _ in folds])
+                truth = np.concatenate([values[test] for test, _, _ in folds])
+                width = np.concatenate([np.full(len(own), half) for _, own, half in folds])
+                means = (np.full(len(own), values[~test].mean()) for test, own, _ in folds)
+                constants = np.concatenate([*means])
+                found.append(SplitReport(
+                    ("throughput", "speed")[at], split, len(error), float(np.abs(error).mean()),
+                    rank_correlation(error + truth, truth),
+                    float((np.abs(error) <= width).mean()), float(width.mean()),
+                    float(np.abs(constants - truth).mean()),
+                ))  # fmt: skip
     return Report(model, seed, tuple(found))
 
 
@@ -271,18 +281,6 @@ def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
     ]
 
 
-def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> SplitReport:
-    errors = np.concatenate([own for _, own, _ in folds])
-    truth = np.concatenate([values[test] for test, _, _ in folds])
-    widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
-    constants = np.concatenate([np.full(len(own), values[~test].mean()) for test, own, _ in folds])
-    return SplitReport(
-        target, split, len(errors), float(np.abs(errors).mean()),
-        rank_correlation(errors + truth, truth), float((np.abs(errors) <= widths).mean()),
-        float(widths.mean()), float(np.abs(constants - truth).mean()),
-    )  # fmt: skip
-
-
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
     ranks = [_rank(values) for values in (one, other)]
@@ -292,7 +290,7 @@ def rank_correlation(one: Floats, other: Floats) -> float:
 
 
 def _rank(values: Floats) -> Floats:
-    """Return ranks; equal values share the mean of theirs."""
+    """Return ranks; equal values share a mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return mean

@@ -31,7 +31,7 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """GPUs one by one, and what is alike among them.
+    """GPUs one by one, by their profiles.
 
     Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
     millionths of a workload that runs alone.
@@ -133,7 +133,18 @@ class Truth:
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
         table = by_models(pairs)
-        _refuse_strangers(fleet, table)
+        for place, what, names in (
+            (0, "online model", {gpus.model for gpus in fleet.profiles}),
+            (1, "offline model", {work.model for work in fleet.work}),
+            (2, "device", {gpus.device for gpus in fleet.profiles}),
+        ):
+            known = sorted({key[place] for key in table})
+            for name in sorted(names.difference(known)):
+                if not name:
+                    said = "an online class has no model, by which pairs are measured"
+                    raise InvalidProblem(f"{said}; give it one, in the column 'model' of its table")
+                said = f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
+                raise InvalidProblem(f"{said}{nearest(name, known)}")
         shape = len(fleet.profiles), len(fleet.work)
         # by profile, workload and share: whether it was measured, and in millionths
         self.runs = np.zeros(shape, dtype=np.bool_)
@@ -199,19 +210,3 @@ def _line(at: list[int], values: list[int]) -> Ints:
         inside = np.arange(left, right)
         found[inside] = (low * (right - inside) + high * (inside - left)) // (right - left)
     return found
-
-
-def _refuse_strangers(fleet: Fleet, table: Iterable[tuple[str, str, str]]) -> None:
-    keys = list(table)
-    for place, what, names in (
-        (0, "online model", {gpus.model for gpus in fleet.profiles}),
-        (1, "offline model", {work.model for work in fleet.work}),
-        (2, "device", {gpus.device for gpus in fleet.profiles}),
-    ):
-        known = sorted({key[place] for key in keys})
-        for name in sorted(names.difference(known)):
-            if not name:
-                said = "an online class has no model, by which pairs are measured"
-                raise InvalidProblem(f"{said}; give it one, in the column 'model' of its table")
-            said = f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
-            raise InvalidProblem(f"{said}{nearest(name, known)}")
