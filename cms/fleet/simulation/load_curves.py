@@ -1,4 +1,4 @@
-"""Load curves by simulation: what latency an operating point keeps at each of several rates."""
+"""Load curves by simulation: the latency of an operating point at each of several rates."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
-    Curves are by what names a point; see :func:`cms.fleet.build_problem`. Where a batch is not full
-    it takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
-    upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
-    same gaps between arrivals, stretched.
+    Keys name a point; see :func:`cms.fleet.build_problem`. A smaller batch takes as long as it did
+    among `measured`, by default `points`. Latencies are the upper ends of 99 % intervals of the
+    latency that all but the late share of the requests meet. All points and rates get the same gaps
+    between arrivals, stretched.
 
-    `requests`: at each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten
-    times as many are simulated where these are more, but at most 25 times `requests`; if that is
-    not enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-    16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. Progress is in
-    points; `stopped`, called after each, may end the run early.
+    `requests`: at each of the 31 rates. Near full load 500 / (1 - load)^2 requests tell: ten times
+    this number is simulated where it is larger, but at most 25 times `requests`; a rate for which
+    that is not enough is left out, and beyond 16 batch times the first number suffices. 100,000 are
+    enough for all, 1,000 for loads up to 85 %. Progress is in points; `stopped`, called after each,
+    may end the run early.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
@@ -109,13 +109,13 @@ def _least(load: Fraction) -> int:
 
 
 def widened(load: Fraction, requests: int) -> float:
-    """Return by how much an interval must be wider than Student's for 99 % to be 99 %.
+    """Return by which factor an interval must be wider than Student's for 99 % to be 99 %.
 
     Few of 20 parts of a run have the long queues, so their means are skewed, the less so the longer
-    the run is. Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of
-    the length, as the skewness does. Of 6,000 runs of one process, whose truth the exact chain
-    tells (batches of 1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends
-    were below it, at most 3 of the 300 of a kind; of Student's 106, at most 19.
+    the run is: twice as wide at 500 / (1 - load)^2 requests; the rest falls with the root of the
+    length. Of 6,000 runs of one process, whose truth the exact chain tells (batches of 1, 8, 32 at
+    loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends were below it, at most 3 of the
+    300 of a kind; of Student's 106, at most 19.
     """
     return 1 + math.sqrt(_TELLING / requests) / (1 - float(load))
 

@@ -1,4 +1,4 @@
-"""What is kept of the latencies: exact counts of late requests, a histogram, batch means."""
+"""Statistics of latencies: exact counts of late requests, a histogram, batch means."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Tally:
     def interval(self) -> Interval:
         """Return the 99 % interval of the late share.
 
-        Wilson's, with as many independent requests as the variance between parts of the run allows.
+        Wilson's, with the number of independent requests that fits the variance between parts.
         """
         if not self.requests:
             return Interval(Fraction(0), Fraction(1))

@@ -117,7 +117,7 @@ def test_a_run_too_short_for_its_load_keeps_no_limit(seed: int) -> None:
     assert (beyond.verdict, "800 requests/s" in beyond.cause) == (Verdict.UNDECIDED, True)
 
 
-def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_named() -> None:
+def test_equal_weights_violate_the_limit_of_unlike_instances_with_their_cause() -> None:
     asked = service(instance(4, processes=4), instance(1), rate=350, limit=150 * MS)
     kept = simulate([asked], requests=4_000, routing="weighted_random").services[0]
     (broken,) = simulate([asked], requests=4_000, routing="equal_random").services
