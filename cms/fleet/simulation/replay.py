@@ -32,9 +32,16 @@ class Routing:
     policy: int
     equal: bool
 
+    def policy_for(self, stations: int) -> int:
+        """Return the policy of the loop, which is simpler for one station."""
+        return kernel.ALONE if stations == 1 else self.policy
 
-#: Stations that are drawn for a request.
-_DRAWS = {kernel.DRAWN: 1, kernel.TWO_DRAWN: 2}
+    @property
+    def draws(self) -> int:
+        """Stations that are drawn for a request."""
+        return {kernel.DRAWN: 1, kernel.TWO_DRAWN: 2}.get(self.policy, 0)
+
+
 #: The policies by name. By default an instance is chosen in proportion to its supply, and queues
 #: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
 #: where a load balancer does not know them.
@@ -220,7 +227,7 @@ class _Run:
         self.tally, self.now, self.retried = tally, 0, 0
         self._loop, self._routing, self._retry = loop, routing, retry
         self._raw, self._on_answers = raw, on_answers
-        self._policy = kernel.ALONE if len(script.stations) == 1 else routing.policy
+        self._policy = routing.policy_for(len(script.stations))
         self._own = [station.weight for station in script.stations]
         self._factors = [Fraction(int(there)) for there in script.present]
         self._down = [0] * len(script.stations)
@@ -264,7 +271,7 @@ class _Run:
                 return
 
     def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
-        draws = _DRAWS.get(self._policy, 0) if self._open else 0
+        draws = self._routing.draws if self._policy and self._open else 0
         if not draws:
             return _NO_STATION, _NO_STATION
         found = self._alias.pick(self._raw.random_raw(draws * requests))
