@@ -155,7 +155,10 @@ class SharedDevice:
             self._launch()
             if self._queue and self._end is None:
                 self._end = self.now + self._queue[0][1]
-            opening = self._opening()
+            wait = None  # until the gate opens by itself, if the device is empty until then
+            if self._gate is not None and self._next is not None and not self._queue:
+                wait = self._gate.wait()
+            opening = None if wait is None else self.now + wait
             times = (self._end, opening, arrival and arrival[0])
             moment = min((time for time in times if time is not None), default=None)
             past = limit if moment is None else min(moment, limit)
@@ -172,13 +175,6 @@ class SharedDevice:
             elif moment != opening and arrival is not None:
                 self._queue.append(arrival)
                 arrival = next(arrivals, None)
-
-    def _opening(self) -> Fraction | None:
-        """Return when the gate opens by itself, if the device is empty until then."""
-        if self._gate is None or self._next is None or self._queue:
-            return None
-        wait = self._gate.wait()
-        return None if wait is None else self.now + wait
 
     def _launch(self) -> None:
         """Launch the offline kernels that may start now."""

@@ -286,7 +286,11 @@ def read_trace(
     found = {}
     for name, own in rows.items():
         arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
-        found[name] = _spread(arrivals) if whole else arrivals
+        if whole:  # those of a second are spread evenly over it
+            _, begin, counts = np.unique(arrivals, return_index=True, return_counts=True)
+            nth = np.arange(len(arrivals)) - np.repeat(begin, counts)
+            arrivals += (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))
+        found[name] = arrivals
     return Replay(found, table.source.name, scaled)
 
 
@@ -324,10 +328,3 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
             fix="divide them, or rename the column if they are seconds",
         )  # fmt: skip
     return [round(clock.time_of(row[column]) * SECOND) for row in table]
-
-
-def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Spread the arrivals of each second evenly over it."""
-    _, first, counts = np.unique(times, return_index=True, return_counts=True)
-    nth = np.arange(len(times)) - np.repeat(first, counts)
-    return times + (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))

@@ -249,6 +249,14 @@ class _Run:
             interval = Interval(*(Fraction(each, 10**6) for each in ends))
         if verdict is Verdict.MET and self.rate and tally.requests < self.wanted:
             verdict = Verdict.UNDECIDED  # the run was ended before other instances
+        cause = ""
+        if verdict is not Verdict.MET and self.load is not None and self.load > 1:
+            cause = works_off(self.rate / self.load)
+        elif verdict is Verdict.UNDECIDED:
+            cause = tells_too_little(tally, self.load)
+        elif verdict is not Verdict.MET:
+            cause = "arrivals in clumps wait for further cycles; plan with more headroom"
+            cause += " (headroom, --rate-margin)"
         return ServiceResult(
             name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
             instances=self.instances, **counted(tally, self.lasted_ns), interval=interval,
@@ -257,20 +265,8 @@ class _Run:
             mean_batch_size=short(self.taken, self.batches),
             deepest_queue=self.deepest, verdict=verdict,
             overloaded=verdict is Verdict.VIOLATED and tally.overloaded(tolerated),
-            cause=self._cause(verdict, tally),
+            cause=cause,
         )  # fmt: skip
-
-    def _cause(self, verdict: Verdict, tally: Tally) -> str:
-        if verdict is Verdict.MET:
-            return ""
-        if self.load is not None and self.load > 1:
-            return works_off(self.rate / self.load)
-        if verdict is Verdict.UNDECIDED:
-            return tells_too_little(tally, self.load)
-        return (
-            "arrivals in clumps wait for further cycles; plan with more headroom (headroom, "
-            "--rate-margin)"
-        )
 
 
 def batches(
