@@ -78,7 +78,7 @@ OLD_NAMES = {"branch_and_price": "price_and_branch", "colocation": "sharing"}
 
 def is_old(root: Path) -> bool:
     """Whether a tree has the names and documents of version 0.1.0."""
-    return (root / "algorithms" / "price_and_branch.py").exists()
+    return "price_and_branch" in (root / "pyproject.toml").read_text("utf-8")
 
 
 def in_old_names(text: str) -> str:

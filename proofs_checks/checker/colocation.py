@@ -180,7 +180,7 @@ def read_colocation(document: object) -> Sharing:
     }
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     data = b"".join(each.to_bytes(8, "little", signed=True) for each in numbers)
-    digest = hashlib.sha256(f"cms-colocation-problem-1\n{text}\n".encode() + data).hexdigest()
+    digest = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode() + data).hexdigest()
     counts = [{name: each["count"] for name, each in side.items()} for side in (online, offline)]
     return Sharing(counts[0], counts[1], rooms, weights, digest)
 

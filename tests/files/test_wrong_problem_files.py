@@ -35,6 +35,7 @@ SLIPS = [
         f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
     ),
     # the head
+    ('"schema": 2', '"schema": 1', "3:13: schema is 1, expected 2; configurable-machines 0.1.0"),
     ('"schema": 2', '"schema": 3', "3:13: schema is 3, expected 2; a newer version of c"),
     (
         '"format": "cms-problem",',

@@ -180,7 +180,7 @@ class ColocationProblem(Immutable):
             "margin": self.margin, "lowest_share": self.lowest_share,
         }  # fmt: skip
         text = json.dumps(head, separators=(",", ":"), sort_keys=True, default=str)  # of fractions
-        found = hashlib.sha256(f"cms-colocation-problem-1\n{text}\n".encode())
+        found = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode())
         found.update(np.ascontiguousarray(self.weights, dtype="<i8").tobytes())
         return found.hexdigest()
 

@@ -198,7 +198,7 @@ def gpu_bar(
     from ..deployment.instance import Mode, StartSource
 
     def box(start: int, width: int, instance: Instance) -> Box:
-        state = "" if instance.state == "running" else str(instance.state)
+        state = "" if instance.state == "running" else str(instance.state).replace("_", " ")
         found = Box(start, width, instance.profile, owner=instance.owner or "", state=state,
                     mark=mark(instance))  # fmt: skip
         if instance.work is None or instance.owner is not None:

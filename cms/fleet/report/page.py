@@ -27,7 +27,7 @@ TONES = {
 }  # fmt: skip
 #: What stands on a box for what becomes of its instance, and for its state.
 MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
-STATES = {"starting": "^", "draining": "v", "no_compute_instance": "!", "split": "%"}
+STATES = {"starting": "^", "draining": "v", "no compute instance": "!", "split": "%"}
 STATES["unknown"] = "?"
 _SIGNS = {
     "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
@@ -109,7 +109,7 @@ class Box:
         if self.service is not None:
             return f"c{self.place % len(COLOURS)}"
         return (
-            "foreign" if self.owner else "empty" if self.state == "no_compute_instance" else "idle"
+            "foreign" if self.owner else "empty" if self.state == "no compute instance" else "idle"
         )
 
     @property

@@ -108,7 +108,7 @@ def test_the_digest_is_of_what_the_documentation_says_and_every_part_counts() ->
         '"9000","memory_total_mib":"81920","model":"","name":"a100-80gb 20%, 9000 MiB","running":'
         'null,"slowdown_limit":null,"sm_activity":"20"}]}'
     )
-    data = f"cms-colocation-problem-1\n{text}\n".encode() + (700_000).to_bytes(8, "little")
+    data = f"cms-sharing-problem-1\n{text}\n".encode() + (700_000).to_bytes(8, "little")
     assert problem().sha256 == hashlib.sha256(data).hexdigest()
     own = {"memory_mib": 9_000, "memory_total_mib": 81_920, "name": GPU.name}
     others = [
