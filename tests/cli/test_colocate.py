@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.simulation.colocation_loop.result import read_shared_day
+from cms.files.documents import parse_document
+from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
 from proofs_checks import checker
 from tests.cli.shared import MATCH, ONLINE, Cms, flat
 from tests.files.test_schemas import require_valid
@@ -136,11 +137,11 @@ def test_limit_may_be_held_against_what_is_expected(folder: Path, cms: Cms) -> N
     cms(TRAIN, "--model mean -q")
     (folder / "online.csv").write_text(GPUS.replace(",40,", ",40,1.6").replace(",9,", ",9,1.6"))
     upper = cms(LEARNT).out
-    assert "at the upper end of what is predicted" in upper
+    assert "at the upper end of its interval" in upper
     assert "by their weights" not in upper
     settings('limit_by = "expected"')
     told = cms(LEARNT)
-    assert "at the upper end of what is predicted" not in told.out
+    assert "at the upper end of its interval" not in told.out
     assert "expected to be slowed down beyond the limit" in told.out
     assert "the least expected slowdown is 1." in told.err
     assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])
@@ -179,7 +180,7 @@ def test_day_is_told_and_written(day: Path, cms: Cms) -> None:
     assert told.startswith("share.json policy offline a GPU slowdown p99 shared over limit")
     assert "600 GPUs for 1 h, with the monitor: the limit was met: " in told
     require_valid("colocation-day", json.loads((day / "day.json").read_text("utf-8")))
-    found = read_shared_day("day.json")
+    found = shared_day_from_json(parse_document("day.json"))
     assert found.policies[0].name == "muxflow"
     assert found["muxflow"].starts >= 590  # what the plan has, and what was matched anew
 

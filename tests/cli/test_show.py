@@ -14,11 +14,12 @@ import pytest
 
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Source, Task
+from cms.files.documents import write_document
 from cms.fleet.deployment import Instance
 from cms.fleet.deployment.transition import write_transition
 from cms.fleet.report.simulations import policy_name
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
-from cms.fleet.simulation.colocation_loop.result import write_shared_day
+from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
 from tests.cli.fleets import fleet, work, written
 from tests.cli.shared import Cms
 from tests.fleet.plans import words_of
@@ -125,7 +126,7 @@ def test_rows_of_a_benchmark_have_a_page(tmp_path: Path, cms: Cms) -> None:
 
 def test_day_of_shared_gpus_has_a_page(tmp_path: Path, cms: Cms) -> None:
     day = made_up_day()
-    write_shared_day(day, tmp_path / "day.json")
+    write_document(lambda: shared_day_to_json(day), tmp_path / "day.json")
     assert cms("show day.json --json", PAGE).json["of"] == "cms-colocation-day"
     text = (tmp_path / "page.html").read_text("utf-8")
     for nth, each in enumerate(day.policies):

@@ -33,7 +33,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "plan.json"
 
 
-def test_limit_is_kept_or_broken_with_its_cause_or_open(plan: Path, cms: Cms) -> None:
+def test_limit_is_met_or_violated_with_its_cause_or_open(plan: Path, cms: Cms) -> None:
     said = cms("simulate", plan, QUICK, "--scale 0.1").flat
     assert "2 of 2 limits met under Poisson arrivals, weighted random routing, rates x 0.1" in said
     assert "this plan promised nothing about waiting (rule parvagpu)" in said
@@ -169,14 +169,11 @@ def test_what_counts_on_a_measured_curve_is_not_replayed(tmp_path: Path, cms: Cm
         ("retried", 10**6, "retried"), ("late_share", ["0.2", "0.3"], "late"),
         ("tolerated", "0", "verdict"), ("verdict", "undecided", None),
         ("overloaded", True, "verdict"), ("limit_ms", 1, "late"), ("p50_ms", 0, "latency"),
-        ("p90_ms", 1, "latency"), ("max_ms", 10**9, "seconds"), ("mean_ms", 10**6, "latency"),
-        ("mean_batch_size", "0.5", "fill"), ("utilisation", 2, "utilisation"),
-        ("seconds", 0, "seconds"), ("load", None, "load"), ("deepest_queue", 10**6, "queue"),
-        ("recoveries.0.event", 7, "event"), ("recoveries.0.seconds", 3, "event"),
-        ("recoveries", [], "timeline"), ("timeline", None, "timeline"),
-        ("timeline.requests.0", 77, "timeline"), ("timeline.late.0", 77, "timeline"),
-        ("timeline.mean_ms.0", 10**6, "timeline"), ("timeline.mean_ms", "swapped", "timeline"),
-        ("timeline.cell_seconds", 10, "timeline"),
+        ("p90_ms", 1, "latency"), ("mean_ms", 10**6, "timeline"), ("utilisation", 2, "utilisation"),
+        ("recoveries.0.event", 7, "event"), ("recoveries", [], "timeline"),
+        ("timeline", None, "timeline"), ("timeline.requests.0", 77, "timeline"),
+        ("timeline.late.0", 77, "timeline"), ("timeline.mean_ms.0", 10**6, "timeline"),
+        ("timeline.mean_ms", "swapped", "timeline"),
     ],
 )  # fmt: skip
 def test_simulation_that_contradicts_itself_is_refused_with_its_place(

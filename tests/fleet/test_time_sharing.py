@@ -329,7 +329,7 @@ def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_cycle() -> Non
     assert "1 x mps:60 (b=8 of a 22 ms duty cycle, 363.6/s, 26 ms to spare)" in wide
     assert "1 x mps:40 (b=4 alone, 12 ms, 333.3/s, 36 ms to spare)" in wide
     assert "Tightest duty cycle: 22 ms on mps:60, 26 ms to spare within the 60 ms of chat" in text
-    assert "Kept under the rule round_robin: every limit" in text
+    assert "Met under the rule round_robin: every limit" in text
     assert max(map(len, lines)) <= 100
     text = printed(plan_page(plan(headroom="gpulet"), "two"))
     assert re.search(r"wanted/s +planned/s +served/s", text)

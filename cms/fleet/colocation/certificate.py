@@ -1,4 +1,4 @@
-"""Prices that prove that no plan is worth more, and who judges what is claimed, in integers."""
+"""Prices that prove an upper bound of all plans, and the checker of claims, in integers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -30,9 +29,9 @@ _AT_ONCE = 1 << 20
 class AssignmentPrices:
     """A price on every class such that no allowed pair is worth more than its two prices.
 
-    A plan is then worth at most ``sum(count * price)`` over all classes: what its pairs are worth,
-    their prices are, and no class takes part more often than it counts. Prices are by name, each >=
-    0, in the unit of the weights; a class that is left out has the price 0.
+    A plan is then worth at most ``sum(count * price)`` over all classes: the prices of its pairs
+    are at least their weights, and no class takes part more often than it counts. Prices are by
+    name, each >= 0, in the unit of the weights; a class that is left out has the price 0.
 
     Some prices prove exactly what the best plan is worth (the pairs form a bipartite graph, whose
     matrix is totally unimodular; Kuhn: The Hungarian method for the assignment problem, 1955,
@@ -48,10 +47,7 @@ class AssignmentPrices:
 
     @classmethod
     def of_offline(cls, problem: ColocationProblem, prices: Sequence[int]) -> AssignmentPrices:
-        """Return the prices that hold beside any prices >= 0 of the offline classes.
-
-        An online class costs what the best workload on it is worth beyond its price.
-        """
+        """Return the least prices of the online classes beside these of the offline classes."""
         v = np.array(prices, dtype=np.int64)
         left = np.where(problem.weights == FORBIDDEN, 0, problem.weights - v)
         u = left.max(axis=1, initial=0)
@@ -59,9 +55,10 @@ class AssignmentPrices:
         return cls(*({c.name: p for c, p in zip(*side, strict=True) if p} for side in sides))
 
     def upper_bound(self, problem: ColocationProblem) -> int:
-        """Return what no plan exceeds, by these prices; InvalidCertificate if they do not hold."""
-        self._refuse_breach(problem, None)
-        return self._total(problem)
+        """Return the bound by these prices; InvalidCertificate if they do not hold."""
+        judged = self.judged(problem)
+        assert judged is not None
+        return int(problem.most - judged.value)
 
     def judged(
         self,
@@ -72,20 +69,9 @@ class AssignmentPrices:
     ) -> ProvedBound | None:
         """Return the bound on the loss, which the driver minimises; None if `stopped` said so.
 
-        It is asked again and again, after so many numbers undisturbed.
+        `stopped` is called again and again, but not for the first `undisturbed` numbers. Raises
+        InvalidCertificate if a pair is worth more than its prices.
         """
-        if not self._refuse_breach(problem, stopped, undisturbed):
-            return None
-        return ProvedBound(Fraction(problem.most - self._total(problem)), False)
-
-    def _total(self, problem: ColocationProblem) -> int:
-        sides = (problem.online, self.online), (problem.offline, self.offline)
-        return sum(each.count * prices.get(each.name, 0) for side, prices in sides for each in side)
-
-    def _refuse_breach(
-        self, problem: ColocationProblem, stopped: Callable[[], bool] | None, undisturbed: int = 0
-    ) -> bool:
-        """Raise InvalidCertificate if a pair is worth more than its prices; False if stopped."""
         weights = problem.weights
         # A higher price than any weight holds wherever that weight does, and fits into int64.
         most = int(weights.max(initial=0))
@@ -94,24 +80,19 @@ class AssignmentPrices:
         rows = max(1, _AT_ONCE // max(1, len(v)))
         for start in range(0, len(u), rows):
             if stopped is not None and start * len(v) >= undisturbed and stopped():
-                return False
-            part = slice(start, start + rows)
-            over = weights[part] > u[part, None] + v
-            if over.any():
-                row, column = (int(place) for place in np.argwhere(over)[0])
+                return None
+            over = weights[start : start + rows] > u[start : start + rows, None] + v
+            for row, column in np.argwhere(over)[:1]:
                 gpus, work = problem.online[start + row].name, problem.offline[column].name
-                said = (
-                    f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}, more than"
-                )
-                own = shown(self.online.get(gpus, 0)), shown(self.offline.get(work, 0))
-                raise InvalidCertificate(f"{said} their prices {' + '.join(own)}")
-        return True
+                prices = shown(self.online.get(gpus, 0)), shown(self.offline.get(work, 0))
+                said = f"{work!r} beside {gpus!r} is worth {weights[start + row, column]}"
+                raise InvalidCertificate(f"{said}, more than their prices {' + '.join(prices)}")
+        sides = (problem.online, self.online), (problem.offline, self.offline)
+        total = sum(one.count * own.get(one.name, 0) for side, own in sides for one in side)
+        return ProvedBound(Fraction(problem.most - total), False)
 
 
-def _prices(given: Any, what: str) -> FrozenMap[str, int]:
-    if not isinstance(given, Mapping):
-        said = f"prices of {what}es are {given!r}; expected a mapping of names to whole numbers"
-        raise InvalidCertificate(said)
+def _prices(given: Mapping[str, int], what: str) -> FrozenMap[str, int]:
     try:
         names = checked_names(given, what)
     except InvalidProblem as fault:
@@ -134,7 +115,7 @@ def _column(prices: Mapping[str, int], places: Mapping[str, int], what: str, mos
 
 
 class ColocationChecker:
-    """Judges what is claimed about a :class:`cms.fleet.ColocationProblem`."""
+    """Checks claims about a :class:`cms.fleet.ColocationProblem`."""
 
     schedules = ColocationPlan
     certificates = (AssignmentPrices,)
@@ -149,53 +130,48 @@ class ColocationChecker:
         problem = self._problem
         best = problem.weights.max(axis=0, initial=0).tolist()
         named = {each.name: w for each, w in zip(problem.offline, best, strict=True) if w}
+        by_work = AssignmentPrices({}, named)
         if not self._most:
-            return InitialBounds(
-                AssignmentPrices({}, named), Fraction(0), schedule=ColocationPlan()
-            )
+            return InitialBounds(by_work, Fraction(0), schedule=ColocationPlan())
         by_gpus = AssignmentPrices.of_offline(problem, [0] * len(best))
-        if not by_gpus.upper_bound(problem):  # no GPU that takes anybody
+        if not by_gpus.upper_bound(problem):  # no GPU takes any workload
             return InitialBounds(by_gpus, Fraction(self._most), schedule=ColocationPlan())
-        return InitialBounds(AssignmentPrices({}, named), Fraction(0))
+        return InitialBounds(by_work, Fraction(0))
 
     def cost(self, schedule: ColocationPlan) -> Fraction:
-        """Return what a plan is worth less than if every workload were where it is worth most."""
+        """Return the loss of a plan against every workload where it is worth most."""
         return Fraction(self._most - self._problem.value(schedule))
 
     def faults(self, schedule: ColocationPlan) -> Iterator[Violation]:
         """Iterate over unknown classes, forbidden pairs, and classes that are used too often."""
         problem = self._problem
         used = Counter[str](), Counter[str]()
-        for pair in schedule:
-            where = f"the pair {pair.online!r} and {pair.offline!r}"
-            known = True
+        for online, offline, count in schedule:
+            where, known = f"the pair {online!r} and {offline!r}", True
             for name, places, kind in (
-                (pair.online, problem.online_index, "online class"),
-                (pair.offline, problem.offline_index, "offline class"),
+                (online, problem.online_index, "online class"),
+                (offline, problem.offline_index, "offline class"),
             ):
                 if name not in places:
                     known = False
                     has = f"the {kind} {name!r}, which the problem does not have"
                     yield Violation(kind, where, has, f"a known one{nearest(name, places)}")
-            if known and problem.weight(pair.online, pair.offline) is None:
-                yield Violation("pair", where, f"{shown(pair.count)} workloads", "0: forbidden")
-            used[0][pair.online] += pair.count
-            used[1][pair.offline] += pair.count
+            if known and problem.weight(online, offline) is None:
+                yield Violation("pair", where, f"{shown(count)} workloads", "0: forbidden")
+            used[0][online] += count
+            used[1][offline] += count
         for side, classes, counts, placed, more in (
             ("online", problem.online, used[0], "", ": one a GPU"),
             ("offline", problem.offline, used[1], " placed", ""),
         ):
             for each in classes:
                 if (n := counts[each.name]) > each.count:
-                    had, needs = (
-                        f"{shown(n)} workloads{placed}",
-                        f"at most {shown(each.count)}{more}",
-                    )
-                    yield Violation(side, f"{side} class {each.name!r}", had, needs)
+                    had, needs = f"{shown(n)} workloads{placed}", f"at most {shown(each.count)}"
+                    yield Violation(side, f"{side} class {each.name!r}", had, needs + more)
 
     @staticmethod
     def edge_problems() -> tuple[tuple[NamedProblem, ...], tuple[NamedProblem, ...]]:
-        """Return what the conformance suite tries algorithms on: small problems, and large ones."""
+        """Return small and large problems for the conformance suite."""
         from .edge_problems import SHARING_CROWDS, SHARING_EDGE_PROBLEMS
 
         return SHARING_EDGE_PROBLEMS, SHARING_CROWDS
@@ -205,5 +181,5 @@ class ColocationChecker:
 def rough_colocation(
     problem: ColocationProblem, stopped: Callable[[], bool] = never
 ) -> tuple[AssignmentPrices]:
-    """Price every GPU at its best workload: what is known first prices the workloads."""
+    """Price every GPU at its best workload; the initial bounds price the workloads."""
     return (AssignmentPrices.of_offline(problem, [0] * len(problem.offline)),)

@@ -1,7 +1,8 @@
-"""What is alike counts as one: GPUs in online classes, workloads in offline classes."""
+"""Classes of equal GPUs (online) and of equal workloads (offline)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
@@ -14,24 +15,23 @@ from ...values.numbers import Number, exact, shown, whole
 FULL_WEIGHT = 10**6
 #: Weights stay below 2^40, so that sums along any path of prices fit into int64.
 HIGHEST_PRIORITY = 10**6
-#: Steps in which waiting counts, in each scale: so classes stay few.
+#: Steps of waiting in each scale: few, so that classes stay few.
 WAITING_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OnlineClass:
-    """GPUs that are alike: in device, in what runs on them online, in what that leaves."""
+    """GPUs that are alike: in device, online service, activity and memory."""
 
-    name: str  #: By default what tells it apart: device, activity, model, memory, limit, what runs.
+    name: str  #: By default all other properties but the count
     count: int  #: Of GPUs
     device: str  #: Its name, such as ``a100-80gb``
     #: Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
     sm_activity: Fraction
-    memory_mib: Fraction  #: What the online side occupies
-    memory_total_mib: Fraction | None  #: What the device has; None if nobody asks for memory.
-    model: str  #: What runs online, as tables of measured pairs call it
-    #: How many times slower its requests may become, >= 1; None for no limit.
-    slowdown_limit: Fraction | None
+    memory_mib: Fraction  #: Used by the online side
+    memory_total_mib: Fraction | None  #: Of the device; needed if a workload needs memory
+    model: str  #: Of the online service, as in tables of measured pairs
+    slowdown_limit: Fraction | None  #: Of its requests, >= 1; None for no limit
     running: str | None  #: The offline class that runs there now, where that is known
 
     def __init__(
@@ -54,14 +54,14 @@ class OnlineClass:
         activity = exact(sm_activity, f"sm_activity {of}")
         memory = exact(memory_mib, f"memory_mib {of}")
         limit = None if slowdown_limit is None else exact(slowdown_limit, f"slowdown_limit {of}")
-        if name is None:
-            parts = (
-                f"{device} {shown(activity)}%", model, f"{shown(memory)} MiB" if memory else "",
-                "" if limit is None else f"limit {shown(limit)}",
-                "" if running is None else f"running {running}",
-            )  # fmt: skip
-            name = ", ".join(part for part in parts if part)
-        name = checked_name(name, "online class")
+        parts = (
+            f"{device} {shown(activity)}%", model, f"{shown(memory)} MiB" if memory else "",
+            "" if limit is None else f"limit {shown(limit)}",
+            "" if running is None else f"running {running}",
+        )  # fmt: skip
+        name = checked_name(
+            ", ".join(filter(None, parts)) if name is None else name, "online class"
+        )
         of = f"of online class {name!r}"
         said = f"sm_activity {of} is {shown(activity)}"
         if activity > 100:
@@ -72,19 +72,18 @@ class OnlineClass:
         if limit is not None and limit < 1:
             said = f"slowdown_limit {of} is {shown(limit)}"
             raise InvalidProblem(f"{said}; expected a factor >= 1, such as 1.2")
-        total = None
-        if memory_total_mib is not None:
-            total = exact(memory_total_mib, f"memory_total_mib {of}")
-            if memory > total:
-                said = f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib"
-                raise InvalidProblem(f"{said}, {shown(total)}")
+        total = memory_total_mib
+        total = None if total is None else exact(total, f"memory_total_mib {of}")
+        if total is not None and memory > total:
+            said = f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib"
+            raise InvalidProblem(f"{said}, {shown(total)}")
         number = whole(count, f"count {of}", least=0)
         values = name, number, device, activity, memory, total, model, limit, running
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
     def again(self, **changed: Any) -> OnlineClass:
-        """Return the class with some parameters changed, called by what then tells it apart."""
+        """Return the class with some parameters changed and the default name."""
         own = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
         return OnlineClass(**{**own, **changed})
 
@@ -95,9 +94,9 @@ class OfflineClass:
 
     name: str
     count: int
-    memory_mib: Fraction  #: What one of them needs
-    model: str  #: As tables of measured pairs call it; by default the name.
-    priority: Fraction  #: How much its throughput counts, > 0, at most a million
+    memory_mib: Fraction  #: Of one of them
+    model: str  #: As in tables of measured pairs; by default the name
+    priority: Fraction  #: The weight of its throughput, > 0, at most a million
 
     def __init__(
         self,
@@ -142,10 +141,10 @@ def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
 def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False) -> int:
     """Return the share of the SMs that offline work may have beside an online activity.
 
-    It is what activity, rounded up, and margin leave, in whole per cent; 0, so nobody, if that is
-    below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less
-    free than the margin. It never rises with activity or margin. The activity is best a high
-    quantile of the time until shares change.
+    It is 100 less activity, rounded up, and margin, in whole per cent. Below the lowest share it is
+    0; with `clamp` it is the lowest share, so that busy GPUs have less free than the margin. It
+    never rises with activity or margin. The activity is best a high quantile of the time until
+    shares change.
 
     Examples
     --------
@@ -157,10 +156,8 @@ def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False)
         raise InvalidProblem(f"activity is {shown(part)}; expected per cent, 0 to 100")
     checked_percent(margin, "margin")
     checked_percent(lowest, "lowest share")
-    left = 100 + (-part.numerator // part.denominator) - margin
-    if left >= lowest:
-        return max(left, 0)
-    return lowest if clamp else 0
+    left = 100 - math.ceil(part) - margin
+    return max(left, 0) if left >= lowest else lowest * clamp
 
 
 def checked_percent(value: object, what: str) -> int:
@@ -174,8 +171,7 @@ def checked_percent(value: object, what: str) -> int:
 def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fraction:
     """Return priority x (1 + waiting / scale), with the quotient rounded down to quarters.
 
-    It is a priority like any other: matching stays exact, with a proof for these weights. Waiting
-    and scale are in the same unit.
+    Matching stays exact, with a proof for these weights. Waiting and scale have the same unit.
     """
     of, waited, unit = exact(priority, "priority"), exact(waiting, "waiting"), exact(scale, "scale")
     if unit == 0:

@@ -15,7 +15,7 @@ from .problem import ColocationProblem
 def posed(
     online: Sequence[int], offline: Sequence[int], weights: Sequence[Sequence[int]]
 ) -> ColocationProblem:
-    """Return a problem of so many GPUs and workloads of each class: ``g0…``, ``w0…``."""
+    """Return a problem with these numbers of GPUs and workloads: ``g0…``, ``w0…``."""
     return ColocationProblem(
         online=[
             OnlineClass("gpu", count=n, sm_activity=0, name=f"g{i}") for i, n in enumerate(online)
@@ -37,7 +37,7 @@ def _crowd(classes: int, gpus: int) -> ColocationProblem:
 
 _CHAIN = [[9, 8, -1, -1], [-1, 8, 7, -1], [-1, -1, 7, 6], [9, -1, -1, 5]]
 _VAST = [10**12, 10**12], [10**12, 3 * 10**12], [[10**6, 10**6], [10**6, 1]]
-#: By name: what is at the edge, the problem, and the loss against every workload at its best GPU.
+#: By name: its edge, the problem, and the loss against every workload at its best GPU.
 _EDGES: dict[str, tuple[str, tuple[list[int], list[int], list[list[int]]], int]] = {
     "nobody": ("no class at all: 0", ([], [], []), 0),
     "no_gpu": ("no GPU: all is lost", ([], [3], []), 0),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sized
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import create_model
@@ -18,7 +19,6 @@ from .classes import OfflineClass, OnlineClass
 from .problem import FORBIDDEN, ColocationPlan, ColocationProblem
 from .solution import ColocationIncumbent, ColocationSolution
 
-PROBLEM, SOLUTION = "cms-colocation-problem", "cms-colocation-solution"
 _OnlineName = Annotated[str, f.name("online class")]
 _OfflineName = Annotated[str, f.name("offline class")]
 
@@ -29,18 +29,27 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def part_of(made: Any, **special: Any) -> type[m.Part]:
-    """Declare how a class of numbers and words is written: its fields, but for special ones."""
+def part_of(made: Any, make: Callable[..., Any] | None = None, **special: Any) -> type[m.Part]:
+    """Declare how a class of numbers and words is written: its fields, but for special ones.
+
+    `make`: builds and checks an object, by default the class.
+    """
     told: Any = {}
     for name, hint in made.__annotations__.items():
         kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]
         told[name] = (kind, ...)
     part: type[m.Part] = create_model(f"_{made.__name__}Part", __base__=m.Part, **told)
-    part.MAKES = made
+    part.MAKES = staticmethod(make or made)
     return part
 
 
 _OfflinePart = part_of(OfflineClass, name=_OfflineName, model=Annotated[str, f.name("model")])
+
+
+def require_length(values: Sized, length: int, *at: str | int) -> None:
+    """Refuse a list at a path of another length."""
+    if len(values) != length:
+        raise f.refusal(f"{length} entries", *at, what=f"{{}} has {len(values)} entries")
 
 
 class _OnlinePart(m.Part):
@@ -70,7 +79,7 @@ class _OnlinePart(m.Part):
 class ColocationProblemDocument(m.Document):
     """A co-location problem, one class a line."""
 
-    KIND: ClassVar[str] = PROBLEM
+    KIND: ClassVar[str] = "cms-colocation-problem"
     margin: f.Count
     lowest_share: f.Count
     offline: tuple[Annotated[OfflineClass, m.Built(_OfflinePart)], ...]
@@ -79,9 +88,7 @@ class ColocationProblemDocument(m.Document):
     def build(self) -> ColocationProblem:
         """Build the problem; a pair that memory or the share forbids has no weight."""
         for index, (_, row) in enumerate(self.online):
-            if len(row) != (width := len(self.offline)):
-                what = f"{{}} has {len(row)} entries"
-                raise f.refusal(f"{width} entries", "online", index, "weights", what=what)
+            require_length(row, len(self.offline), "online", index, "weights")
         rows = [[FORBIDDEN if w is None else w for w in row] for _, row in self.online]
         problem = ColocationProblem(
             online=[own for own, _ in self.online], offline=self.offline, weights=rows,
@@ -123,7 +130,7 @@ class _CertificatePart(m.Part):
 class ColocationSolutionDocument(m.Document):
     """A solution of a co-location problem, one pair of classes a line."""
 
-    KIND: ClassVar[str] = SOLUTION
+    KIND: ClassVar[str] = "cms-colocation-solution"
     problem_sha256: f.Sha256
     status: Literal[Status.OPTIMAL, Status.FEASIBLE]
     proof: Literal[Proof.CHECKED, Proof.NONE]
@@ -146,11 +153,24 @@ class ColocationSolutionDocument(m.Document):
         ):
             if digest != problem.sha256:
                 raise f.refusal(f"{problem.sha256}, the SHA-256 of the problem", *at)
+        counts: dict[tuple[str, str], int] = {}
+        for index, part in enumerate(self.plan):
+            known = problem.online_index
+            f.refuse_unknown(part.online, "online class", known, "plan", index, "online")
+            share = problem.shares[known[part.online]]
+            if part.share != share:
+                why = f"the share of online class {part.online!r}"
+                raise f.refusal(f"{share}, {why}", "plan", index, "share")
+            if (pair := (part.online, part.offline)) in counts:
+                what = "{} is about a pair that is there already"
+                raise f.refusal(None, "plan", index, what=what)
+            counts[pair] = part.count
         told = dict(self)
         del told["gap"]
-        prices = self.certificate.online, self.certificate.offline
-        told |= {"plan": self._plan(problem), "certificate": AssignmentPrices(*prices)}
-        solution = ColocationSolution(**told)
+        prices = AssignmentPrices(self.certificate.online, self.certificate.offline)
+        solution = ColocationSolution(
+            **told | {"plan": ColocationPlan(counts), "certificate": prices}
+        )
         if self.gap != solution.gap:
             raise f.refusal(f"{solution.gap}, the upper bound less the value", "gap")
         is_optimal = self.status == Status.OPTIMAL
@@ -161,35 +181,14 @@ class ColocationSolutionDocument(m.Document):
             raise f.refusal("another reason, since nothing is proved", "stop_reason")
         if is_optimal != (solution.gap == 0):
             raise f.refusal(f"the other one, since the gap is {solution.gap}", "status")
-        self._refuse_disorder()
-        return solution
-
-    def _plan(self, problem: ColocationProblem) -> ColocationPlan:
-        counts: dict[tuple[str, str], int] = {}
-        for index, part in enumerate(self.plan):
-            f.refuse_unknown(
-                part.online, "online class", problem.online_index, "plan", index, "online"
-            )
-            share = problem.shares[problem.online_index[part.online]]
-            if part.share != share:
-                why = f"the share of online class {part.online!r}"
-                raise f.refusal(f"{share}, {why}", "plan", index, "share")
-            if (pair := (part.online, part.offline)) in counts:
-                what = "{} is about a pair that is there already"
-                raise f.refusal(None, "plan", index, what=what)
-            counts[pair] = part.count
-        return ColocationPlan(counts)
-
-    def _refuse_disorder(self) -> None:
-        """Values rise and bounds fall."""
-        for index, line in enumerate(self.history[1:], 1):
-            before = self.history[index - 1]
+        for index, (before, line) in enumerate(pairwise(self.history), 1):
             if line.value < before.value:
                 why = f"at least {before.value}, as in the line before"
                 raise f.refusal(why, "history", index, "value")
             if line.upper_bound > before.upper_bound:
                 why = f"at most {before.upper_bound}, as in the line before"
                 raise f.refusal(why, "history", index, "upper_bound")
+        return solution
 
     @classmethod
     def describe(cls, problem: ColocationProblem, solution: ColocationSolution) -> Self:
@@ -210,50 +209,17 @@ class ColocationSolutionDocument(m.Document):
 
 
 def read_colocation_problem(path: StrPath) -> ColocationProblem:
-    """Read a co-location problem from a JSON file, ``-`` for standard input; numbers are exact.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.colocation.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_colocation_problem(problem, path)
-    >>> read_colocation_problem(path) == problem
-    True
-    """
+    """Read a co-location problem from a JSON file, ``-`` for standard input; numbers are exact."""
     return colocation_problem_from_json(parse_document(path))
 
 
 def write_colocation_problem(problem: ColocationProblem, path: StrPath) -> None:
-    """Write a co-location problem to a JSON file, one class a line.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.colocation.edge_problems import posed
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_colocation_problem(posed([2], [5], [[7]]), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-colocation-problem",'
-    """
+    """Write a co-location problem to a JSON file, one class a line."""
     write_document(lambda: colocation_problem_to_json(problem), path)
 
 
 def read_colocation_solution(path: StrPath, problem: ColocationProblem) -> ColocationSolution:
-    """Read a solution of a problem, whose shares must be those in the file, from a JSON file.
-
-    What it says is read, not believed: :func:`colocation_faults` tells whether it holds.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.colocation import colocate
-    >>> from cms.fleet.colocation.edge_problems import posed
-    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
-    >>> write_colocation_solution(problem, colocate(problem, "colocation_dedicated"), path)
-    >>> read_colocation_solution(path, problem).plan.placed
-    0
-    """
+    """Read a solution of a problem, whose shares must be those in the file; it is not checked."""
     return colocation_solution_from_json(parse_document(path), problem)
 
 

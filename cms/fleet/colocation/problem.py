@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_shar
 
 Ints: TypeAlias = NDArray[np.int64]
 Weights: TypeAlias = ArrayLike
-#: What a workload of a class is worth beside a GPU's online side; None if that is forbidden.
+#: The weight of a workload beside a GPU's online side; None if that is forbidden.
 WeightFunction: TypeAlias = Callable[[OnlineClass, OfflineClass], int | None]
 
 
@@ -47,20 +47,13 @@ class ColocationPlan:
     machine_count: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        given: object = self.counts
-        if not isinstance(given, Mapping):
-            wanted = 'whole numbers, such as {("quiet", "train"): 3}'
-            raise InvalidSchedule(f"counts is {given!r}; expected pairs of names to {wanted}")
         table: dict[tuple[str, str], int] = {}
-        pair: Any
-        for pair, count in given.items():
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise InvalidSchedule(f"counts has the key {pair!r}; expected a pair of names")
+        for pair, count in self.counts.items():
             try:
-                online = checked_name(pair[0], "online class")
-                offline = checked_name(pair[1], "offline class")
-            except InvalidProblem as fault:
-                raise InvalidSchedule(str(fault)) from None
+                online, offline = map(checked_name, pair, ("online class", "offline class"))
+            except (InvalidProblem, TypeError, ValueError) as fault:
+                said = f"counts has the key {pair!r}; expected a pair of names"
+                raise InvalidSchedule(f"{said}: {fault}") from None
             what = f"the count of {offline!r} on {online!r}"
             table[online, offline] = whole(count, what, least=1, error=InvalidSchedule)
         object.__setattr__(self, "counts", FrozenMap(table))
@@ -85,40 +78,26 @@ class ColocationPlan:
 
 #: The weight of a pair that may not be used.
 FORBIDDEN = -1
-_ONLINE = (
-    *("name", "count", "device", "sm_activity", "memory_mib", "memory_total_mib", "model"),
-    *("slowdown_limit", "running"),
-)
-_OFFLINE = ("name", "count", "memory_mib", "model", "priority")
 
 
 class ColocationProblem(Immutable):
     """Which offline workload runs beside which online service; immutable, hashed by content.
 
     Every GPU takes at most one workload, and gives it the share that its online side leaves:
-    :func:`cms.fleet.colocation.sm_share`. A pair of classes has a weight, what one workload is
-    worth there, in millionths of what it does alone times its priority. The weights are to be
-    maximised in sum. After MuxFlow (arXiv:2303.13803), which matches single GPUs with single
+    :func:`cms.fleet.colocation.sm_share`. A pair of classes has a weight, the throughput of one
+    workload there, in millionths of its throughput alone, times its priority. The sum of the
+    weights is maximised. After MuxFlow (arXiv:2303.13803), which matches single GPUs with single
     workloads.
 
-    Parameters
-    ----------
-    online : iterable of OnlineClass
-    offline : iterable of OfflineClass
-    weights : callable, or array_like of int, shape (G, K)
-        A function of an online and an offline class, called once a pair, that returns a whole
-        number, or None where the pair is forbidden; or an array, with -1 where it is. At most a
-        million times the workload's priority.
-    margin : int, default 10
-        Kept free on every GPU, in whole per cent.
-    lowest_share : int, default 5
-        A GPU with a smaller share left takes nobody, in whole per cent.
+    `weights`: a function of an online and an offline class, called once a pair, that returns a
+    whole number, or None where the pair is forbidden; or an array of shape (G, K), with -1 where it
+    is; at most a million times the workload's priority. `margin`: kept free on every GPU, in whole
+    per cent. `lowest_share`: a GPU with a smaller share left takes no workload.
     """
 
     online: tuple[OnlineClass, ...]
     offline: tuple[OfflineClass, ...]
-    #: Read-only, shape (G, K); -1 where a pair is forbidden: as given, or for want of a share or of
-    #: memory.
+    #: Read-only, shape (G, K); -1 where a pair is forbidden, or lacks a share or memory
     weights: Ints
     margin: int
     lowest_share: int
@@ -135,13 +114,15 @@ class ColocationProblem(Immutable):
     ) -> None:
         gpus = each_of(online, OnlineClass, "online")
         work = each_of(offline, OfflineClass, "offline")
-        _refuse_twins(gpus, "online")
-        names = _refuse_twins(work, "offline")
+        for side, classes in (("online", gpus), ("offline", work)):
+            for name, number in Counter(each.name for each in classes).items():
+                if number > 1:
+                    said = f"two {side} classes are called {name!r}; give each a name of its own"
+                    raise InvalidProblem(said)
+        names = dict.fromkeys(each.name for each in work)
         for each in gpus:
             if each.running is not None and each.running not in names:
-                said = (
-                    f"online class {each.name!r} runs {each.running!r}, which is no offline class"
-                )
+                said = f"online class {each.name!r} runs {each.running!r}: no offline class"
                 fix = "leave it out, or list it with a count of 0"
                 raise InvalidProblem(f"{said}{nearest(each.running, names)}; {fix}")
         margin = checked_percent(margin, "margin")
@@ -169,12 +150,12 @@ class ColocationProblem(Immutable):
         return FrozenMap({each.name: place for place, each in enumerate(self.offline)})
 
     def weight(self, online: str, offline: str) -> int | None:
-        """Return what a workload is worth beside a GPU's online side; None if that is forbidden."""
+        """Return the weight of a pair of classes; None if it is forbidden."""
         found = int(self.weights[self.online_index[online], self.offline_index[offline]])
         return None if found == FORBIDDEN else found
 
     def value(self, plan: ColocationPlan) -> int:
-        """Return what a plan is worth, valid or not; unknown or forbidden pairs: nothing."""
+        """Return the value of a plan, valid or not; unknown or forbidden pairs count for 0."""
         rows, columns = self.online_index, self.offline_index
         return sum(
             max(int(self.weights[rows[online], columns[offline]]), 0) * count
@@ -184,7 +165,7 @@ class ColocationProblem(Immutable):
 
     @property
     def most(self) -> int:
-        """What no plan exceeds: every workload where it is worth most."""
+        """A bound of all plans: every workload where it is worth most."""
         best = self.weights.max(axis=0, initial=0).tolist()
         return sum(w * each.count for w, each in zip(best, self.offline, strict=True))
 
@@ -195,12 +176,10 @@ class ColocationProblem(Immutable):
 
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now."""
-        sides = ("online", self.online, _ONLINE), ("offline", self.offline, _OFFLINE)
-        head = {
-            side: [{name: _plain(getattr(each, name)) for name in fields} for each in classes]
-            for side, classes, fields in sides
-        } | {"margin": self.margin, "lowest_share": self.lowest_share}
-        text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        head = {"online": [*map(asdict, self.online)], "offline": [*map(asdict, self.offline)]} | {
+            "margin": self.margin, "lowest_share": self.lowest_share,
+        }  # fmt: skip
+        text = json.dumps(head, separators=(",", ":"), sort_keys=True, default=str)  # of fractions
         found = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode())
         found.update(np.ascontiguousarray(self.weights, dtype="<i8").tobytes())
         return found.hexdigest()
@@ -221,22 +200,8 @@ class ColocationProblem(Immutable):
         )
 
 
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Fraction) else value
-
-
-def _refuse_twins(classes: Sequence[OnlineClass | OfflineClass], side: str) -> dict[str, None]:
-    names: dict[str, None] = {}
-    for each in classes:
-        if each.name in names:
-            said = f"two {side} classes are called {each.name!r}; give each a name of its own"
-            raise InvalidProblem(said)
-        names[each.name] = None
-    return names
-
-
 def _misfits(online: Sequence[OnlineClass], offline: Sequence[OfflineClass]) -> NDArray[np.bool_]:
-    """Return which pairs memory rules out: few sizes are different, so few pairs are compared."""
+    """Return which pairs memory forbids; few sizes are different, so few pairs are compared."""
     found = np.zeros((len(online), len(offline)), dtype=np.bool_)
     if not any(each.memory_mib for each in offline):
         return found
@@ -274,9 +239,8 @@ def _table(
         wanted = f"{shape}: a row for each online class, a column for each offline class"
         raise InvalidProblem(f"weights has shape {given.shape}; expected {wanted}")
     most = np.array([each.most_weight for each in offline], dtype=np.int64)
-    suspects = np.ones(shape, dtype=np.bool_)
-    if given.dtype.kind in "iu":
-        suspects = (given < FORBIDDEN) | (given > most)
+    whole_numbers = given.dtype.kind in "iu"
+    suspects = (given < FORBIDDEN) | (given > most) if whole_numbers else np.ones(shape, np.bool_)
     for row, column in np.argwhere(suspects):
         _checked(given[row, column], online[row], offline[column], least=FORBIDDEN)
     found = given.astype(np.int64)

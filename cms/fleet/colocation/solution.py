@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...checker.kinds import check
-from ...errors import InvalidCertificate, InvalidOption
+from ...errors import InvalidCertificate
 from ...plugin.algorithm import Algorithm
 from ...plugin.registry import algorithm_of
 from ...schedule.faults import Violation
@@ -43,9 +43,8 @@ class ColocationSolution:
     method: str  #: The algorithm's name
     seconds: float  #: Wall-clock time of the whole call
     plan: ColocationPlan  #: Checked exactly
-    #: What the plan is worth, in millionths of a GPU's throughput for a workload of priority 1
-    value: int
-    upper_bound: int  #: What no plan exceeds, by the certificate
+    value: int  #: Of the plan, in millionths of a GPU's throughput for a workload of priority 1
+    upper_bound: int  #: Of all plans, by the certificate
     certificate: AssignmentPrices
     history: tuple[ColocationIncumbent, ...]
     problem_sha256: str
@@ -61,17 +60,16 @@ class ColocationSolution:
         return Fraction(self.gap, self.upper_bound) if self.upper_bound else Fraction(0)
 
     def __str__(self) -> str:
-        return printed(self._facts(), self.plan.excerpt(GROUPS_SHOWN))
-
-    def _facts(self) -> Iterator[tuple[str, str]]:
-        yield "status", self.status + (" (checked proof)" if self.proof is Proof.CHECKED else "")
-        yield "workloads", shown(self.plan.placed)
-        yield "value", equivalents(self.value)
-        yield "upper bound", equivalents(self.upper_bound)
+        facts = {
+            "status": self.status + (" (checked proof)" if self.proof is Proof.CHECKED else ""),
+            "workloads": shown(self.plan.placed), "value": equivalents(self.value),
+            "upper bound": equivalents(self.upper_bound),
+        }  # fmt: skip
         if self.gap:
-            yield "gap", f"{equivalents(self.gap)} ({float(self.relative_gap):.3%})"
+            facts["gap"] = f"{equivalents(self.gap)} ({float(self.relative_gap):.3%})"
         why = self.stop_reason.replace("_", " ")
-        yield "method", f"{self.method}, {self.seconds:.2f} s, ended: {why}"
+        facts["method"] = f"{self.method}, {self.seconds:.2f} s, ended: {why}"
+        return printed(facts.items(), self.plan.excerpt(GROUPS_SHOWN))
 
 
 def equivalents(value: int) -> str:
@@ -79,12 +77,11 @@ def equivalents(value: int) -> str:
     return shown(Fraction(value, FULL_WEIGHT))
 
 
-def incumbent_of(problem: ColocationProblem, line: Incumbent) -> ColocationIncumbent:
-    """Return a line of the driver's history in values: what is not lost."""
+def _incumbent(problem: ColocationProblem, line: Incumbent) -> ColocationIncumbent:
+    """Turn losses into values."""
     value = 0 if line.cost is None else problem.most - int(line.cost)
-    return ColocationIncumbent(
-        line.seconds, value, problem.most - int(line.lower_bound), line.source
-    )
+    bound = problem.most - int(line.lower_bound)
+    return ColocationIncumbent(line.seconds, value, bound, line.source)
 
 
 def colocate(
@@ -100,23 +97,14 @@ def colocate(
     cancel: CancelEvent | None = None,
     on_improvement: Callable[[ColocationIncumbent], object] | None = None,
 ) -> ColocationSolution:
-    """Find who shares a GPU with whom, for the most value, and prove how much more is possible.
+    """Match offline workloads with GPUs for the most value, and prove an upper bound.
 
-    The run is that of :func:`cms.solve`: whatever the method claims is checked exactly before it
-    counts, and ``OPTIMAL`` is never its word.
+    The run is that of :func:`cms.solve`: every claim of the method is checked exactly before it
+    counts, ``OPTIMAL`` too.
 
-    Parameters
-    ----------
-    problem : ColocationProblem
-    method : str or Algorithm, default "muxflow"
-    options, time_limit, seed, threads, cancel
-        As for :func:`cms.solve`.
-    gap : int, default 0
-        Stop when upper bound less value is at most this, in millionths.
-    start : ColocationPlan, optional
-        A valid plan to improve on.
-    on_improvement : callable, optional
-        Called with each new :class:`ColocationIncumbent` of the history.
+    `gap`: upper bound less value, in millionths, at which the run stops. `start`: a valid plan to
+    improve. `on_improvement` is called with each new :class:`ColocationIncumbent` of the history.
+    The rest is as for :func:`cms.solve`.
 
     Examples
     --------
@@ -124,11 +112,9 @@ def colocate(
     >>> colocate(posed([6], [5, 9], [[800_000, 600_000]])).value
     4600000
     """
-    if not isinstance(problem, ColocationProblem):
-        raise InvalidOption(f"problem is {problem!r}; expected a ColocationProblem")
     algorithm, trusted = algorithm_of(method)
     hear = on_improvement
-    report = None if hear is None else lambda line: hear(incumbent_of(problem, line))
+    report = None if hear is None else lambda line: hear(_incumbent(problem, line))
     arguments = Arguments(
         options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
         cancel=cancel, on_improvement=report,
@@ -139,7 +125,7 @@ def colocate(
         stop_reason=found.stop_reason, method=found.method, seconds=found.seconds,
         plan=found.schedule, value=0 if found.cost is None else problem.most - int(found.cost),
         upper_bound=problem.most - int(found.lower_bound), certificate=found.certificate,
-        history=tuple(incumbent_of(problem, line) for line in found.history),
+        history=tuple(_incumbent(problem, line) for line in found.history),
         problem_sha256=found.problem_sha256,
     )  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""Tables of GPUs, workloads and measured pairs, and what it costs to round activities."""
+"""Tables of GPUs, workloads and measured pairs, and problems with rounded activities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
@@ -21,11 +22,10 @@ from .weights import MeasuredPair
 
 
 class Buckets(NamedTuple):
-    """Two problems with fewer classes, below and above the one with all activities told apart."""
+    """Two problems with fewer classes, below and above the one with the true activities."""
 
-    up: ColocationProblem  #: Activities rounded up: what a plan of it is worth can be had.
-    #: Activities rounded down: what no plan of it exceeds, no plan at all does.
-    down: ColocationProblem
+    up: ColocationProblem  #: Activities rounded up: values of its plans are attained.
+    down: ColocationProblem  #: Activities rounded down: its bounds hold.
 
 
 def buckets(
@@ -39,10 +39,10 @@ def buckets(
 ) -> Buckets:
     """Round activities to whole steps, both ways; classes that are then alike become one.
 
-    A plan of ``up`` is one for the true activities and worth no less there, and such a plan is one
-    of ``down`` and worth no less there, if no weight rises on the way: one that rises is refused.
-    Online classes lose their own names. A step is in whole per cent, 1 to 100; weights, of which
-    only activities differ, and the rest are as for :class:`ColocationProblem`.
+    A plan of ``up`` is one for the true activities, and such a plan is one of ``down``, each time
+    with no smaller value, if no weight rises with activity: one that does is refused. Online
+    classes lose their own names. A step is in whole per cent, 1 to 100; all else is as for
+    :class:`ColocationProblem`.
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")
@@ -60,10 +60,16 @@ def buckets(
         problem = posed(classes)
         rows = problem.weights[places]
         for row, column in np.argwhere(sign * given > sign * rows)[:1]:
+            worth, rounded = (
+                "nothing, being forbidden"
+                if table[row, column] == FORBIDDEN
+                else table[row, column]
+                for table in (given, rows)
+            )
             raise InvalidProblem(
-                f"{work[column].name!r} beside {true[row].name!r} is worth "
-                f"{_shown(given[row, column])}, and {_shown(rows[row, column])} with its activity "
-                f"rounded {end}; roundings prove nothing where weights rise with activity"
+                f"{work[column].name!r} beside {true[row].name!r} is worth {worth}, and {rounded} "
+                f"with its activity rounded {end}; roundings prove nothing where weights rise with "
+                "activity"
             )
         found.append(problem)
     return Buckets(*found)
@@ -76,28 +82,17 @@ def round_to(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
 
 
 def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
-    """Return one class for all that are alike, and which one each has become."""
-    counts: dict[OnlineClass, int] = {}
+    """Return one class for all that are alike, and the place of each among these."""
+    counts = Counter[OnlineClass]()
     keys = [each.again(count=0) for each in classes]
     for key, each in zip(keys, classes, strict=True):
-        counts[key] = counts.get(key, 0) + each.count
+        counts[key] += each.count
     at = {key: place for place, key in enumerate(counts)}
     return [key.again(count=count) for key, count in counts.items()], [at[key] for key in keys]
 
 
-def _shown(weight: int) -> str:
-    return "nothing, being forbidden" if weight == FORBIDDEN else str(weight)
-
-
 T = TypeVar("T")
-ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
-ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
-OFFLINE_COLUMNS = ("workload", "memory_mib")
-OFFLINE_OPTIONAL = ("count", "model", "priority", "waiting_s")
-PAIR_COLUMNS = (
-    *("online_model", "offline_model", "device", "share"),
-    *("offline_throughput", "online_slowdown"),
-)
+PAIR_COLUMNS = MeasuredPair._fields
 
 
 class NamedGpus(NamedTuple):
@@ -108,14 +103,14 @@ class NamedGpus(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """What some GPUs of one name run offline."""
+    """The offline workload of some GPUs of one name."""
 
     gpu: str
     workload: str | None  #: The offline class; None: nothing.
-    share: int  #: In whole per cent; 0 for nobody.
+    share: int  #: In whole per cent; 0 without a workload.
     #: Of GPUs
     count: int  # type: ignore[assignment]
-    stays: bool  #: Whether it is what runs there already
+    stays: bool  #: Whether it runs there already
 
 
 def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
@@ -150,8 +145,9 @@ def read_named_gpus(
             ),
         )  # fmt: skip
 
-    twice = 'gpu "{}" is there twice'
-    return _read(path, ONLINE_COLUMNS, ONLINE_OPTIONAL, make, lambda each: (each.gpu,), twice)
+    columns = ("gpu", "device", "sm_activity", "memory_used_mib")
+    more = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
+    return _read(path, columns, more, make, lambda each: (each.gpu,), 'gpu "{}" is there twice')
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
@@ -180,17 +176,18 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
             memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
         )  # fmt: skip
 
-    columns = (*OFFLINE_COLUMNS, *(() if scale is None else ("waiting_s",)))
+    columns = ("workload", "memory_mib", *([] if scale is None else ["waiting_s"]))
+    more = ("count", "model", "priority", "waiting_s")
     twice = 'workload "{}" is there twice'
-    return _read(path, columns, OFFLINE_OPTIONAL, make, lambda each: (each.name,), twice)
+    return _read(path, columns, more, make, lambda each: (each.name,), twice)
 
 
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
-    """Read what was measured of offline models beside online ones, a measurement a row.
+    """Read measurements of offline models beside online ones, one a row.
 
     The columns are ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
-    the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
-    the device, the slowdown as a factor. Other columns are left aside.
+    the share in whole per cent of the SMs, the throughput as a part of the model's throughput alone
+    on the device, the slowdown as a factor. Other columns are left aside.
     """
 
     def make(row: TableRow) -> MeasuredPair:
@@ -198,7 +195,7 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
         if part > 1:
-            wanted, cell = "at most 1: a part of what it does alone", row["offline_throughput"]
+            wanted, cell = "at most 1: a part of its throughput alone", row["offline_throughput"]
             raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
@@ -216,7 +213,7 @@ def _read(
     key: Callable[[T], tuple[object, ...]],
     twice: str,
 ) -> tuple[T, ...]:
-    """Make something of each row; a second one of the same key is refused."""
+    """Make an object of each row; a second one of the same key is refused."""
     table = read_table(path, columns, optional)
     refuse_unknown_columns(table, optional, "limits")
     lines: dict[tuple[object, ...], int] = {}
@@ -246,34 +243,25 @@ def assign(
 
     Entries are in the order of the GPUs; those of one name are a few entries.
     """
-    left: dict[str, dict[str, int]] = {}
+    left: dict[str, dict[str, int]] = {each.name: {} for each in problem.online}
     for pair in plan:
-        left.setdefault(pair.online, {})[pair.offline] = pair.count
-    for gpus_of in problem.online:
-        own, runs = left.get(gpus_of.name, {}), gpus_of.running
-        if runs in own:  # who runs there already comes first
-            left[gpus_of.name] = {runs: own.pop(runs), **own}
-    return tuple(entry for row in gpus for entry in _spread(problem, row, left))
-
-
-def _spread(
-    problem: ColocationProblem, row: NamedGpus, left: dict[str, dict[str, int]]
-) -> Iterator[Assigned]:
-    own = left.get(row.online.name, {})
-    share = problem.shares[problem.online_index[row.online.name]]
-    free = row.online.count
-    for workload in list(own):
-        count = min(own[workload], free)
-        if count:
-            yield Assigned(row.gpu, workload, share, count, workload == row.online.running)
-            free -= count
-            own[workload] -= count
-    if free:
-        yield Assigned(row.gpu, None, 0, free, False)
+        left[pair.online][pair.offline] = pair.count
+    found = []
+    for gpu, online in gpus:
+        own, free = left[online.name], online.count
+        share = problem.shares[problem.online_index[online.name]]
+        for workload in sorted(own, key=lambda name: name != online.running):  # it stays first
+            if count := min(own[workload], free):
+                found.append(Assigned(gpu, workload, share, count, workload == online.running))
+                free -= count
+                own[workload] -= count
+        if free:
+            found.append(Assigned(gpu, None, 0, free, False))
+    return tuple(found)
 
 
 def write_assignment(assigned: Iterable[Assigned], path: StrPath) -> None:
-    """Write a table ``gpu,workload,share,count,stays`` in CSV; an empty workload is nothing."""
+    """Write a table ``gpu,workload,share,count,stays`` in CSV; without a workload it is empty."""
     rows = (
         (each.gpu, each.workload or "", each.share, each.count, "yes" if each.stays else "no")
         for each in assigned

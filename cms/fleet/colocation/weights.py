@@ -1,4 +1,4 @@
-"""Measured pairs and weights by them; what is known of workloads before they are measured."""
+"""Measured pairs, weights by them, and profiles of workloads."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Value: TypeAlias = Fraction | str | None
 
 
 class MeasuredPair(NamedTuple):
-    """What was measured of an offline model beside an online one."""
+    """A measurement of an offline model beside an online one."""
 
     online_model: str
     offline_model: str
     device: str
     share: int  #: Of the SMs that the offline side had, in whole per cent, 1 to 100
-    offline_throughput: Fraction  #: Of what it does alone on the device, 0 to 1
+    offline_throughput: Fraction  #: A part of its throughput alone on the device, 0 to 1
     online_slowdown: Fraction  #: How many times longer the online side took, > 0
 
 
 def by_models(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
-    """Return what was measured by online model, offline model and device, then by share."""
+    """Return measurements by online model, offline model and device, then by share."""
     table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
     for pair in pairs:
         measured = table.setdefault(pair[:3], {})
@@ -44,15 +44,14 @@ def by_models(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str, str], dict[
 
 
 class Slowdown(NamedTuple):
-    """How many times slower an online side is beside a workload."""
+    """The slowdown of an online side beside a workload."""
 
-    #: What is expected; and what is compared with the limit, which is no less.
     expected: Fraction
-    upper: Fraction
+    upper: Fraction  #: At least the expected one; it is compared with the limit.
 
 
 class TableWeights:
-    """What :func:`table_weights` returns: a weight of a pair of classes, and why there is none."""
+    """Weights of pairs of classes, and the reasons of forbidden ones: :func:`table_weights`."""
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
         self._table = by_models(pairs)
@@ -75,13 +74,13 @@ class TableWeights:
         )
 
     def why(self, online: OnlineClass, offline: OfflineClass) -> str:
-        """Say why a pair is forbidden, if the table forbids it; an empty text if it does not."""
+        """Return why the table forbids a pair; empty if it does not."""
         if self(online, offline) is not None:
             return ""
         measured, left = self._measured(online, offline)
-        if all(share > left for share in measured):
+        if min(measured) > left:
             return "measured at larger shares only"
-        if all(share < left for share in measured):
+        if max(measured) < left:
             return "with a limit, measured at smaller shares only"
         return "slowed down beyond the limit"
 
@@ -91,60 +90,50 @@ class TableWeights:
         None where nothing was measured at a share as large as the one left.
         """
         measured, left = self._measured(online, offline)
-        above = [share for share in measured if share >= left]
-        if not above:
+        high = min((share for share in measured if share >= left), default=None)
+        if high is None:
             return None
-        high = min(above)
         low = max((share for share in measured if share <= left), default=high)
         first, last = measured[low].online_slowdown, measured[high].online_slowdown
-        part = Fraction(left - low, high - low) if high > low else 0
-        on_line = first + (last - first) * part
+        on_line = first + (last - first) * Fraction(left - low, high - low or 1)
         return Slowdown(on_line, max(on_line, last))
 
     def _measured(
         self, online: OnlineClass, offline: OfflineClass
     ) -> tuple[dict[int, MeasuredPair], int]:
-        """Return what was measured of a pair by share, and the share that is left."""
-        measured = self._table.get((online.model, offline.model, online.device))
-        if measured is None:
-            raise InvalidProblem(_unmeasured(self._table, online, offline))
-        return measured, self._left_at(online.sm_activity)
+        """Return the measurements of a pair by share, and the share that is left.
+
+        An unmeasured pair is refused, with the name that may have been meant.
+        """
+        names = online.model, offline.model, online.device
+        if names in self._table:
+            return self._table[names], self._left_at(online.sm_activity)
+        hint = ""
+        if not online.model:
+            hint = "; give the online side a model, in the column 'model' of its table"
+        whats = ("online model", "offline model", "device")
+        for name, what, known in zip(names, whats, zip(*self._table, strict=True), strict=False):
+            if not hint and name not in known:
+                hint = f"; no {what} {name!r} was measured{nearest(name, sorted({*known}))}"
+        raise InvalidProblem(
+            f"offline class {offline.name!r} ({offline.model}) was never measured beside online "
+            f"class {online.name!r} ({online.model or 'no model'}) on {online.device!r}{hint}"
+        )
 
 
 def table_weights(
     pairs: Iterable[MeasuredPair], *, margin: int = 10, lowest_share: int = 5
 ) -> TableWeights:
-    """Return weights by a table of measured pairs, which forbid what is too slow.
+    """Return weights by a table of measured pairs, which forbid pairs that are too slow.
 
-    A workload counts for what was measured at the largest share that is not above the one left on
-    the GPU, times its priority, rounded down. A pair is forbidden if nothing was measured at so
-    small a share, or if the online side has a limit and was slowed down beyond it at the smallest
-    share measured that is not below the one left, or there is none as large. Of models that were
-    never measured beside each other on the device nothing is guessed: the weights raise
-    InvalidProblem. Margin and lowest share are those of the problem.
+    A workload counts for its throughput at the largest measured share that is not above the one
+    left on the GPU, times its priority, rounded down. A pair is forbidden if all measured shares
+    are larger, or if the online side has a limit and a larger slowdown at the smallest measured
+    share that is not below the one left, or if there is none. Models that were never measured
+    beside each other on the device raise InvalidProblem. Margin and lowest share are those of the
+    problem.
     """
     return TableWeights(pairs, margin, lowest_share)
-
-
-def _unmeasured(
-    table: Iterable[tuple[str, str, str]], online: OnlineClass, offline: OfflineClass
-) -> str:
-    """Say which pair is missing, and which name may have been meant."""
-    hint = ""
-    if not online.model:
-        hint = "; give the online side a model, in the column 'model' of its table"
-    names = (
-        (online.model, "online model"),
-        (offline.model, "offline model"),
-        (online.device, "device"),
-    )
-    for (name, what), column in zip(names, zip(*table, strict=True), strict=False):
-        if not hint and name not in column:
-            hint = f"; no {what} {name!r} was measured{nearest(name, sorted({*column}))}"
-    return (
-        f"offline class {offline.name!r} ({offline.model}) was never measured beside online class "
-        f"{online.name!r} ({online.model or 'no model'}) on {online.device!r}{hint}"
-    )
 
 
 #: Models compute in 64 bits.
@@ -181,15 +170,15 @@ class Profiles:
         self.words = tuple(column for column, kind in kinds.items() if kind is str)
 
     def of(self, model: str, device: str) -> Mapping[str, Value] | None:
-        """Return what is known of a model on a device; None if that is nothing."""
+        """Return the row of a model on a device; None if there is none."""
         return self._rows.get((model, device), self._rows.get((model, "")))
 
     def of_all(self) -> Mapping[tuple[str, str], Mapping[str, Value]]:
-        """Return what is known, by model and device."""
+        """Return all rows, by model and device."""
         return self._rows
 
     def joined(self, others: Profiles) -> Profiles:
-        """Return these profiles, with those of others in place of the same model's and device's."""
+        """Return these profiles, with those of others in place of equal models and devices."""
         return Profiles({**self._rows, **others._rows})
 
     def __len__(self) -> int:
@@ -237,20 +226,19 @@ def write_profiles(profiles: Profiles, path: StrPath) -> None:
     rows: list[Sequence[object]] = [("model", "device", *columns)]
     for key, row in profiles.of_all().items():
         values = [row.get(column) for column in columns]
-        rows.append(
-            (*key, *(format_exact(v) if isinstance(v, Fraction) else v or "" for v in values))
-        )
+        texts = (format_exact(v) if isinstance(v, Fraction) else v or "" for v in values)
+        rows.append((*key, *texts))
     write_bytes(csv_text(rows).encode(), path)
 
 
 def probed(
     profiles: Profiles, pairs: Iterable[MeasuredPair], probes: Iterable[str]
 ) -> tuple[Profiles, tuple[MeasuredPair, ...]]:
-    """Add to profiles what happens beside a few workloads, the probes; take these pairs away.
+    """Add to profiles the measurements beside a few workloads, the probes; remove these pairs.
 
-    A workload that nobody has seen is then measured beside the probes alone, and predicted beside
-    all others. Profiles get two columns more a probe, ``speed beside P`` and ``speed of P``: the
-    throughput of the model beside it at the largest share, and the inverse of its slowdown there.
+    A new workload is then measured beside the probes alone, and predicted beside all others.
+    Profiles get two columns more a probe, ``speed beside P`` and ``speed of P``: the throughput of
+    the model beside it at the largest share, and the inverse of its slowdown there.
     """
     measured, chosen = tuple(pairs), tuple(probes)
     known = {pair.online_model for pair in measured}

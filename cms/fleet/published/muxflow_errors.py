@@ -1,9 +1,9 @@
-"""What is done when offline work ends: let it leave, or reset the context that it shared.
+"""Handling of the end of offline work: a graceful exit, or a reset of the context that it shared.
 
 Processes of one GPU context share its faults: one that vanishes with a kernel in flight, or without
 having released the context, harms all of them, the online side too. So a signal that can be handled
 is handled (:class:`GracefulExit`, in the offline program), and after every other end the context is
-reset and the offline program started again, ever later (:class:`Supervisor`, beside it).
+reset and the offline program restarted, ever later (:class:`Supervisor`, beside it).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .muxflow_monitor import back_off
 
 Handling: TypeAlias = Literal["graceful", "reset"]
 
-#: Signals that are handled in the program itself. Whatever is not here is answered by a reset.
+#: Signals that are handled in the program itself; all other events are answered by a reset.
 GRACEFUL: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
-#: What may happen to offline work, by name; what is not here is an error like any other.
+#: The handling of known events, by name; any other is an error.
 HANDLING: Mapping[str, Handling] = MappingProxyType(
     {
         **{each.name: "graceful" for each in GRACEFUL},
@@ -34,10 +34,10 @@ HANDLING: Mapping[str, Handling] = MappingProxyType(
 
 
 def error_handling(event: str) -> Handling:
-    """Return how something that happens to offline work is handled.
+    """Return how an event of offline work is handled.
 
     A signal's name; ``error`` or any other text, such as a CUDA error's name; or ``silence``.
-    Graceful: stop launching, drain, release and exit with 0; else reset the context, start again.
+    Graceful: stop launching, drain, release and exit with 0; else reset the context and restart.
 
     Examples
     --------
@@ -48,10 +48,9 @@ def error_handling(event: str) -> Handling:
 
 
 def ended(code: int) -> str | None:
-    """Return what a process died of; None if it left by itself, having released the context.
+    """Return what a process died of, by the code of ``Popen.poll``; None for an exit with 0.
 
-    A process that *died* of SIGTERM did not handle it: how a process ended is an error unless it
-    exits with 0. The code is that of ``subprocess.Popen.poll``.
+    A process that *died* of SIGTERM did not handle it.
     """
     if code == 0:
         return None
@@ -68,12 +67,10 @@ class GracefulExit:
     """The handler that an offline program installs: SIGINT and SIGTERM ask it to leave.
 
     Inside the ``with`` block the signals only set ``asked``. The program looks at it between
-    kernels; once it is asked it launches no more, waits for what is in flight, releases the context
-    and exits with 0. Signals that were blocked until here are let through. After the block they are
-    ignored if it was asked, so that a second one does not kill what has already left; else they are
-    as before.
-
-    It is entered in the main thread, where signals arrive.
+    kernels; once it is asked it launches no more, waits for kernels in flight, releases the context
+    and exits with 0. Blocked signals are unblocked. After the block the signals are ignored if it
+    was asked, so that a second one does not kill the program; else they are as before. It is
+    entered in the main thread, where signals arrive.
 
     Examples
     --------
@@ -82,7 +79,7 @@ class GracefulExit:
     ...     while not leave.asked:
     ...         kernels += 1  # launch one, and wait for it
     ...         if kernels == 3:
-    ...             signal.raise_signal(signal.SIGTERM)  # somebody wants us to go
+    ...             signal.raise_signal(signal.SIGTERM)
     ...     released = True
     >>> kernels, released
     (3, True)
@@ -118,7 +115,7 @@ class GracefulExit:
 
 
 class Child(Protocol):
-    """An offline program that runs: what the supervisor needs of ``subprocess.Popen``."""
+    """A running offline program, such as a ``subprocess.Popen``."""
 
     def poll(self) -> int | None:
         """Return its exit code, minus the signal that ended it, or None while it runs."""
@@ -134,15 +131,14 @@ class Child(Protocol):
 class RestartTimes:
     """How patient a supervisor is, in milliseconds."""
 
-    grace: int = 10_000  #: So long an offline program may take to leave when asked
+    grace: int = 10_000  #: For an offline program to leave when asked
     #: The first back-off before a restart; each fault doubles it, up to the cap.
     base: int = 1_000
     cap: int = 300_000
     calm: int = 600_000  #: After a run of this length back-offs begin at the first again
-    silence: int = 60_000  #: So long nothing may be heard of a program before it counts as dead
+    silence: int = 60_000  #: Without progress, before a program counts as dead
 
     def __post_init__(self) -> None:
-        """Check what the class promises."""
         for name in ("grace", "base", "cap", "calm", "silence"):
             whole(getattr(self, name), f"{name} of restarts", least=1, error=InvalidOption)
         if self.cap < self.base:
@@ -151,11 +147,11 @@ class RestartTimes:
 
 
 class Event(NamedTuple):
-    """Something that a supervisor did or saw, and why.
+    """An action or observation of a supervisor, and its reason.
 
-    ``left`` is an exit with 0; ``out`` says that the online side is not healthy after a reset, so
-    that no offline work is started again. A fault's reason is what the program died of, a reset's
-    the health of the online side before and after it.
+    ``left`` is an exit with 0; ``out``: the online side is not healthy after a reset, and no
+    offline work is restarted. A fault's reason is the cause of death, a reset's the health of the
+    online side before and after it.
     """
 
     what: Literal["start", "restart", "left", "fault", "reset", "out"]
@@ -192,25 +188,29 @@ class Supervisor:
         self._heard, self._clock, self._sleep = heard, clock, sleep
         self.events: list[Event] = []
         self.state: Literal["running", "waiting", "over"] = "running"
-        self._level = 0
+        self._level = self._sign = 0
         self._killed = ""  # why we killed it ourselves
         self._due = 0.0
         self._begin("start")
 
     def look(self) -> None:
-        """See how the program is, and do what is due; never waits. To be called again and again."""
+        """See how the program is, and do what is due; never wait. To be called again and again."""
         if self.state == "waiting" and self._clock() >= self._due:
             self._begin("restart")
         elif self.state == "running":
             code = self.child.poll()
             if code is not None:
                 self._over(code, again=True)
-            elif self._is_silent() and not self._killed:
-                self._killed = "silence"
-                self.child.kill()
+            elif self._heard is not None and not self._killed:
+                sign, now = self._heard(), self._clock()
+                if sign != self._sign:
+                    self._sign, self._last = sign, now
+                if now - self._last >= self._times.silence / 1000:
+                    self._killed = "silence"
+                    self.child.kill()
 
     def stop(self) -> Handling:
-        """End the program for good: ask it to leave, and kill and reset if it does not in time."""
+        """End the program for good: ask it to leave; kill it and reset if it does not in time."""
         if self.state != "running":
             self.state = "over"
             return "graceful"
@@ -230,16 +230,7 @@ class Supervisor:
         self._sign = self._heard() if self._heard else 0
         self.events.append(Event(what))
 
-    def _is_silent(self) -> bool:
-        if self._heard is None:
-            return False
-        sign, now = self._heard(), self._clock()
-        if sign != self._sign:
-            self._sign, self._last = sign, now
-        return now - self._last >= self._times.silence / 1000
-
     def _over(self, code: int, *, again: bool) -> Handling:
-        """Do what an end asks for."""
         why = self._killed or ended(code)
         self.state = "over"
         if why is None:

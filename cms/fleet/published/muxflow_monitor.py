@@ -1,8 +1,8 @@
-"""The monitor of a GPU that is shared: may offline work come, may it stay, when does it go.
+"""The monitor of a shared GPU: it admits and evicts offline work.
 
-A pure step (state, signal) -> (state, action), once a tick; what it does is the table below. The
-names of the states are from memory of MuxFlow (arXiv 2303.13803), whose text beyond the
-introduction we do not have: table, timers and thresholds are ours. A file has the latter.
+A pure step (state, signal) -> (state, action), once a tick, by the table below. The names of the
+states are from memory of MuxFlow (arXiv 2303.13803), of whose text only the introduction is known:
+table, timers and thresholds are assumed. A file has the latter.
 """
 
 from __future__ import annotations
@@ -26,33 +26,29 @@ from ..colocation.files import part_of
 StateName: TypeAlias = Literal["init", "healthy", "unhealthy", "overlimit", "disabled"]
 Signal: TypeAlias = Literal["quiet", "soft", "hard", "disable"]
 Action: TypeAlias = Literal["none", "admit", "close", "evict"]
-#: What a cell may wait for; nothing is the empty one.
 Timer: TypeAlias = Literal["", "dwell", "back_off"]
 
 STATES: tuple[StateName, ...] = get_args(StateName)
 #: From the best to the worst.
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 ACTIONS: tuple[Action, ...] = get_args(Action)
-#: Ticks that a timer may have at most: thirty years of seconds. So every timer fits into int32.
+#: Thirty years of seconds: every timer fits into int32.
 MOST_TICKS = 10**9
 
 
 class Cell(NamedTuple):
-    """What a state does on a signal."""
+    """The effect of a signal in a state."""
 
     to: StateName  #: The state after this tick
-    #: The timer that has to run out first: this tick counts, and until it has, the state stays and
-    #: nothing else happens.
+    #: The timer that has to run out first; this tick counts. Until then nothing else happens.
     after: Timer = ""
-    #: What the platform has to do on the way: nothing, open the GPU for offline work, let no more
-    #: come, send away what is there.
-    action: Action = "none"
+    action: Action = "none"  #: Of the platform: admit offline work, admit no more, evict it
     rises: bool = False  #: Whether the back-off becomes longer by a level
     calms: bool = False  #: Whether this tick counts towards taking a level off
 
 
-#: All that the monitor does. Entering a state starts its timers anew, so that ``Cell("init")`` in
-#: ``init`` says that the quiet ticks are counted from 0 again.
+#: The whole monitor. Entering a state restarts its timers: ``Cell("init")`` in ``init`` counts the
+#: quiet ticks from 0 again.
 TABLE: Mapping[tuple[StateName, Signal], Cell] = MappingProxyType(
     {
         ("init", "quiet"): Cell("healthy", after="dwell", action="admit"),
@@ -86,12 +82,12 @@ def back_off(level: int, base: int, cap: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
-    """How patient a monitor is, in ticks."""
+    """Times of a monitor, in ticks."""
 
-    dwell: int  #: So many quiet ticks in a row before offline work may come, >= 1
+    dwell: int  #: Quiet ticks in a row before offline work may come, >= 1
     base: int  #: The back-off of level 1, >= 1; each level doubles it.
     cap: int  #: No back-off is longer, >= base
-    calm: int  #: So many quiet ticks in a row in ``healthy`` take a level off, >= 1
+    calm: int  #: Quiet ticks in a row in ``healthy`` that take a level off, >= 1
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
@@ -115,7 +111,7 @@ class MonitorTimes:
 
 
 class MonitorState(NamedTuple):
-    """Where the monitor of one GPU stands: a state, and its timers. A fresh one is in ``init``."""
+    """The state of the monitor of one GPU, and its timers. A fresh one is in ``init``."""
 
     name: StateName = "init"
     dwell: int = 0  #: Quiet ticks in a row, while offline work may not come; less than the dwell.
@@ -140,7 +136,7 @@ def monitor_step(
     times: MonitorTimes,
     table: Mapping[tuple[StateName, Signal], Cell] = TABLE,
 ) -> tuple[MonitorState, Action]:
-    """Return the state after a tick, and what the platform has to do.
+    """Return the state after a tick, and the action of the platform.
 
     ``proofs_checks/monitor.py`` checks over all states and timers that can be reached: offline work
     may come only after ``dwell`` quiet ticks in a row, it is evicted in the very tick of a hard
@@ -148,8 +144,7 @@ def monitor_step(
     within dwell + cap + 1 ticks.
 
     `signal`: the worst of the metrics in this tick (:func:`cms.fleet.monitor_signal`), or that the
-    operator wants no sharing. `table`: from state and signal to a cell: for those who check it, or
-    want another.
+    operator disables sharing. `table`: for checks of it, or for another monitor.
 
     Examples
     --------
@@ -185,11 +180,11 @@ _TIMES = ("dwell", "base", "cap", "calm")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Metric:
-    """A metric of a GPU, and from where on it speaks against sharing.
+    """A metric of a GPU, and its thresholds against sharing.
 
     `soft` and `hard`: thresholds, >= 0. A value at a threshold has passed it; the hard one is the
-    worse. `worse`: which side is the bad one: utilisation is worse when high, a clock when low.
-    `unit`: of the values and thresholds; for people.
+    worse. `worse`: the bad side: utilisation is worse when high, a clock when low. `unit`: of the
+    values and thresholds; for people.
     """
 
     name: str
@@ -216,30 +211,28 @@ class Metric:
         )
         if second < first if worse == "high" else second > first:
             order = "at least" if worse == "high" else "at most"
-            said = (
-                f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the soft"
-            )
-            raise InvalidProblem(f"{said} one, {shown(first)}: {worse} values are the worse ones")
+            said = f"hard threshold of metric {name!r} is {shown(second)}; expected {order} the"
+            raise InvalidProblem(f"{said} soft one, {shown(first)}: {worse} values are worse")
         values = name, first, second, worse, unit
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
     def signal(self, value: Number) -> Signal:
         """Return which threshold a value >= 0, in the metric's unit, has passed."""
-        seen = exact(value, f"metric {self.name!r}")
         sign = 1 if self.worse == "high" else -1
-        if sign * seen >= sign * self.hard:
-            return "hard"
-        return "soft" if sign * seen >= sign * self.soft else "quiet"
+        seen = sign * exact(value, f"metric {self.name!r}")
+        return (
+            "hard" if seen >= sign * self.hard else "soft" if seen >= sign * self.soft else "quiet"
+        )
 
 
 def monitor_signal(
     metrics: Sequence[Metric], observed: Mapping[str, Number], *, disabled: bool = False
 ) -> Signal:
-    """Return the signal of a tick: the worst of the metrics, or that the operator says no.
+    """Return the signal of a tick: the worst of the metrics, or that the operator disables sharing.
 
     A metric that was not observed is refused: a monitor that sees nothing must not call it quiet.
-    Values are by name; others are left aside. `disabled`: whether the operator wants no sharing.
+    Values are by name; those of other metrics are ignored.
 
     Examples
     --------
@@ -268,26 +261,20 @@ class MonitorPreset:
     source: str  #: Where the figures come from
     metrics: tuple[Metric, ...]
     seconds: MonitorTimes  #: With a tick of one second
-    #: The kind of predictor beside it, one of :data:`cms.fleet.colocation.predictor.MODELS`, where
-    #: the file names one.
+    #: Where the file says so: the kind of predictor beside it (one of
+    #: :data:`cms.fleet.colocation.predictor.MODELS`), and the time between two matchings
     predictor: str | None = None
-    interval_minutes: int | None = None  #: From one matching to the next, where the file says so
+    interval_minutes: int | None = None
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
-        """Return the times in ticks of so many seconds, rounded up: never less patient."""
+        """Return the times in ticks of this length, rounded up."""
         if tick_seconds < 1:
             raise InvalidOption(f"tick_seconds is {tick_seconds}; expected a whole number >= 1")
         return MonitorTimes(*(-(-getattr(self.seconds, each) // tick_seconds) for each in _TIMES))
 
 
 def monitor_preset(name: str) -> MonitorPreset:
-    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory.
-
-    Examples
-    --------
-    >>> monitor_preset("muxflow-assumed").seconds
-    MonitorTimes(dwell=60, base=60, cap=7200, calm=14400)
-    """
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory."""
     known = sorted(path.stem for path in _PRESETS.glob("*.json"))
     if name not in known:
         said = f"unknown monitor {name!r}; known: {', '.join(known)}"
@@ -308,7 +295,7 @@ _TimesPart = part_of(MonitorTimes, **dict.fromkeys(_TIMES, f.AtLeastOne))
 
 
 class MonitorDocument(m.Document):
-    """Metrics and times of a monitor, and what a system goes by beside it."""
+    """Metrics and times of a monitor, and its system's predictor and interval."""
 
     KIND: ClassVar[str] = MONITOR
     MAKES: ClassVar[Any] = MonitorPreset
@@ -326,19 +313,6 @@ class MonitorDocument(m.Document):
 
 
 def read_monitor(path: StrPath) -> MonitorPreset:
-    """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "monitor.json"
-    >>> _ = path.write_text(
-    ...     '{"format": "cms-monitor", "schema": 2, "name": "mine", "source": "a week in May",'
-    ...     ' "seconds": {"dwell": 30, "base": 60, "cap": 600, "calm": 3600},'
-    ...     ' "metrics": [{"name": "sm_activity", "unit": "%", "soft": 80, "hard": 90}]}'
-    ... )
-    >>> read_monitor(path).times(30)
-    MonitorTimes(dwell=1, base=2, cap=20, calm=120)
-    """
+    """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example."""
     found: MonitorPreset = m.build(MonitorDocument, parse_document(path))
     return found

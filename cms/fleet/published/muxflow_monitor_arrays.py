@@ -85,19 +85,10 @@ def monitor_steps(
     times: MonitorTimes,
     table: Mapping[tuple[StateName, Signal], Cell] = TABLE,
 ) -> tuple[MonitorStates, Codes]:
-    """Return the states of all monitors after a tick, and what the platform has to do.
+    """Return the states of all monitors after a tick, and the actions of the platform.
 
-    Signals, as :func:`monitor_signals` gives them, and actions are places in ``SIGNALS`` and
-    ``ACTIONS`` of ``cms.fleet.published.muxflow_monitor``. The times are of all monitors.
-
-    Examples
-    --------
-    >>> times, states = MonitorTimes(dwell=1, base=3, cap=24, calm=100), MonitorStates.fresh(2)
-    >>> for signals in ([0, 1], [2, 0]):
-    ...     states, actions = monitor_steps(states, signals, times)
-    ...     print([ACTIONS[action] for action in actions])
-    ['admit', 'none']
-    ['evict', 'admit']
+    Signals, as from :func:`monitor_signals`, and actions are places in ``SIGNALS`` and ``ACTIONS``
+    of ``cms.fleet.published.muxflow_monitor``.
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
@@ -127,8 +118,8 @@ def monitor_signals(
 ) -> Codes:
     """Return the signals of many GPUs, as :func:`monitor_signal` that of one.
 
-    `metrics`: at least one. `observed`: values for each metric, by name. A float is taken as the
-    shortest decimal that prints as it. `disabled`: where the operator wants no sharing.
+    `metrics`: at least one. `observed`: values for each metric, by name. A float counts as its
+    shortest decimal. `disabled`: where the operator disables sharing.
 
     Examples
     --------

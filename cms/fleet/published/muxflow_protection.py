@@ -1,7 +1,7 @@
-"""What keeps offline work from hurting the online side of its GPU: a model, and no CUDA.
+"""Models, without CUDA, of the protection of the online side of a shared GPU.
 
 A quota refuses memory before it is allocated, a gate holds kernels back. On a device where one
-kernel at a time holds the SMs, the gate bounds what an online request can lose.
+kernel at a time holds the SMs, the gate bounds the slowdown of an online request.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from ..colocation.classes import checked_percent
 
 
 class MemoryQuota:
-    """What offline work may have of a GPU's memory; more is refused before it is allocated.
-
-    What is allocated, `used_mib`, is never more than the limit.
-    """
+    """A limit of the GPU memory of offline work: `used_mib` is never more than `limit_mib`."""
 
     def __init__(self, limit_mib: Number) -> None:
         self.limit_mib = exact(limit_mib, "limit_mib of a memory quota")
@@ -35,7 +32,7 @@ class MemoryQuota:
         return True
 
     def release(self, mib: Number) -> None:
-        """Give `mib` MiB back, at most what is allocated."""
+        """Give `mib` MiB back, at most all of it."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
             said = f"memory to release is {shown(given)} MiB; expected at most what is allocated"
@@ -47,12 +44,10 @@ class LaunchGate:
     """A token bucket before the kernels of offline work, shut while an online request is there.
 
     The tokens are seconds of the SMs. They come back at the share's rate; a kernel may start where
-    the balance is not negative, and then costs as long as it takes.
+    the balance is not negative, and then costs its own length.
 
     `share`: per cent of the SMs' time, 0 to 100 (:func:`cms.fleet.sm_share`). At 0 it never opens.
-    `burst`: the most that can be saved up, and what there is at the start, in seconds, >= 0.
-
-    `balance`: in seconds, at most the burst.
+    `burst`: the largest balance, and the first one, in seconds, >= 0.
 
     In any t seconds, kernels of at most share · t / 100 + burst + the longest kernel seconds start:
     before the last of them the balance was not negative, and it began at the burst or less.
@@ -80,7 +75,7 @@ class LaunchGate:
         return not online_waits and self.wait() == 0
 
     def wait(self) -> Fraction | None:
-        """Return in how many seconds the tokens suffice at the soonest; None: never."""
+        """Return the seconds until the tokens suffice; None: never."""
         if not self.rate:
             return None
         return max(-self.balance, Fraction(0)) / self.rate
@@ -96,7 +91,7 @@ class LaunchGate:
 
 
 class Served(NamedTuple):
-    """An online request: when it came, what it takes of the SMs, when it was done; in seconds."""
+    """An online request: its arrival, its time on the SMs, its end; in seconds."""
 
     arrival: Fraction
     service: Fraction
@@ -106,21 +101,21 @@ class Served(NamedTuple):
 class SharedDevice:
     """A device whose SMs one kernel at a time holds, in the order in which they were launched.
 
-    Online requests are launched when they arrive. Offline work has kernels without end; with a gate
-    it launches one when the device is empty and the gate opens, without one it keeps ``ahead`` of
-    them launched. At one instant what ends comes first, then launches, then arrivals: what arrives
-    together with a launch waits for all of it.
+    Online requests are launched when they arrive. Offline work with a gate launches a kernel when
+    the device is empty and the gate opens; without a gate it keeps ``ahead`` kernels launched. At
+    one instant ends come first, then launches, then arrivals: a request that arrives with a launch
+    waits for all of it.
 
     `kernels`: the lengths of the offline kernels, in their order, in seconds, > 0; maybe without
     end. `ahead`: kernels that are launched and have not ended, without a gate; >= 1. `served`:
-    online requests, in the order in which they were done. `launched`: when, and how long, kernels.
+    online requests, in the order of their ends. `launched`: start and length of each kernel.
 
     **With the gate every request is done at most one offline kernel later than without any offline
-    work.** Who arrives at an empty device waits for the rest of one kernel at most, and none starts
-    before the online side is done with all that has arrived by then; until then the device does
-    online work without a pause, which by itself could not have begun sooner. So a request of s
-    seconds is slowed by a factor of at most 1 + (longest offline kernel) / s
-    (:func:`slowdown_bound`); ``proofs_checks/launch_gate.py`` checks it.
+    work.** A request that arrives at an empty device waits for the rest of one kernel at most, and
+    none starts before all online requests are done; until then the device does online work without
+    a pause, which by itself could not have begun sooner. So a request of s seconds is slowed by a
+    factor of at most 1 + (longest offline kernel) / s (:func:`slowdown_bound`);
+    ``proofs_checks/launch_gate.py`` checks it.
 
     Examples
     --------
@@ -149,11 +144,7 @@ class SharedDevice:
         self._end: Fraction | None = None  # of the first of them
 
     def advance(self, until: Number, requests: Iterable[tuple[Number, Number]] = ()) -> None:
-        """Let time pass until then: a tick, or all of it.
-
-        Meanwhile online requests arrive, in the order of their arrivals: when, and how long they
-        hold the SMs.
-        """
+        """Let time pass; online requests, by arrival, hold the SMs for their second number."""
         limit = exact(until, "until", computed=True)
         if limit < self.now:
             said = f"until is {shown(limit)}; expected at least now, {shown(self.now)}"
@@ -164,39 +155,29 @@ class SharedDevice:
             self._launch()
             if self._queue and self._end is None:
                 self._end = self.now + self._queue[0][1]
-            opening = self._opening()
+            wait = None  # until the gate opens by itself, if the device is empty until then
+            if self._gate is not None and self._next is not None and not self._queue:
+                wait = self._gate.wait()
+            opening = None if wait is None else self.now + wait
             times = (self._end, opening, arrival and arrival[0])
             moment = min((time for time in times if time is not None), default=None)
+            past = limit if moment is None else min(moment, limit)
+            if self._gate is not None:
+                self._gate.refill(past - self.now)
+            self.now = past
             if moment is None or moment > limit:
-                self._pass(limit)
                 return
-            self._pass(moment)
             if moment == self._end:
-                self._finish()
+                begun, length = self._queue.popleft()
+                self._end = None
+                if begun is not None:
+                    self.served.append(Served(begun, length, self.now))
             elif moment != opening and arrival is not None:
                 self._queue.append(arrival)
                 arrival = next(arrivals, None)
 
-    def _pass(self, moment: Fraction) -> None:
-        if self._gate is not None:
-            self._gate.refill(moment - self.now)
-        self.now = moment
-
-    def _finish(self) -> None:
-        arrival, length = self._queue.popleft()
-        self._end = None
-        if arrival is not None:
-            self.served.append(Served(arrival, length, self.now))
-
-    def _opening(self) -> Fraction | None:
-        """When the gate opens by itself, if the device is empty until then."""
-        if self._gate is None or self._next is None or self._queue:
-            return None
-        wait = self._gate.wait()
-        return None if wait is None else self.now + wait
-
     def _launch(self) -> None:
-        """Launch what offline work may launch now."""
+        """Launch the offline kernels that may start now."""
         most = self._ahead if self._gate is None else 1
         while self._next is not None and sum(one is None for one, _ in self._queue) < most:
             if self._gate is not None:
@@ -209,13 +190,7 @@ class SharedDevice:
 
 
 def slowdown_bound(longest_kernel: Number, service: Number) -> Fraction:
-    """Return by what factor a request of so long is slowed at most beside gated offline work.
-
-    Examples
-    --------
-    >>> slowdown_bound(longest_kernel=6, service=2)
-    Fraction(4, 1)
-    """
+    """Return the largest slowdown of a request, by its length, beside gated offline work."""
     return 1 + exact(longest_kernel, "longest_kernel") / _length(service)
 
 

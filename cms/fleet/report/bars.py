@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ..hardware import Gpu
     from ..serving import GpuGroup, Instances, OperatingPoint, Plan
 
-#: Layouts of a plan that a terminal draws with all words in them.
+#: Layouts of a plan that a terminal draws with all words in them
 MOST_LARGE = 16
+#: Bars that it draws, one a line where there are more than large ones
 MOST_LINES = 40
-"""Bars that it draws at all, one a line where there are more than large ones."""
-#: Further ones that a page draws, without words.
+#: Further bars that a page draws, without words
 MOST_SMALL = 960
+#: Blocks of a machine that is drawn: more would fill memory.
 MOST_BOXES = 200
-"""Blocks of a machine that is drawn: more would be a grey smear, or fill memory."""
 _DIGITS = "0123456789"
 
 
@@ -68,23 +68,18 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
         own = [Bar(*key, number) for key, number in found.items() if key[0] == gpu.key]
         for shared in (False, True):
             if alike := sorted((bar for bar in own if bar.shared is shared), key=rank):
-                head = f"{decimal(sum(bar.count for bar in alike))} x {gpu.key}"
-                note = (
-                    ", shared by MPS (a bar is 100 % of a GPU)"
-                    if shared
-                    else _occupancy(gpu, alike)
-                )
+                gpus = sum(bar.count for bar in alike)
+                note = ", shared by MPS (a bar is 100 % of a GPU)"
+                if not shared:
+                    used = [(bar.count, gpu.profile(box.profile)) for bar in alike
+                            for box in bar.boxes if box.service]  # fmt: skip
+                    compute, memory = sum(n * p.compute for n, p in used), gpus * gpu.memory_slices
+                    note = (
+                        f", {compute:,} of {gpus * gpu.compute_slices:,} compute and "
+                        f"{sum(n * p.memory for n, p in used):,} of {memory:,} memory slices serve"
+                    )
+                head = f"{decimal(gpus)} x {gpu.key}"
                 yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
-
-
-def _occupancy(gpu: Gpu, bars: Sequence[Bar]) -> str:
-    gpus = sum(bar.count for bar in bars)
-    used = [(bar.count, gpu.profile(b.profile)) for bar in bars for b in bar.boxes if b.service]
-    compute, memory = (sum(n * getattr(p, each) for n, p in used) for each in ("compute", "memory"))
-    return (
-        f", {compute:,} of {gpus * gpu.compute_slices:,} compute and {memory:,} of "
-        f"{gpus * gpu.memory_slices:,} memory slices serve"
-    )
 
 
 def _placed(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
@@ -137,7 +132,7 @@ def setting(point: OperatingPoint, *, brief: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """GPUs that look alike: one bar, or two of GPUs that change, and what else is alike."""
+    """GPUs that look alike: one bar, or two of GPUs that change, and their common mode."""
 
     bars: tuple[Bar, ...]
     gpus: tuple[FleetGpu, ...]
@@ -162,12 +157,17 @@ def fold(gpus: Iterable[FleetGpu], places: Mapping[str, int]) -> tuple[Folded, .
 def fold_differences(
     differences: Iterable[GpuDifference], places: Mapping[str, int]
 ) -> tuple[Folded, ...]:
-    """Draw GPUs before and after, with what becomes of each instance."""
+    """Draw GPUs before and after, with the fate of each instance."""
     modes = ("MIG off -> MIG on", "MIG on -> MIG off")
-    return _folded(
-        (each.then, _both(each, places), modes[each.now.is_cut] * each.changes_mode)
-        for each in differences
-    )
+    drawn = []
+    for each in differences:
+        restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
+        before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
+        after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
+        sides = (each.now, before), (each.then, after)
+        bars = tuple(gpu_bar(gpu, places, _marks(marked)) for gpu, marked in sides)
+        drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
+    return _folded(drawn)
 
 
 def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
@@ -194,7 +194,7 @@ def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Fol
 def gpu_bar(
     card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
 ) -> Bar:
-    """Draw one GPU: its instances where they are, and what is between them."""
+    """Draw one GPU: its instances, and the free slices between them."""
     from ..deployment.instance import Mode, StartSource
 
     def box(start: int, width: int, instance: Instance) -> Box:
@@ -235,13 +235,6 @@ def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int
         width = share * (number + 1) // among - share * number // among
         yield each, at, width
         at += width
-
-
-def _both(each: GpuDifference, places: Mapping[str, int]) -> tuple[Bar, ...]:
-    restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
-    before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
-    after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
-    return gpu_bar(each.now, places, _marks(before)), gpu_bar(each.then, places, _marks(after))
 
 
 def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str]:
@@ -291,7 +284,7 @@ def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None =
 def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
     """Write the names of GPUs in short: numbers in a row as ranges, nodes in a row likewise.
 
-    What does not fit into so many characters is counted.
+    GPUs beyond `most` characters are counted.
     """
     ordered = sorted(places, key=lambda place: (_natural(place[0]), *place))
     runs: list[tuple[list[str], list[int]]] = []

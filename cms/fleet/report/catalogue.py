@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..colocation.predictor import PredictedWeights, Predictor, Report
     from ..colocation.problem import ColocationProblem
     from ..colocation.solution import ColocationSolution
-    from ..hardware import Gpu, Layout
+    from ..hardware import Gpu
     from ..replanner import Compared, ReplanDecision, Scene
 
 _TARGETS = {"throughput": "throughput", "speed": "1 / slowdown"}
@@ -50,8 +50,13 @@ def gpu_page(gpu: Gpu) -> Page:
          ", ".join(map(str, one.starts)), str(one.max), _known(one.sms), one.since_driver or ""]
         for one in gpu.profiles
     ]  # fmt: skip
-    shapes = gpu.configurations
-    placed = [(str(shape), _starts(gpu.place(shape.blocks) or ())) for shape in shapes]
+    shapes, placed = gpu.configurations, []
+    for shape in shapes:
+        starts: dict[str, list[str]] = {}  # of each profile together: 1g@0,1 3g@4
+        for one in sorted(gpu.place(shape.blocks) or (), key=lambda placement: placement.start):
+            starts.setdefault(one.profile, []).append(str(one.start))
+        words = " ".join(f"{profile}@{','.join(own)}" for profile, own in starts.items())
+        placed.append((str(shape), words))
     cited = [
         (f"[{each.evidence}]", f"{', '.join(each.fields)}: "
          f"{', '.join(filter(None, (each.source, each.driver, each.date)))}")
@@ -65,14 +70,6 @@ def gpu_page(gpu: Gpu) -> Page:
         Section("sources", "Sources", [Words("Sources", "head"), Bullets(cited)]),
     ]  # fmt: skip
     return Page(gpu.key, lead, (), sections)
-
-
-def _starts(layout: Layout) -> str:
-    """Write a layout with the starts of each profile together: ``1g@0,1 3g@4``."""
-    starts: dict[str, list[str]] = {}
-    for placement in sorted(layout, key=lambda placement: placement.start):
-        starts.setdefault(placement.profile, []).append(str(placement.start))
-    return " ".join(f"{profile}@{','.join(own)}" for profile, own in starts.items())
 
 
 def _known(value: int | None) -> str:
@@ -110,7 +107,7 @@ def trained_page(report: Report, predictor: Predictor) -> Page:
 def predicted_parts(
     problem: ColocationProblem, solution: ColocationSolution, weights: PredictedWeights
 ) -> list[Part]:
-    """Say what is predicted of the pairs in a plan; nothing if nothing is shared."""
+    """List the predictions of the pairs in a plan, if there are any."""
     if not solution.plan.placed:
         return []
     rows = []
@@ -143,7 +140,7 @@ def replan_page(answer: ReplanDecision) -> Page:
 
 
 def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
-    """Describe for each policy what it takes, and how far that is from the least."""
+    """Describe the cost of each policy, and its distance from the least."""
     heads = "policy|>GPU hours|>re-plans|>starts (+temp.)|>spare|>longest|>shortage|>to least"
     rows = [
         [own.policy, decimal(own.gpu_hours), str(own.replans), f"{own.starts} ({own.temporary})",

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _MOST_STEPS = 2000
 #: Numbers beyond it are not drawn: the table says them.
 _MOST = 10**150
-_SOONEST = 1e-3  # seconds; what is quicker is drawn here
+_SOONEST = 1e-3  # seconds; quicker events are drawn here
 #: Of several lines, so that they are told apart without colours.
 _DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 
 
 class Known(NamedTuple):
-    """What was found, if anything, from a moment on, and what none is better than."""
+    """The best schedule, if any, and the bound, from a moment on."""
 
     seconds: float
     best: Fraction | None
@@ -36,9 +36,9 @@ class Known(NamedTuple):
 
 
 def bounds_parts(history: Sequence[Known], seconds: float, best: str, up: bool) -> list[Part]:
-    """Draw and list what was found and proved over the time of a run.
+    """Draw and list the best value, called `best`, and its bound over the time of a run.
 
-    `best`: what is found. `up`: whether what is found is rounded up and its bound down.
+    `up`: whether the best is rounded up and its bound down.
     """
     above, below = (partial(decimal, rounding=each) for each in (math.ceil, math.floor))
     rows = [
@@ -78,7 +78,7 @@ def _axes(sheet: Figure, x: str, y: str) -> Axes:
 
 
 def legend_name(name: str) -> str:
-    """Return a name for a legend, which leaves out what begins with an underscore."""
+    """Return a name for a legend, which ignores names that begin with an underscore."""
     short = printable(f"{name[:22]}…" if len(name) > 23 else name)
     return f"\u200b{short}" if short.startswith("_") else short
 
@@ -94,11 +94,12 @@ def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Par
     open_ = sum(each.cost is not None and each.cost != each.bound for each in curve)
     never = sum(each.status == "infeasible" for each in curve)
     lost = sum(each.cost is None for each in curve) - never
-    proved = len(curve) - open_ - lost - never
-    said = [f"{count(proved, 'point')} proved optimal"]
-    said += [f"{open_:,} open (hollow, with the lower bound below)"] * bool(open_)
-    said += [f"{never:,} cannot be served (proved)"] * bool(never)
-    said += [f"{lost:,} not known (time ended)"] * bool(lost)
+    said = [f"{count(len(curve) - open_ - lost - never, 'point')} proved optimal"]
+    for number_, words in (
+        (open_, "open (hollow, with the lower bound below)"), (never, "cannot be served (proved)"),
+        (lost, "not known (time ended)"),
+    ):  # fmt: skip
+        said += [f"{number_:,} {words}"] * bool(number_)
     said += [f"no time for {count(missing, 'further one')}"] * bool(missing)
     again = "Planned again at each multiple of all rates; every point is rechecked"
     parts: list[Part] = [f"{again}: {'; '.join(said)}."]
@@ -128,42 +129,40 @@ def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
 
 def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
     axes = _axes(sheet, "all rates multiplied by", unit)
-    bounded = [each for each in curve if each.status != "infeasible" and each.bound]
-    x = [float(each.rate) for each in bounded]
+    every = [float(each.rate) for each in curve]
+    possible = [each for each in curve if each.status != "infeasible"]
+    bounded = [(float(each.rate), float(each.bound)) for each in possible if each.bound]
     axes.plot(
-        x, [float(each.bound) for each in bounded], "--", c=TONES["bound"], label="lower bound"
-    )
-    known = [each for each in curve if each.cost is not None]
-    x, y = [float(each.rate) for each in known], [float(each.cost or 0) for each in known]
-    every = [float(each.rate) for each in curve]  # the line ends where nothing is known
+        [at for at, _ in bounded], [bound for _, bound in bounded], "--", c=TONES["bound"],
+        label="lower bound",
+    )  # fmt: skip
+    # the line ends where nothing is known
     costs = [math.nan if each.cost is None else float(each.cost) for each in curve]
     bounds = [math.nan if each.cost is None else float(each.bound) for each in curve]
     axes.plot(every, costs, "-", c=TONES["best"], lw=1.8, label="found")
     axes.fill_between(every, costs, bounds, color=TONES["soft"], alpha=0.15)
-    for each, at, value in zip(known, x, y, strict=True):
-        fill = TONES["best"] if each.cost == each.bound else TONES["paper"]
-        axes.plot([at], [value], "o", ms=5, mec=TONES["best"], mfc=fill)
-        words = decimal(each.cost or Fraction(0), rounding=math.ceil)
-        axes.annotate(words, (at, value), (0, 6), textcoords="offset points", ha="center")
-    axes.set_ylim(0, 1.15 * max([*y, *(float(each.bound) for each in bounded)]) or 1)
-    lost = [float(each.rate) for each in curve if each.cost is None and each.status != "infeasible"]
-    if lost:  # a cross where nothing was found in time
-        axes.plot(
-            lost, [0.04 * axes.get_ylim()[1]] * len(lost), "x", c=TONES["fair"], label="not known"
-        )
-    never = [float(each.rate) for each in curve if each.status == "infeasible"]
-    if never:
+    for each, at, value in zip(curve, every, costs, strict=True):
+        if each.cost is not None:
+            fill = TONES["best"] if each.cost == each.bound else TONES["paper"]
+            axes.plot([at], [value], "o", ms=5, mec=TONES["best"], mfc=fill)
+            words = decimal(each.cost, rounding=math.ceil)
+            axes.annotate(words, (at, value), (0, 6), textcoords="offset points", ha="center")
+    known = [cost for cost in costs if cost == cost]
+    axes.set_ylim(0, 1.15 * max([*known, *(bound for _, bound in bounded)]) or 1)
+    if lost := [float(each.rate) for each in possible if each.cost is None]:
+        low = [0.04 * axes.get_ylim()[1]] * len(lost)
+        axes.plot(lost, low, "x", c=TONES["fair"], label="not known")
+    if never := [float(each.rate) for each in curve if each.status == "infeasible"]:
         last = never[-1] if len(never) > 1 else 1.05 * never[0]
         axes.axvspan(never[0], last, color=TONES["bad"], alpha=0.12, label="cannot be served", lw=0)
-    marks = [float(each.rate) for each in curve]
-    apart = (marks[-1] - marks[0]) / 12
-    shown = [at for n, at in enumerate(marks) if not n or at - marks[n - 1] > apart or at == 1]
+    apart = (every[-1] - every[0]) / 12
+    shown = [at for n, at in enumerate(every) if not n or at - every[n - 1] > apart or at == 1]
     axes.set_xticks(shown, [f"{at:g} ×" for at in shown])
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderpad=0, columnspacing=1)
 
 
 def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
-    """Draw how many of something had happened by when, a line each; at least one happened."""
+    """Draw numbers of events over time, a line each; at least one happened."""
     every = [max(at, _SOONEST) for _, times in series for at in times]
     last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
 

@@ -1,4 +1,4 @@
-"""Who shares a GPU with whom: what runs where, what is left over, what one more is worth."""
+"""Co-location: which workload runs where, which are left over, the worth of one more."""
 
 from __future__ import annotations
 
@@ -42,15 +42,35 @@ def colocation_page(
 ) -> Page:
     """Describe a solution of a co-location problem.
 
-    `sources`: the two files. `known`: what else is known of pairs. `bucketing`: what rounding
-    activities costs, in words. `reasons`: why pairs are forbidden. `more`: what is said besides.
+    `sources`: the two files. `known`: slowdowns of pairs. `bucketing`: the price of rounding
+    activities, in words. `reasons`: why pairs are forbidden. `more`: further parts.
     """
     fleet: list[Part] = []
+    taken, placed = Counter[str](), Counter[str]()
+    for pair in solution.plan:
+        taken[pair.online] += pair.count
+        placed[pair.offline] += pair.count
     if problem.online:
-        fleet += [*_bars(problem, solution), _online(problem, solution)]
+        rows = [
+            [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
+             number(share or None, _per_cent), number(taken[gpus.name]),
+             _worth(solution.certificate.online.get(gpus.name, 0))]
+            for gpus, share in zip(problem.online, problem.shares, strict=True)
+        ]  # fmt: skip
+        heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
+        classes = table("Online classes", heads, rows, "more online class")
+        fleet += [*_bars(problem, solution), classes]
     if solution.plan.counts:
         fleet.append(_pairs(problem, solution, known))
-    offline: list[Part] = [_offline(problem, solution)] if problem.offline else []
+    rows = [
+        [key_of(place), work.name, number(work.count), number(placed[work.name]),
+         number(work.count - placed[work.name]), number(work.priority),
+         _worth(solution.certificate.offline.get(work.name, 0))]
+        for place, work in enumerate(problem.offline)
+    ]  # fmt: skip
+    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
+    classes = table("Offline classes", heads, rows, "more offline class")
+    offline: list[Part] = [classes] if problem.offline else []
     if found := forbidden_by(problem, reasons):
         parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
         offline += ["", f"forbidden pairs of classes: {parts}"]
@@ -61,35 +81,40 @@ def colocation_page(
     ]  # fmt: skip
     why = solution.stop_reason.replace("_", " ")
     ran = f"({solution.method}, {solution.seconds:.2f} s, ended: {why})"
-    full = FULL_WEIGHT
-    known_at = [
+    full, unit = FULL_WEIGHT, "worth in GPU-equivalents"
+    if known_at := [
         Known(at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
         for at in solution.history
-    ]
-    if known_at:
-        bounds = bounds_parts(known_at, solution.seconds, "worth in GPU-equivalents", up=False)
+    ]:
+        bounds = bounds_parts(known_at, solution.seconds, unit, up=False)
         sections.append(Section("bounds", "Both bounds over time", [ran, *bounds], "web"))
-    sections.append(_proof(problem, solution, sources))
-    facts, end = list(_facts(problem, solution)), [Words(ran, "soft")]
-    return Page(title, headline(problem, solution), facts, sections, " and ".join(sources), end)
-
-
-def headline(problem: ColocationProblem, solution: ColocationSolution) -> str:
-    """Say in a line how many workloads are placed, what that is worth, and what is possible."""
+    proof: list[Part] = [
+        "A price on every class, such that no allowed pair is worth more than its two prices. "
+        "Then no plan is worth more than all prices together, each as often as its class "
+        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
+        "also the most that one more of its class is worth.",
+        "Plan, value and prices were rechecked from the files before this page was made, in "
+        "whole numbers. So can you; the independent checker shares no code with the package:",
+        recheck(*(sources or ("problem.json", "share.json"))),
+        f"SHA-256 of the problem: {problem.sha256}",
+    ]
+    sections.append(Section("proof", "The proof", proof, "web"))
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
-    value = _equivalents(solution.value, up=False)
-    # rounded apart they would not look the same
-    bound = _equivalents(solution.upper_bound, up=True) if solution.gap else value
-    proof = ", proof checked" if solution.proof == "checked" else ""
-    return (
+    value, bound = (_equivalents(solution.value, up=False),) * 2
+    if solution.gap:  # rounded apart they would not look the same
+        bound = _equivalents(solution.upper_bound, up=True)
+    checked = ", proof checked" if solution.proof == "checked" else ""
+    lead = (
         f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
         f"{count(gpus, 'GPU')}, {value} of at most {bound} GPU-equivalents: "
-        f"{solution.status}{proof}"
+        f"{solution.status}{checked}"
     )
+    facts, end = list(_facts(solution, wanted, gpus)), [Words(ran, "soft")]
+    return Page(title, lead, facts, sections, " and ".join(sources), end)
 
 
 def bucketing_words(value: int, upper_bound: int) -> str:
-    """Say what it costs at most to round activities up to whole per cent."""
+    """Say what rounding activities up to whole per cent costs at most."""
     if upper_bound <= value:
         return "price of bucketing: none; with activities as they are no plan is worth more"
     more = f", {percent(Fraction(upper_bound - value, value), up=True)} more" if value else ""
@@ -100,8 +125,8 @@ def bucketing_words(value: int, upper_bound: int) -> str:
 def forbidden_by(
     problem: ColocationProblem, reasons: TableWeights | PredictedWeights | None = None
 ) -> dict[str, int]:
-    """Return how many pairs of classes are forbidden, by the reason."""
-    found: dict[str, int] = {}
+    """Count forbidden pairs of classes by the reason."""
+    found = Counter[str]()
     for gpus, share, row in zip(problem.online, problem.shares, problem.weights, strict=True):
         for work, weight in zip(problem.offline, row.tolist(), strict=True):
             if weight == FORBIDDEN:
@@ -112,7 +137,7 @@ def forbidden_by(
                     why = "for want of memory"
                 elif reasons is not None:
                     why = reasons.why(gpus, work) or why
-                found[why] = found.get(why, 0) + 1
+                found[why] += 1
     return found
 
 
@@ -120,23 +145,17 @@ def _equivalents(value: int, *, up: bool) -> str:
     return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
 
 
-def _facts(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[Fact]:
-    wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
+def _facts(solution: ColocationSolution, wanted: int, gpus: int) -> Iterator[Fact]:
     note = f"of {decimal(wanted)}, on {count(gpus, 'GPU')}"
     yield Fact("Workloads placed", decimal(solution.plan.placed), note)
-    worth, bound = (
-        _equivalents(solution.value, up=False),
-        _equivalents(solution.upper_bound, up=True),
-    )
+    worth = _equivalents(solution.value, up=False)
     yield Fact("Worth", worth, "GPUs that offline work would need alone")
+    bound = _equivalents(solution.upper_bound, up=True)
     yield Fact("Upper bound", f"≤ {bound}", "no plan is worth more")
-    proof = (
-        "of the bound",
-        f"at most {percent(solution.relative_gap, up=True)} more is possible",
-        "fair",
-    )
-    if solution.proof == "checked":
-        proof = ("optimal", "the proof was checked exactly", "good")
+    proof = ("optimal", "the proof was checked exactly", "good")
+    if solution.proof != "checked":
+        more = f"at most {percent(solution.relative_gap, up=True)} more is possible"
+        proof = ("of the bound", more, "fair")
     yield Fact("Proof", *proof)
 
 
@@ -177,20 +196,6 @@ def _use(
     return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
 
 
-def _online(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
-    taken = Counter[str]()
-    for pair in solution.plan:
-        taken[pair.online] += pair.count
-    rows = [
-        [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
-         number(share or None, _per_cent), number(taken[gpus.name]),
-         _worth(solution.certificate.online.get(gpus.name, 0))]
-        for gpus, share in zip(problem.online, problem.shares, strict=True)
-    ]  # fmt: skip
-    heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
-    return table("Online classes", heads, rows, "more online class")
-
-
 def _per_cent(value: Fraction | int) -> str:
     return f"{decimal(value)} %"
 
@@ -198,7 +203,6 @@ def _per_cent(value: Fraction | int) -> str:
 def _pairs(
     problem: ColocationProblem, solution: ColocationSolution, known: TableWeights | None
 ) -> Grid:
-    """List what runs where, how fast, and what that does to the online side."""
     places, rows = problem.online_index, []
     for pair in sorted(
         solution.plan, key=lambda own: (places[own.online], -own.count, own.offline)
@@ -216,36 +220,6 @@ def _pairs(
     return table("What runs where", heads, rows, "more pair| of classes")
 
 
-def _offline(problem: ColocationProblem, solution: ColocationSolution) -> Grid:
-    placed = Counter[str]()
-    for pair in solution.plan:
-        placed[pair.offline] += pair.count
-    rows = [
-        [key_of(place), work.name, number(work.count), number(placed[work.name]),
-         number(work.count - placed[work.name]), number(work.priority),
-         _worth(solution.certificate.offline.get(work.name, 0))]
-        for place, work in enumerate(problem.offline)
-    ]  # fmt: skip
-    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
-    return table("Offline classes", heads, rows, "more offline class")
-
-
 def _worth(price: int) -> Cell:
-    """Say what one more of a class is worth at most, in GPU-equivalents."""
+    """Write the most that one more of a class is worth, in GPU-equivalents."""
     return Cell(f"+ {_equivalents(price, up=True)}" if price else "nothing", price)
-
-
-def _proof(
-    problem: ColocationProblem, solution: ColocationSolution, sources: tuple[str, ...]
-) -> Section:
-    parts: list[Part] = [
-        "A price on every class, such that no allowed pair is worth more than its two prices. "
-        "Then no plan is worth more than all prices together, each as often as its class "
-        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
-        "also the most that one more of its class is worth.",
-        "Plan, value and prices were rechecked from the files before this page was made, in "
-        "whole numbers. So can you; the independent checker shares no code with the package:",
-        recheck(*(sources or ("problem.json", "share.json"))),
-        f"SHA-256 of the problem: {problem.sha256}",
-    ]
-    return Section("proof", "The proof", parts, "web")

@@ -1,4 +1,4 @@
-"""Deployments, what differs between two, what is lost to fragmentation, and what is exported."""
+"""Deployments, differences between two, losses to fragmentation, and exports."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import desired_state
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
-from .bars import MOST_LINES, Folded, fold, fold_differences, names, sized
-from .page import Bar, Bars, Bullets, Fact, Page, Part, Section, Words
+from .bars import MOST_LINES, fold, fold_differences, names, sized
+from .page import Bars, Bullets, Fact, Page, Part, Section, Words
 from .plans import plan_sections
 from .proofs import recheck
 from .tables import Grid, key_of, limit_of, number, table
@@ -38,10 +38,10 @@ def deployment_page(
     *,
     lost: bool = False,
 ) -> Page:
-    """Describe what runs where, however large the fleet is: GPUs that look alike are drawn once.
+    """Describe a deployment, however large the fleet is: GPUs that look alike are drawn once.
 
-    `curve`: as of a plan, of the one that it realises. `end`: what a terminal says last. `lost`:
-    whether it says what is lost to fragmentation.
+    `curve`: as of a plan, of the one that it realises. `end`: the last lines of a terminal. `lost`:
+    whether losses to fragmentation are listed.
     """
     sections = [fleet_section(deployment, "fleet", "The GPUs")]
     if deployment.services:
@@ -78,40 +78,35 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
             caption = f"{where}: {room_words(each.gpus[0])}"
             label = None if len(each.gpus) > 1 else ""
             drawn.append(replace(each.bars[0], caption=caption, label=label))
-        head, note = _node_words(node)
-        parts.append(Bars(drawn, head, note, "large" if bars <= MOST_LARGE else "line"))
+        size = "large" if bars <= MOST_LARGE else "line"
+        parts.append(Bars(drawn, node.name, _node_words(node), size))
     if bars > MOST_LINES:
         every = fold(deployment.gpus(), places)
         types = sorted({each.bars[0].gpu for each in every})
+        most = max(1, MOST_LINES // len(types))
         for key in types:
             own = [each for each in every if each.bars[0].gpu == key]
-            total = sum(len(each.gpus) for each in own)
-            note = f", used in {count(len(own), 'way')}"
-            most = max(1, MOST_LINES // len(types))
-            lines = [_line(each) for each in own]
-            parts += sized(
-                lines, f"{decimal(total)} x {key}", note, large=False, most=most, what="more way"
-            )
+            head = f"{decimal(sum(len(each.gpus) for each in own))} x {key}"
+            note, lines = f", used in {count(len(own), 'way')}", []
+            for each in own:
+                caption = f"{room_words(each.gpus[0])}: {names(each.places, _NAMES)}"
+                lines.append(replace(each.bars[0], caption=caption, label=each.times.strip()))
+            parts += sized(lines, head, note, large=False, most=most, what="more way")
     return Section(name, title, parts, drawn=True)
 
 
-def _line(each: Folded) -> Bar:
-    caption = f"{room_words(each.gpus[0])}: {names(each.places, _NAMES)}"
-    return replace(each.bars[0], caption=caption, label=each.times.strip())
-
-
-def _node_words(node: FleetNode) -> tuple[str, str]:
+def _node_words(node: FleetNode) -> str:
     types = Counter(card.gpu.key for card in node.gpus)
     parts = [f"{n} x {key}" for key, n in types.items()]
     parts += ["numbers of the GPUs not known"] * (not node.is_numbered)
     parts += [f"driver {node.driver}"] if node.driver else []
     parts += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []
     parts += [] if node.observed is None else [f"observed {node.observed.at}"]
-    return node.name, "".join(f", {part}" for part in parts)
+    return "".join(f", {part}" for part in parts)
 
 
 def room_words(card: FleetGpu) -> str:
-    """Say how much of a GPU is used, and what still fits."""
+    """Say how much of a GPU is used, and which profile still fits."""
     if card.mode is Mode.MPS:
         return f"MPS, {sum(mps_share(each.profile) or 0 for each in card.instances)} % used"
     if card.mode is Mode.FIXED:
@@ -161,10 +156,19 @@ def _services(deployment: Deployment) -> Grid:
 
 
 def difference_page(found: Difference, deployment: Deployment, title: str) -> Page:
-    """Describe what has to happen on each GPU; `deployment` has the services that give colours."""
+    """Describe the changes on each GPU; `deployment` has the services that give colours."""
     places = places_of(deployment)
     touched = fold_differences(found.touched, places)
-    parts: list[Part] = [_per_node(found)] if touched else []
+    what = ("kept", "restarted", "created", "deleted", "foreign")
+    nodes: dict[str, Counter[str]] = {}
+    for change in found.touched:
+        own = nodes.setdefault(change.now.node, Counter())
+        own.update({"GPUs": 1, **{name: len(getattr(change, name)) for name in what}})
+    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
+    counted = ("GPUs", *what)
+    rows = [[node, *(decimal(own[name]) for name in counted)] for node, own in nodes.items()]
+    grid = table("Nodes", f"node | {heads}", rows, rest="more node")
+    parts: list[Part] = [grid] if touched else []
     for each in touched[:MOST_LINES]:
         bars = [
             replace(bar, label=when) for bar, when in zip(each.bars, ("now", "then"), strict=True)
@@ -186,23 +190,8 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
     return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])
 
 
-def _per_node(found: Difference) -> Grid:
-    what = ("kept", "restarted", "created", "deleted", "foreign")
-    nodes: dict[str, Counter[str]] = {}
-    for each in found.touched:
-        own = nodes.setdefault(each.now.node, Counter())
-        own["GPUs"] += 1
-        for name in what:
-            own[name] += len(getattr(each, name))
-    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
-    rows = [
-        [node, *(decimal(own[name]) for name in ("GPUs", *what))] for node, own in nodes.items()
-    ]
-    return table("Nodes", f"node | {heads}", rows, rest="more node")
-
-
 def _lost_parts(deployment: Deployment) -> Iterator[Part]:
-    """Say what each node loses because its free slices lie apart; nothing where nothing is lost."""
+    """List the losses of each node whose free slices lie apart."""
     alike: dict[tuple[Fragmentation, ...], list[str]] = {}
     total: dict[str, Counter[str]] = {}
     for node in deployment.nodes:
@@ -238,7 +227,7 @@ def _lost(lost: Iterable[Fragmentation]) -> str:
 def export_page(
     exports: Mapping[str, Export], deployment: Deployment, where: str, *, offers: bool
 ) -> Page:
-    """Describe what was exported: files, what they cannot say, their order, what nodes offer."""
+    """Describe exports: files, what they cannot say, their order, offers of nodes."""
     sections = []
     for name, export in exports.items():
         files = sorted(export.files)
@@ -256,7 +245,7 @@ def export_page(
 
 
 def _offers(deployment: Deployment) -> Iterator[Part]:
-    """Say what each node will offer; nodes that offer the same are one line."""
+    """List the offers of nodes; those with the same offer are one line."""
     alike: dict[tuple[tuple[str, int], ...], list[str]] = {}
     needs: set[str] = set()
     for offer in advertise(deployment):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -52,7 +50,7 @@ def inline(picture: Picture) -> str:
 
 
 def drawing(page: Page) -> str:
-    """Return what is drawn of a page as one SVG file that refers to nothing outside itself."""
+    """Return the drawn sections of a page as one SVG file, which refers to nothing outside it."""
     head = Section("end", "", page.end, drawn=True)
     parts = [_text(replace(page, sections=[head], end=()))]
     for section in page.sections if page.sections else ():
@@ -98,7 +96,8 @@ def _escaped(text: str) -> str:
 
 
 def _svg(picture: Picture) -> str:
-    with _style():
+    with warnings.catch_warnings(), mpl.rc_context(_RC):
+        warnings.filterwarnings("ignore", "Glyph")  # a browser has the letters of all languages
         figure = Figure((_WIDE if picture.wide else _WIDTH, picture.height))
         picture.draw(figure)
         stream = StringIO()
@@ -106,13 +105,6 @@ def _svg(picture: Picture) -> str:
     text = stream.getvalue().replace("'DejaVu Sans'", _FONTS)
     text = text[text.index("<svg ") :].replace("xlink:href", "href")
     return re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    with warnings.catch_warnings(), mpl.rc_context(_RC):
-        warnings.filterwarnings("ignore", "Glyph")  # a browser has the letters of all languages
-        yield
 
 
 @lru_cache(maxsize=65536)
@@ -126,7 +118,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def cut(text: str, width: float, size: float) -> str:
-    """Cut a text to so many inches; an ellipsis says that something is missing."""
+    """Cut a text to a width in inches; an ellipsis marks a cut."""
     shown = printable(text)
     while len(shown) > 1 and width_of(shown, size) > width:
         shown = f"{shown[: -2 if shown[-1] == '…' else -1]}…"

@@ -25,6 +25,6 @@ _PAGES: dict[str, Callable[[Any], Page]] = {
 
 
 def view(shown: Any) -> View:
-    """Show an object of one of these classes: its page, and what is drawn of it."""
+    """Show an object of one of these classes: its page, and its drawing."""
     kind = next(kind.__name__ for kind in type(shown).__mro__ if kind.__name__ in _PAGES)
     return View(fragment(page := _PAGES[kind](shown)), drawing(page))

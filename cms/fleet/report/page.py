@@ -132,7 +132,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One way a GPU is used, how many are used so, and what is said beside and above it."""
+    """A use of a GPU, its number of GPUs, and the words beside and above it."""
 
     gpu: str
     slices: int
@@ -195,7 +195,7 @@ def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Axes and curves: what draws them on a sheet so many inches high.
+    """Axes and curves: `draw` puts them on a sheet, `height` inches high.
 
     Described for those who cannot see it, as a terminal cannot.
     """

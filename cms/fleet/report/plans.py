@@ -21,22 +21,10 @@ from ..serving.operating_point import mps_share
 from ..serving.rate_curve import MULTIPLES, RatePoint
 from ..serving.time_sharing import SharedServing
 from ..serving.whole_gpus import whole_gpus
+from . import proofs
 from .bars import plan_bars, setting
 from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
-from .proofs import (
-    beside_one_another,
-    between_classes,
-    bounds_section,
-    closing,
-    plan_reasons,
-    promised,
-    proof_section,
-    scarcest_line,
-    why_section,
-    worth_line,
-    worths,
-)
 from .tables import Cell, in_ms, key_of, limit_of, number, table
 
 
@@ -50,10 +38,10 @@ def plan_page(
 ) -> Page:
     """Describe a plan.
 
-    `title`: what is planned. `source`: its file. `curve`: GPUs at multiples of all rates, or why
-    there are none. `shortage`: what would do. `growth`: how much all rates may grow.
+    `source`: its file. `curve`: GPUs at multiples of all rates, or why there are none. `shortage`:
+    sufficient changes. `growth`: of all rates.
     """
-    sections = [*why_section(plan_reasons(plan, shortage))]
+    sections = [*proofs.why_section(proofs.plan_reasons(plan, shortage))]
     if bars := list(plan_bars(plan)):
         note = Words(
             "A bar is a GPU. GPUs that are partitioned and used alike are drawn once, with their "
@@ -62,8 +50,8 @@ def plan_page(
         sections.append(Section("fleet", "The GPUs", [note, *bars], drawn=True))
     sections.append(_services(plan, growth))
     sections += plan_sections(plan, source, curve)
-    end = closing(plan.answer, "GPU")
-    if left_open := between_classes(plan):
+    end = proofs.closing(plan.answer, "GPU")
+    if left_open := proofs.between_classes(plan):
         end.append(Words(left_open))
     return Page(title, _subject(plan), list(_facts(plan)), sections, source, end)
 
@@ -71,7 +59,7 @@ def plan_page(
 def plan_sections(
     plan: Plan, source: str = "", curve: Sequence[RatePoint] | str = ()
 ) -> Iterator[Section]:
-    """Yield what a page says of a plan beyond GPUs and services."""
+    """Yield the sections of a plan after GPUs and services."""
     if isinstance(curve, str):
         yield Section("rates", "If the rates change", [curve], only="web")
     elif curve:
@@ -82,12 +70,14 @@ def plan_sections(
     if isinstance(plan.serving, NeighbourServing):  # schedule and bound are of two problems
         problem = plan.serving.outer
     else:
-        yield from bounds_section(plan.solution, cost_unit(plan, "GPUs"))
-    yield proof_section(plan.answer, problem, "GPU", source, more=between_classes(plan))
+        yield from proofs.bounds_section(plan.solution, cost_unit(plan, "GPUs"))
+    yield proofs.proof_section(
+        plan.answer, problem, "GPU", source, more=proofs.between_classes(plan)
+    )
 
 
 def cost_unit(plan: Plan, gpus: str = "GPU") -> str:
-    """Return what costs are counted in: GPUs, unless some cost something else than 1."""
+    """Return the unit of costs: GPUs, unless some do not cost 1."""
     costs = {machine.cost for machine in plan.serving.problem.machine_types}
     return gpus if costs == {1} else "cost"
 
@@ -99,7 +89,7 @@ def _subject(plan: Plan) -> str:
     if isinstance(serving, SharedServing):
         rule = f"{serving.sharing}"
         if isinstance(serving, NeighbourServing):
-            rule += f"; {beside_one_another(serving)}"
+            rule += f"; {proofs.beside_one_another(serving)}"
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
     free = sum(service.latency_limit_ms is None for service in serving.services)
@@ -127,9 +117,8 @@ def _facts(plan: Plan) -> Iterator[Fact]:
         yield Fact("Cost", decimal(answer.cost, rounding=math.ceil), "of these GPUs together")
         note = f"no plan costs less than {least}"
     if answer.gap:
-        note += (
-            f"; at most {percent(answer.relative_gap or Fraction(0), up=True)} above the optimum"
-        )
+        gap = percent(answer.relative_gap or Fraction(0), up=True)
+        note += f"; at most {gap} above the optimum"
     yield Fact("Lower bound", f"≥ {least}", note)
     proof = ("of the bound", "whether less does is open; the bound is checked", "fair")
     if answer.status == "optimal":
@@ -168,12 +157,18 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
         return Section("services", "Services", [*parts, *warnings], only="web")
-    said = [tightest_line(plan), promised(plan.serving)]
+    said = [tightest_line(plan), proofs.promised(plan.serving)]
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
     parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
-    if not isinstance(plan.serving, NeighbourServing):  # prices of what slows and is slowed
-        found = worths(plan.solution, plan.serving.problem)
-        lines = () if found is None else (worth_line(found, "GPU"), _scarcest(plan))
+    found = proofs.worths(plan.solution, plan.serving.problem)
+    if found and not isinstance(plan.serving, NeighbourServing):  # prices are of several problems
+        slices, in_use = {}, {group.gpu for group in plan.groups}
+        for block in found.shares:
+            key, profile = plan.serving.instance_of(block)
+            gpu = plan.serving.gpu_of(key)
+            if key in in_use and mps_share(profile) is None:
+                slices[block] = gpu.profile(profile).compute, gpu.compute_slices
+        lines = proofs.worth_line(found, "GPU"), proofs.scarcest_line(found, slices)
         parts += [f"{line}." for line in lines if line]
     return Section("services", "Services", [*parts, *warnings], drawn=True)
 
@@ -211,30 +206,16 @@ def instance_words(plan: Plan, use: Use) -> str:
 def tightest_line(plan: Plan) -> str:
     """Say which cycle is nearest to a limit; empty where nothing is shared in time."""
     uses = [
-        (use.slack_ms, service.service, use)
-        for service in plan.services
-        for use in service.uses
+        (use.slack_ms, use.duty_cycle_ms, use.profile, each.service)
+        for each in plan.services
+        for use in each.uses
         if use.duty_cycle_ms is not None and use.slack_ms is not None
     ]
     if not uses:
         return ""
-    slack, service, use = min(uses, key=lambda each: each[0])
+    slack, cycle, profile, service = min(uses, key=lambda each: each[0])
     return (
-        f"tightest duty cycle: {decimal(use.duty_cycle_ms or Fraction(0))} ms on {use.profile}, "
+        f"tightest duty cycle: {decimal(cycle)} ms on {profile}, "
         f"{decimal(slack, rounding=math.floor)} ms to spare within the "
         f"{decimal(service.latency_limit_ms or Fraction(0))} ms of {printable(cut(service.name))}"
     )
-
-
-def _scarcest(plan: Plan) -> str:
-    """Name the instance that is worth most beyond its slices; empty if none is."""
-    found = worths(plan.solution, plan.serving.problem)
-    if found is None:
-        return ""
-    slices, in_use = {}, {group.gpu for group in plan.groups}
-    for block in found.shares:
-        key, profile = plan.serving.instance_of(block)
-        gpu = plan.serving.gpu_of(key)
-        if key in in_use and mps_share(profile) is None:
-            slices[block] = gpu.profile(profile).compute, gpu.compute_slices
-    return scarcest_line(found, slices)

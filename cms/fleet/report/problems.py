@@ -39,7 +39,14 @@ def solved_page(
         bars = machine_bars(solution.schedule, _MOST_BARS, problem)
         key = "width: the blocks' sizes; hatched: idle or left over"
         parts: list[Part] = [Bars(bars, key=key, only="web"), _machines(problem, solution)]
-        parts.append(_jobs(problem, solution))
+        rows = []
+        for name, wanted, provided, given in _given_to_jobs(problem, solution):
+            spare = percent(provided / wanted - 1) if wanted else "-"
+            blocks = ", ".join(f"{decimal(number)} x {block}" for block, number in given.items())
+            rows.append([cut(name), decimal(wanted), decimal(provided), spare, blocks])
+        if (more := len(problem.job_names) - MOST_JOBS) > 0:
+            rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
+        parts.append(table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows))
         if (found := worths(solution, problem)) is not None:
             parts.append(worth_line(found))
         sections.append(Section("machines", "Machines", parts, drawn=True))
@@ -70,26 +77,15 @@ def _given(group: MachineGroup) -> str:
     return ", ".join([*parts, *([f"{decimal(idle)} idle"] if idle else [])])
 
 
-def _jobs(problem: MachineProblem, solution: Solution) -> Grid:
-    rows = []
-    for name, wanted, provided, given in _given_to_jobs(problem, solution):
-        spare = percent(provided / wanted - 1) if wanted else "-"
-        blocks = ", ".join(f"{decimal(number)} x {block}" for block, number in given.items())
-        rows.append([cut(name), decimal(wanted), decimal(provided), spare, blocks])
-    if (more := len(problem.job_names) - MOST_JOBS) > 0:
-        rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
-    return table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows)
-
-
 def _given_to_jobs(
     problem: MachineProblem, solution: Solution
 ) -> Iterator[tuple[str, Fraction, Fraction, Mapping[str, int]]]:
-    """Yield what the first jobs want and get, at a cost that does not grow with the others."""
+    """Yield demand, supply and blocks of the first jobs, at no cost for the others."""
     if isinstance(problem, TimeSharedProblem):
         yield from _given_to_shared_jobs(problem, solution)
         return
     if not isinstance(problem, Problem):
-        raise InvalidOption(f"nobody knows what the jobs of a {type(problem).__name__} are given")
+        raise InvalidOption(f"a {type(problem).__name__} does not tell what its jobs are given")
     columns = solution.schedule.columns
     machines = np.repeat(columns.group_count, np.diff(columns.entry_start))
     for j, name in enumerate(problem.job_names[:MOST_JOBS]):

@@ -1,4 +1,4 @@
-"""What a bound proves, how anyone can recheck it, what a plan promises, or why there is none."""
+"""Proofs of bounds and how to recheck them, promises of plans, and why there is no plan."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .page import Bullets, Page, Part, Section, Words
 
 
 def closing(solution: Solution, machine: str = "machine") -> list[Words]:
-    """Say how a report ends: what is proved, and how it was found."""
+    """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
     ran = Words(f"({circumstances(solution)})", "soft")
     return [Words(verdict(solution, machine), tone), ran]
 
 
 class Worths(NamedTuple):
-    """What each block is worth in the proof of the bound, the least first.
+    """The worth of each block in the proof of the bound, the least first.
 
     `absolute`: 1 is what any machine costs; otherwise it is the most valuable configuration.
     `cases`: leaves of the certificate, 1 if the proof does not branch.
@@ -71,10 +71,9 @@ def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
 
 
 def worth_line(found: Worths, machine: str = "machine") -> str:
-    """List what the blocks are worth."""
-    listed = ", ".join(
-        f"{printable(block)} {fraction(share)}" for block, share in found.shares.items()
-    )
+    """List the worths of the blocks."""
+    shares = found.shares.items()
+    listed = ", ".join(f"{printable(block)} {fraction(share)}" for block, share in shares)
     source = "the proof" if found.cases == 1 else f"one of the proof's {found.cases} cases"
     if found.absolute:
         return f"Worth in {machine}s, by the prices of {source}: {listed}"
@@ -82,7 +81,7 @@ def worth_line(found: Worths, machine: str = "machine") -> str:
 
 
 def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
-    """Name the instance that is worth most beyond its compute slices, of so many of its GPU."""
+    """Name the instance that is worth most beyond its compute slices, given with its GPU."""
     over = {block: found.shares[block] / Fraction(*own) for block, own in slices.items()}
     block = max(over, key=lambda block: over[block], default=None)
     if block is None or over[block] <= 1 or not found.absolute:  # unlike machines do not compare
@@ -97,10 +96,7 @@ def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str
 def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
     """Yield both bounds over the time of a run, if it had any."""
     if solution.history:
-        known = [
-            Known(each.seconds, each.cost, each.lower_bound, each.source)
-            for each in solution.history
-        ]
+        known = [Known(at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history]
         run = f"The run: {circumstances(solution)}."
         parts = [run, *bounds_parts(known, solution.seconds, unit, up=True)]
         yield Section("bounds", "Both bounds over time", parts, only="web")
@@ -160,10 +156,10 @@ def why_section(reasons: Sequence[str]) -> Iterator[Section]:
 
 
 def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
-    """Say why an infeasible plan is infeasible, and what would do if that was looked for.
+    """Say why a plan is infeasible, and which changes would suffice; empty if it is feasible.
 
-    One sentence for each service that nothing can serve within its limit; if there is none, the
-    GPUs are too few, and one sentence says which. Empty if the plan is not infeasible.
+    One sentence for each service that no instance serves within its limit; if there is none, the
+    GPUs are too few, and one sentence says which.
     """
     if plan.answer.status != "infeasible":
         return ()
@@ -174,7 +170,7 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
         too_few = _too_few(plan.serving.problem, plan.answer, "GPU")
         ways = "allow more (--max-gpus), lower the rates or relax the latency limits"
         reasons = [f"{too_few}; {ways}"]
-    return (*reasons, *_remedy(shortage, "GPU", "rate"))
+    return (*reasons, *([] if shortage is None else [printable(shortage.remedy("GPU", "rate"))]))
 
 
 def solution_reasons(
@@ -191,11 +187,12 @@ def solution_reasons(
     elif isinstance(problem, Problem):
         reasons += unservable_lines(without_unservable_jobs(problem)[1])
     reasons = reasons or [_too_few(problem, solution, "machine")]
-    return (*map(printable, reasons), *_remedy(shortage, "machine", "demand"))
+    reasons += [] if shortage is None else [shortage.remedy("machine", "demand")]
+    return tuple(map(printable, reasons))
 
 
 def _too_slow(job: TimeSharedJob) -> str:
-    """Say which point of a job without an admissible one comes nearest, and what it needs."""
+    """Name the point of a job that comes nearest to its limit, where none meets it."""
     points = [(2 * point.length, block) for block, own in job.points.items() for point in own]
     if not points:
         return f"job {job.name!r}: no batch of it was measured on any block"
@@ -204,10 +201,6 @@ def _too_slow(job: TimeSharedJob) -> str:
         f"job {job.name!r}: no batch meets its latency limit {short(job.limit, math.floor)}, "
         f"even alone; the quickest, on {block}, needs {short(needed, math.ceil)}"
     )
-
-
-def _remedy(shortage: Shortage | None, machine: str, demand: str) -> tuple[str, ...]:
-    return () if shortage is None else (printable(shortage.remedy(machine, demand)),)
 
 
 def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
@@ -233,7 +226,7 @@ def refusal_page(head: str, reasons: Sequence[str]) -> Page:
     return Page("", sections=[Section("why", "", [Words(head, "head"), told])])
 
 
-#: What a promise rests on, best first.
+#: The evidence of promises, the best first.
 _EVIDENCE = {
     "measured": "measured load curves",
     "simulated": "simulated load curves",
@@ -243,9 +236,9 @@ _EVIDENCE = {
 
 
 def promised(serving: AnyServing) -> str:
-    """Say what holds of the latencies under a plan, under which arrivals and which routing."""
+    """Say which latency limits are met under a plan, under which arrivals and which routing."""
     if isinstance(serving, SharedServing):
-        return _kept(serving)
+        return _promised_by_cycles(serving)
     rule, promise = serving.rule, serving.promise
     name = printable(rule.name)
     free = sum(each.latency_limit_ms is None for each in serving.services)
@@ -256,14 +249,14 @@ def promised(serving: AnyServing) -> str:
             "take"
         )
     if promise is None:
-        left_open = "how many requests are late under load is open"
+        open_ = "how many requests are late under load is open"
         if isinstance(rule, LatencyRule):
-            left_open = (
+            open_ = (
                 "it looks at the latency of a batch, not at how many requests are late under load"
             )
         return (
-            f"the rule {name} promises nothing about waiting: {left_open}; 'cms simulate' tries "
-            "that, '--rule capacity' plans for it"
+            f"the rule {name} promises nothing about waiting: {open_}; 'cms simulate' tries that, "
+            "'--rule capacity' plans for it"
         )
     own = any(each.late_share is not None or each.queue for each in serving.services)
     found = {
@@ -287,13 +280,13 @@ def promised(serving: AnyServing) -> str:
 
 
 def beside_one_another(serving: NeighbourServing) -> str:
-    """Say what a plan under interference knows of it."""
+    """Describe the interference of a plan."""
     pairs = count(len(serving.interference), "pair")
     return f"batches slow one another, by {pairs}, in {count(serving.classes, 'class')}"
 
 
 def between_classes(plan: Plan) -> str:
-    """Say what lies between a plan under interference and its bound; empty if nothing does."""
+    """Explain the gap between a plan under interference and its bound; empty without one."""
     if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":
         return ""
     more = f"more than {plan.serving.classes} of them (classes in [time_sharing]) may"
@@ -310,18 +303,15 @@ def between_classes(plan: Plan) -> str:
     return ""
 
 
-def _kept(serving: SharedServing) -> str:
-    """Say what a rule of cycles keeps: everything, of arrivals that are as even as can be."""
+def _promised_by_cycles(serving: SharedServing) -> str:
     headroom, rule = serving.sharing.headroom, serving.sharing.rule
     rates = "rates given" if headroom is None else "planned rates"
     slowed = isinstance(serving, NeighbourServing)
     beside = ", beside the worst that a block's name lets be there" if slowed else ""
     slower = "slowdowns that were not in the table, " if slowed else ""
-    more = (
-        "the setting headroom plans for more" if headroom is None else "the head-room is for them"
-    )
+    more = "the setting headroom plans for more" if headroom is None else "the headroom is for them"
     return (
-        f"kept under the rule {rule}: every limit, if the requests of an instance come evenly "
+        f"met under the rule {rule}: every limit, if the requests of an instance come evenly "
         f"spaced, at up to the {rates}{beside}: never more than a batch in a cycle. Not promised: "
         f"{slower}random arrivals; {more}"
     )

@@ -15,7 +15,7 @@ from ...values.words import count, decimal, percent, printable
 from ..simulation.colocation_loop.loop import POLICIES
 from .charts import legend_name
 from .page import TONES, Bullets, Fact, Page, Part, Picture, Section, Words
-from .tables import MOST_ROWS, Cell, Grid, limit_of, number, table
+from .tables import MOST_ROWS, Cell, limit_of, number, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..simulation import ServiceResult, Simulation
     from ..simulation.colocation_loop.result import PlayedPolicy, SharedDay
 
+#: Services whose latencies are drawn, and those that are drawn over time
 MOST_BARS, MOST_LINES = 60, 8
-"""Services whose latencies are drawn, and those that are drawn over time."""
 _TONES = {
     "met": "good", "violated": "bad", "not replayed": "bad", "undecided": "fair", "no limit": "",
 }  # fmt: skip
@@ -32,7 +32,14 @@ _TONES = {
 
 def simulation_page(simulation: Simulation, title: str, source: str = "") -> Page:
     """Describe a simulation."""
-    services: list[Part] = [_grid(simulation)]
+    shown = simulation.services
+    if len(shown) > MOST_ROWS:  # those nearest to their limits, or furthest beyond, first
+        shown = tuple(sorted(shown, key=lambda each: -(each.p99_share or 0)))
+    services: list[Part] = [table(
+        "Services", "service|>limit:1|>rate/s:1|>p99 / limit|>late|>99 % interval:2|>load:1|"
+        ">mean batch:1|verdict|>p99:9|>longest:9|>requests:9",
+        map(_row, shown), "more service|, further from their limits (all with --json)",
+    )]  # fmt: skip
     causes = [
         f"{'NOT REPLAYED' if each.verdict == 'not replayed' else each.name}: {each.cause}"
         for each in simulation.services
@@ -41,13 +48,24 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
     if said := [*causes, *_recoveries(simulation)]:
         services.append(Bullets([("-", each) for each in said]))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
+    meaning: list[Part] = [
+        "A replay is simulated, no proof: it says what happened to these requests. That the "
+        "verdicts follow from the counts was rechecked before this page was made. The same plan, "
+        "seed and options give the same file, byte by byte, on any machine and any number of "
+        "threads."
+    ]
+    if source:
+        line = f"cms check {shlex.quote(source)}"
+        meaning.append(Bullets([(line, "that its numbers bear out its verdicts")]))
+    if simulation.problem_sha256:
+        meaning.append(f"SHA-256 of the plan's problem: {simulation.problem_sha256}")
     sections = [
         Section("latency", "Latencies", list(_pictures(simulation)), "web", drawn=True),
         Section("services", "Services", services),
-        _recheck(simulation, source),
+        Section("proof", "What this shows", meaning, "web"),
     ]
-    broken = any(each.verdict in ("violated", "not replayed") for each in simulation.services)
-    end = [Words(simulation.sentence, "bad" if broken else "best")]
+    failed = any(_TONES[each.verdict] == "bad" for each in simulation.services)
+    end = [Words(simulation.sentence, "bad" if failed else "best")]
     return Page(title, "", list(_facts(simulation)), sections, source, end)
 
 
@@ -60,17 +78,6 @@ def _facts(simulation: Simulation) -> Iterator[Fact]:
             yield Fact(name, decimal(found[verdict]), f"of {decimal(found.total())} services", tone)
     requests = sum(each.requests for each in simulation.services)
     yield Fact("Requests replayed", decimal(requests), f"seed {simulation.seed}")
-
-
-def _grid(simulation: Simulation) -> Grid:
-    services = simulation.services
-    if len(services) > MOST_ROWS:  # those nearest to their limits, or furthest beyond, first
-        services = tuple(sorted(services, key=lambda each: -(each.p99_share or 0)))
-    return table(
-        "Services", "service|>limit:1|>rate/s:1|>p99 / limit|>late|>99 % interval:2|>load:1|"
-        ">mean batch:1|verdict|>p99:9|>longest:9|>requests:9",
-        map(_row, services), "more service|, further from their limits (all with --json)",
-    )  # fmt: skip
 
 
 def _row(each: ServiceResult) -> Iterator[Cell]:
@@ -108,21 +115,6 @@ def _recoveries(simulation: Simulation) -> Iterator[str]:
             if one.event == nth and one.back_after_seconds != 0
         ]  # fmt: skip
         yield f"{event}: " + (", ".join(said) or "no late share rose above what is tolerated")
-
-
-def _recheck(simulation: Simulation, source: str) -> Section:
-    parts: list[Part] = [
-        "A replay is simulated, no proof: it says what happened to these requests. That the "
-        "verdicts follow from the counts was rechecked before this page was made. The same plan, "
-        "seed and options give the same file, byte by byte, on any machine and any number of "
-        "threads."
-    ]
-    if source:
-        line = f"cms check {shlex.quote(source)}"
-        parts.append(Bullets([(line, "that its numbers bear out its verdicts")]))
-    if simulation.problem_sha256:
-        parts.append(f"SHA-256 of the plan's problem: {simulation.problem_sha256}")
-    return Section("proof", "What this shows", parts, "web")
 
 
 def _pictures(simulation: Simulation) -> Iterator[Part]:
@@ -217,14 +209,23 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     high = 0.8 + 0.3 * len(every)
     bars = Picture(f"{said}. {told}", lambda sheet: _draw_day(sheet, day, names, said), high)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
-    rows = ([name, *_policy_cells(day, each)] for name, each in every)
-    policies = table("Policies", heads, rows)
+    policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
-    jobs = table("Offline jobs", heads, ([name, *_job_cells(each)] for name, each in every))
+    rows: list[list[object]] = []
+    for name, each in every:
+        arrived, _, ended, *minutes = each.jobs
+        hours = (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
+        rows.append([name, number(arrived), number(ended), *hours])
+    jobs: list[Part] = [table("Offline jobs", heads, rows)]
+    if asked := [gpu for gpu in day.policies[0].sample if gpu.alone_p99_ms]:
+        pairs = ((float(gpu.p99_ms), float(gpu.alone_p99_ms)) for gpu in asked)
+        took = ", ".join(f"{beside:.1f} ms (alone {alone:.1f})" for beside, alone in pairs)
+        on = f"p99 of requests to a made-up service on {count(len(asked), 'GPU')}, simulated"
+        jobs.append(Words(f"{on}: {took}", "soft"))
     parts: list[Part] = [bars, policies, Words(_DAY_COLUMNS, "soft", "web")]
     sections = [
         Section("policies", "What each policy came to", parts, drawn=True),
-        Section("jobs", "Offline jobs", [jobs, *_sampled_words(day.policies[0])]),
+        Section("jobs", "Offline jobs", jobs),
         Section("proof", "What this shows", list(_day_shown(day)), "web"),
     ]
     tone = {"met": "best", "violated": "bad", "no limit": "open"}[day.verdict]
@@ -235,9 +236,9 @@ def _day_sentence(day: SharedDay) -> str:
     """Say in a sentence whether the limit was met, and how much was done."""
     first, terms = day.policies[0], day.terms
     tolerated = percent(exact(terms.tolerated, "tolerated"))
-    kept = "no GPU has a limit"
-    if day.verdict != "no limit":
-        kept = (
+    limit = "no GPU has a limit"
+    if day.limited:
+        limit = (
             f"the limit was {day.verdict}: {percent(first.over_share, up=True)} of the shared "
             f"GPU-hours were beyond it, {tolerated} are tolerated"
         )
@@ -246,11 +247,11 @@ def _day_sentence(day: SharedDay) -> str:
         done += f", {percent(day.of_clairvoyant)} of what is done where all is foreseen"
     protection = "with the monitor" if terms.protection else "without protection"
     span = decimal(Fraction(day.minutes, 60))
-    return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {kept}; {done}"
+    return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {limit}; {done}"
 
 
 def policy_name(day: SharedDay, nth: int) -> str:
-    """Return what a policy is called, and whether it went unwatched."""
+    """Return the name of a policy, and whether it was unwatched."""
     each = POLICIES[day.policies[nth].name]
     watched = each.is_watched and each.method
     return each.says + (", unwatched" if watched and not day.terms.protection else "")
@@ -266,36 +267,21 @@ def _policy_cells(day: SharedDay, each: PlayedPolicy) -> Iterator[Cell]:
     yield from map(number, (each.evictions, each.moves, each.starts + each.restarts))
 
 
-def _job_cells(each: PlayedPolicy) -> Iterator[Cell]:
-    arrived, _, ended, *minutes = each.jobs
-    yield from (number(arrived), number(ended))
-    yield from (number(one, lambda one: f"{float(one) / 60:.1f}") for one in minutes)
-
-
-def _sampled_words(each: PlayedPolicy) -> list[Part]:
-    """Say what requests to some GPUs took, beside what they take alone."""
-    asked = [gpu for gpu in each.sample if gpu.alone_p99_ms]
-    words = (f"{float(gpu.p99_ms):.1f} ms (alone {float(gpu.alone_p99_ms):.1f})" for gpu in asked)
-    on = count(len(asked), "GPU")
-    said = f"p99 of requests to a made-up service on {on}, simulated: {', '.join(words)}"
-    return [Words(said, "soft")] if asked else []
-
-
 def _draw_day(sheet: Figure, day: SharedDay, names: list[str], said: str) -> None:
     high = float(sheet.bbox.height / sheet.dpi)
     axes = sheet.add_axes((0.3, 0.55 / high, 0.5, 1 - 0.6 / high))
     tolerated = exact(day.terms.tolerated, "tolerated")
     most = max(float(each.throughput) for each in day.policies) or 1.0
     for y, (name, each) in enumerate(zip(names, day.policies, strict=True)):
-        broken = day.limited and each.over_share > tolerated
-        done, tone = float(each.throughput), TONES["bad" if broken else "best"]
-        axes.barh(y, done, 0.62, color="none" if broken else tone, hatch="////" if broken else "",
+        over = day.limited and each.over_share > tolerated
+        done, tone = float(each.throughput), TONES["bad" if over else "best"]
+        axes.barh(y, done, 0.62, color="none" if over else tone, hatch="////" if over else "",
                   edgecolor=tone)  # fmt: skip
         words = decimal(each.throughput, rounding=math.floor)
         if day.limited and each.shared_gpu_hours:
             words += f", {percent(each.over_share, up=True)} over"
         axes.annotate(words, (done, y), (4, 0), textcoords="offset points", va="center", fontsize=8,
-                      color=tone if broken else TONES["ink"])  # fmt: skip
+                      color=tone if over else TONES["ink"])  # fmt: skip
         axes.annotate(name, (0, y), (-5, 0), textcoords="offset points", ha="right", va="center",
                       fontsize=8)  # fmt: skip
     axes.set_xlim(0, most)

@@ -16,7 +16,7 @@ MOST_ROWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: text, what it is sorted by, the place of a service, and a tone."""
+    """A cell: text, sort key, the place of a service, and a tone."""
 
     text: str
     order: Fraction | float | str | None = None
@@ -71,7 +71,7 @@ class Grid:
     kind: str = "grid"
 
     def part(self, most: int) -> tuple[Sequence[Sequence[Cell]], int]:
-        """Return so many rows, and how many are left out."""
+        """Return the first rows, and the number of the others."""
         return self.rows[:most], max(len(self.rows) - most, 0)
 
 

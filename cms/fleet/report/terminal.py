@@ -45,9 +45,9 @@ _JUNCTIONS = {
 
 
 def render(page: Page, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
-    """Yield what is to be printed, one after the other, in so many columns.
+    """Yield the parts of a page to print, `width` columns wide.
 
-    As a whole it is what is drawn of the page, with bars and rows that a terminal leaves out.
+    `whole`: the drawn sections alone, with bars and rows that a terminal leaves out.
     """
     if page.title or page.lead:
         head = Text(printable(page.title), "bold")
@@ -258,7 +258,7 @@ def _rule(above: set[int], below: set[int]) -> str:
 
 
 def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: bool = False) -> None:
-    """Append a line of a box: its profile, or what it does; a sign goes to its right end."""
+    """Append a line of a box: its profile, or its service; a sign goes to its right end."""
     if room <= 0:  # a share of a few per cent in a narrow terminal: only its edge is seen
         return
     fill = {"free": "/", "foreign": "#"}.get(box.look, "░")
@@ -292,7 +292,7 @@ def _ground(place: int, *, bold: bool = False, italic: bool = False) -> Style:
 
 
 def fit(text: str, width: int) -> str:
-    """Cut or fill a text to so many columns; an ellipsis says that something is missing."""
+    """Cut or fill a text to a width in columns; an ellipsis marks a cut."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width) if width > 0 else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidOption
 from ...values.names import nearest
@@ -37,12 +37,10 @@ if TYPE_CHECKING:
     from ..deployment.transition.folder import Summary
     from ..deployment.transition.model import Action, Transition
 
-_Drawn = TypeVar("_Drawn")
-#: What stands on an action, beside which no colour is needed.
+#: The signs of actions, which need no colour.
 SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REPARTITION: "*",
     What.SWITCH: ">",
 }  # fmt: skip
-_REPLACING = (What.RESTART, What.REPARTITION)
 #: Rows of GPUs that are drawn.
 MOST_LANES = 160
 _MANY = 40  # rows, beyond which they are lower
@@ -65,14 +63,12 @@ def transition_page(
     notes: Iterable[str] = (),
     where: str = "",
 ) -> Page:
-    """Describe what happens when, if all takes as long as is assumed.
+    """Describe when each action happens, by the durations.
 
-    `rates`: by service, from when on, in seconds, how many requests per second come. `floor`: what
-    was asked for. `timeline`: whether a terminal shows when. `notes`, `where`: said besides.
+    `rates`: by service, requests per second, each from a second on. `floor`: as it was asked for.
+    `timeline`: whether a terminal shows times. `notes`, `where`: further lines.
     """
-    timed: dict[str, Any] = {
-        "durations": durations, "max_parallel": max_parallel, "by_node": by_node,
-    }  # fmt: skip
+    timed: Any = {"durations": durations, "max_parallel": max_parallel, "by_node": by_node}
     plan, told = schedule(transition, **timed), summary(transition, floor=floor, **timed)
     places = {name: place for place, name in enumerate(service_names(transition))}
     for name in rates or {}:
@@ -81,15 +77,19 @@ def transition_page(
             said = f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
             raise InvalidOption(said)
     rows, untouched = rows_of(transition, plan)
-    curves = capacity_curves(transition, plan)
     time: list[Part] = [_gantt(plan, rows, places, told.headline)] if rows else []
     if transition.actions:
         time += [_actions(transition, plan), *map(_soft, _timing(transition, plan, durations))]
     else:
-        time += ["Nothing is to be done."]
-    time += [_soft(_untouched(untouched))] if untouched else []
+        time.append("Nothing is to be done.")
+    if untouched:
+        empty = sum(card.is_empty for card in untouched)
+        numbers = (len(untouched) - empty, "in use"), (empty, "empty")
+        held = ", ".join(f"{decimal(number)} {how}" for number, how in numbers if number)
+        at = names(((card.node, card.index) for card in untouched), 400)
+        time.append(_soft(f"{count(len(untouched), 'GPU')} untouched ({held}): {at}"))
     way: list[Part] = [*notes]
-    if curves:
+    if curves := capacity_curves(transition, plan):
         way.append(_services(transition, curves, told, places, rates or {}, timeline))
         way.append(_soft(
             "Capacities in requests/s; lowest: at no moment of any parallel execution less. The "
@@ -100,18 +100,26 @@ def transition_page(
         replace(fleet_section(side, name, f"The GPUs {name}"), only="web", drawn=False)
         for side, name in ((transition.start, "before"), (transition.target, "after"))
     ]
+    said = f"Rechecked exactly from the file before this page was made: {'; '.join(RECHECKED)}."
+    proof: list[Part] = [said]
+    if transition.spare.least:
+        needed = count(transition.spare.least, "spare GPU")
+        proof.append(f"At least {needed}: {transition.spare.reason}.")
+    if borrowed := ", ".join(transition.spare.borrowed):
+        proof.append(f"Spare meanwhile: {borrowed}.")
+    proof.append(recheck(source or "transition.json"))
     sections = [
         Section("time", "What happens when", time, "" if timeline else "web", drawn=True),
         Section("services", "Services on the way", way, drawn=True),
         *fleets,
-        _proof(transition, source),
+        Section("proof", "The proof", proof, "web"),
     ]
     end = [Words(told.headline, "head"), *([Words(where)] if where else [])]
     return Page(title, "", list(_facts(transition, plan)), sections, source, end)
 
 
 def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str) -> Iterator[str]:
-    """Yield what repartitioning whole GPUs costs beside changing parts of them."""
+    """Yield the price of repartitioning whole GPUs instead of parts of them."""
     from ..deployment.transition import saved_by_parts
 
     if found.spare.least:
@@ -126,8 +134,7 @@ def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str
         )
 
 
-def _soft(text: str) -> Words:
-    return Words(text, "soft")
+_soft = partial(Words, tone="soft")
 
 
 def clock(seconds: Fraction) -> str:
@@ -135,14 +142,6 @@ def clock(seconds: Fraction) -> str:
     if seconds < 60:
         return f"{decimal(seconds)} s"
     return format_age(timedelta(seconds=round(seconds)))
-
-
-def ticks(end: Fraction, most: int) -> tuple[Fraction, ...]:
-    """Return where a time axis has its ticks: at most so many after the one at 0."""
-    step = next((each for each in _TICKS if end <= each * most), None)
-    if step is None:
-        step = _TICKS[-1] * -(-end // (_TICKS[-1] * most))
-    return tuple(Fraction(at * step) for at in range(int(end // step) + 1))
 
 
 #: A floor is rounded up, a capacity down, so that neither flatters.
@@ -165,14 +164,6 @@ def _timing(transition: Transition, plan: Schedule, durations: Durations | None)
     yield f"Durations are {given}: {', '.join(parts)}."
 
 
-def _untouched(untouched: Sequence[FleetGpu]) -> str:
-    empty = sum(card.is_empty for card in untouched)
-    used = [f"{decimal(len(untouched) - empty)} in use"] if empty < len(untouched) else []
-    held = ", ".join(used + [f"{decimal(empty)} empty"] * bool(empty))
-    where = names(((card.node, card.index) for card in untouched), 400)
-    return f"{count(len(untouched), 'GPU')} untouched ({held}): {where}"
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """An action in time."""
@@ -183,12 +174,12 @@ class Span:
 
     @property
     def sign(self) -> str:
-        """What is done, as a letter: ``+``; with ``t`` where it is temporary."""
+        """The action as a letter: ``+``; with ``t`` where it is temporary."""
         return SIGNS[self.action.what] + "t" * self.action.is_temporary
 
     @property
     def look(self) -> tuple[object, ...]:
-        """What is seen of it: equal for actions that are drawn alike."""
+        """Equal for actions that are drawn alike."""
         sides = (self.action.removes, self.action.adds)
         parts = tuple(tuple((each.profile, each.work) for each in side) for side in sides)
         return self.sign, parts, self.begin, self.end
@@ -203,14 +194,9 @@ class Row:
     kept: int
 
     @property
-    def times(self) -> int:
-        """How many GPUs there are."""
-        return len(self.gpus)
-
-    @property
     def name(self) -> str:
         """The GPUs in short."""
-        times = f"{self.times} × " if self.times > 1 else ""
+        times = f"{len(self.gpus)} × " if len(self.gpus) > 1 else ""
         return times + names((card.node, card.index) for card in self.gpus)
 
 
@@ -238,18 +224,15 @@ def rows_of(transition: Transition, plan: Schedule) -> tuple[list[Row], list[Fle
     return rows, untouched
 
 
-def in_lanes(spans: Iterable[tuple[_Drawn, Any, Any]]) -> list[list[_Drawn]]:
-    """Put what is drawn from here to there, by its beginning, into lanes without overlap."""
-    lanes: list[list[_Drawn]] = []
-    ends: list[Any] = []
-    for span, begin, end in spans:
-        free = next((at for at, past in enumerate(ends) if past <= begin), None)
+def _in_lanes(spans: Iterable[Span]) -> list[list[Span]]:
+    """Put actions, by their beginning, into lanes without overlap."""
+    lanes: list[list[Span]] = []
+    for span in spans:
+        free = next((lane for lane in lanes if lane[-1].end <= span.begin), None)
         if free is None:
             lanes.append([span])
-            ends.append(end)
         else:
-            lanes[free].append(span)
-            ends[free] = end
+            free.append(span)
     return lanes
 
 
@@ -309,23 +292,8 @@ def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
     yield Fact("Spare GPUs", decimal(spare.count), note, "good" if spare.is_least else "fair")
 
 
-def _proof(transition: Transition, source: str) -> Section:
-    said = f"Rechecked exactly from the file before this page was made: {'; '.join(RECHECKED)}."
-    parts: list[Part] = [said]
-    if transition.spare.least:
-        needed = count(transition.spare.least, "spare GPU")
-        parts.append(f"At least {needed}: {transition.spare.reason}.")
-    if borrowed := ", ".join(transition.spare.borrowed):
-        parts.append(f"Spare meanwhile: {borrowed}.")
-    return Section("proof", "The proof", [*parts, recheck(source or "transition.json")], "web")
-
-
 def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said: str) -> Picture:
-    lanes = [
-        (row, lane)
-        for row in rows[:MOST_LANES]
-        for lane in in_lanes((span, span.begin, span.end) for span in row.spans)
-    ]
+    lanes = [(row, lane) for row in rows[:MOST_LANES] for lane in _in_lanes(row.spans)]
     pitch = 0.27 if len(lanes) <= _MANY else 0.2
     bottom = 0.35 if len(rows) > MOST_LANES else 0.1
     high = 0.4 + bottom + pitch * len(lanes)
@@ -337,19 +305,20 @@ def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said:
         end = float(plan.makespan_s) or 1.0
         axes.set(xlim=(0, end), ylim=(len(lanes) - 0.5, -0.5), yticks=[])
         axes.xaxis.tick_top()
-        marks = ticks(plan.makespan_s, 8)
+        last = _TICKS[-1] * -(-plan.makespan_s // (_TICKS[-1] * 8))
+        step = next((each for each in _TICKS if plan.makespan_s <= each * 8), last)
+        marks = [Fraction(at * step) for at in range(int(plan.makespan_s // step) + 1)]
         axes.set_xticks([float(tick) for tick in marks], [clock(tick) for tick in marks])
         axes.grid(axis="x")
-        named: set[int] = set()
         for y, (row, lane) in enumerate(lanes):
-            if id(row) not in named:
-                named.add(id(row))
+            if not y or row is not lanes[y - 1][0]:
                 _draw_name(axes, row, y, left - 0.1)
             for span in lane:
                 _draw_span(axes, span, y, (0.94 * wide - left) / end, pitch, places)
         if left_out := rows[MOST_LANES:]:
-            more = count(sum(len(row.spans) * row.times for row in left_out), "more action")
-            axes.set_xlabel(f"... and {more} on {count(sum(r.times for r in left_out), 'GPU')}")
+            gpus = sum(len(row.gpus) for row in left_out)
+            actions = sum(len(row.spans) * len(row.gpus) for row in left_out)
+            axes.set_xlabel(f"... and {count(actions, 'more action')} on {count(gpus, 'GPU')}")
 
     return Picture(said, draw, high, wide=True)
 
@@ -369,7 +338,7 @@ def _draw_name(axes: Axes, row: Row, y: float, room: float) -> None:
 def _draw_span(
     axes: Axes, span: Span, y: float, inches: float, pitch: float, places: Mapping[str, int]
 ) -> None:
-    """Draw an action: its colour, its hatching, its sign, and as many words as fit."""
+    """Draw an action: its colour, its hatching, its sign, and the words that fit."""
     from .figure import width_of
 
     begin, wide = float(span.begin), max(float(span.end - span.begin), 0.12 / inches)
@@ -381,7 +350,8 @@ def _draw_span(
     new, old = (
         COLOURS[places[own[0]] % len(COLOURS)] if own else "#e6e8eb" for own in (come or gone, gone)
     )
-    leaving = wide if what is What.DELETE else wide / 3 * (bool(removes) and what in _REPLACING)
+    replaces = bool(removes) and what in (What.RESTART, What.REPARTITION)
+    leaving = wide if what is What.DELETE else wide / 3 * replaces
     axes.barh(y, wide, 0.84, begin, color=new, edgecolor=TONES["ink"],
               lw=1.8 if what is What.REPARTITION else 0.7,
               ls="--" if span.action.is_temporary else "-")  # fmt: skip

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from ...values.words import printable
 from .page import COLOURS, Bars, Page, Section, legend
 
-#: Rows of a table that a page holds; a browser sorts so many in a moment.
+#: Rows of a table that a page holds; a browser sorts them in a moment.
 MOST_ROWS = 10_000
 MOST_SHOWN = 40
 """Rows of a table that a notebook shows."""
@@ -41,7 +41,7 @@ def html(page: Page) -> str:
 
 
 def fragment(page: Page) -> str:
-    """Write the facts of a page and what is drawn of it, for a notebook."""
+    """Write the facts and drawn sections of a page, for a notebook."""
     shown, rules = _sheet().split("/* rules */")
     style = Markup(f"{shown}.cms-page {{{rules}}}")
     return _template().render(page=page, whole=False, style=style, most=MOST_SHOWN)

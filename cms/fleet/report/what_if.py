@@ -1,4 +1,4 @@
-"""Why a service is served so, and what would save a GPU."""
+"""Choices for a service and their costs, and relaxations that save a GPU."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .tables import Cell, Grid, table
 
 
 def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
-    """Describe what each other choice for a service costs at least."""
-    service = found.given.service
+    """Describe the least cost of each other choice for a service."""
+    given, service = found.given, found.given.service
     lead, parts = printable(str(service)), list[Part]()
-    if found.given.planned_rps != service.rate_rps:
-        lead += f", planned for {decimal(found.given.planned_rps)}"
-    if found.given.uses:
-        uses = ", ".join(instance_words(plan, use) for use in found.given.uses)
-        rate = decimal(found.given.provided_rps, rounding=math.floor)
+    if given.planned_rps != service.rate_rps:
+        lead += f", planned for {decimal(given.planned_rps)}"
+    if given.uses:
+        uses = ", ".join(instance_words(plan, use) for use in given.uses)
+        rate = decimal(given.provided_rps, rounding=math.floor)
         parts.append(f"Gets {rate} requests/s from {uses}.")
-    if not found.given.planned_rps:
+    if not given.planned_rps:
         parts.append("It wants nothing, so that there is nothing to choose.")
     if found.blocks:
         parts.append(_choices(found))
@@ -61,7 +61,7 @@ def _choices(found: Explanation) -> Grid:
 
 
 def _choice(choice: Alternative | None, cost: Fraction | None, before: str = "") -> Cell:
-    """Write what a plan costs at least, and what that adds to the bound: ``>= 13 (+0.31)``."""
+    """Write the least cost of a plan, and its excess over the bound: ``>= 13 (+0.31)``."""
     if choice is None:
         return Cell(f"{before}-")
     if choice.bound is None or choice.more is None or choice.at_least is None:
@@ -84,17 +84,16 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
         cases = count(found.cases, "case")
         yield f"The proof has {cases}; each number is the least of all of them."
     elif found.pays is not None and found.bound > 0:
-        things = "GPUs" if unit == "GPU" else "cost"
         yield (
             f"At the prices of the proof the service pays {decimal(found.pays)} of the bound's "
-            f"{bound} {things}."
+            f"{bound} {'GPUs' if unit == 'GPU' else 'cost'}."
         )
     if found.bound <= 0:
         yield "The plan has no proof that says anything: plan with more time for better numbers."
 
 
 _DIGITS = 7
-#: Services that are named where there is nothing to save, or it is not known.
+#: Services that are named where no GPU can be saved, or that is not known.
 _NAMED = 20
 _WORDS = {
     What.RATE: "rate",
@@ -113,13 +112,12 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     if found.better is not None:
         said = f"The plan can be had for {cost} without any relaxation: plan again."
         parts.append(Words(said, "open"))
-    if found.cost > found.target:
-        if not found.proved:
-            parts.append(
-                f"That {target} will not do as it is, was not proved: what is found here may save "
-                "nothing by itself."
-            )
-        parts += _relaxations(found, one)
+    if found.cost > found.target and not found.proved:
+        parts.append(
+            f"That {target} does not suffice as it is, was not proved: these relaxations may save "
+            "nothing by themselves."
+        )
+    parts += _relaxations(found, one) if found.cost > found.target else []
     head = f"{title}: what would {saves}, {cost} -> {target}"
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
@@ -128,10 +126,9 @@ def _relaxations(found: Rightsizing, one: bool) -> Iterator[Part]:
     if enough := [each for each in found.relaxations if each.plan is not None]:
         heads, rest = "service|relaxed|>now|>enough|>change|", "more relaxation| (all with --json)"
         yield table("Relaxations", heads, map(_relaxation, enough), rest)
-    lines = [*_named(found, Outcome.NONE, "alone is not enough, proved")]
-    lines += _named(found, Outcome.OPEN, "not known")
-    lines += [f"not looked at: {printable(each)}" for each in found.unasked]
-    yield from lines
+    yield from _named(found, Outcome.NONE, "alone is not enough, proved")
+    yield from _named(found, Outcome.OPEN, "not known")
+    yield from (f"not looked at: {printable(each)}" for each in found.unasked)
     if enough:
         yield from ("", *_what_is_meant(found, enough, one))
 
@@ -139,7 +136,13 @@ def _relaxations(found: Rightsizing, one: bool) -> Iterator[Part]:
 def _relaxation(each: Relaxation) -> list[Cell | str]:
     found = Cell("the least, proved", tone="good")
     if each.outcome is not Outcome.LEAST:
-        found = Cell(_found(each), tone="fair")
+        said = "found, not proved"
+        if each.what is What.ALLOWED_PROFILES:
+            said = "found together; fewer not proved"
+        elif each.short is not None:
+            short = _number(each.what, each.short, up=each.what is What.RATE)
+            said = f"found; {short} is proved too little"
+        found = Cell(said, tone="fair")
     now = "-" if each.now is None else _number(each.what, each.now, up=False)
     return [each.service, _WORDS[each.what], now, _enough(each), _change(each), found]
 
@@ -151,7 +154,7 @@ def _enough(each: Relaxation) -> str:
     if each.what is What.RATE and not each.enough:
         return "0: without it"
     above = "above " if each.above else ""
-    # what is shown must be enough as well
+    # the rounded number must be enough as well
     return above + _number(each.what, each.enough, up=each.what is not What.RATE)
 
 
@@ -169,34 +172,18 @@ def _change(each: Relaxation) -> str:
     return ("-" if each.what is What.RATE else "+") + percent(each.change, up=True)
 
 
-def _found(each: Relaxation) -> str:
-    if each.what is What.ALLOWED_PROFILES:
-        return "found together; fewer not proved"
-    if each.short is None:
-        return "found, not proved"
-    short = _number(each.what, each.short, up=each.what is What.RATE)
-    return f"found; {short} is proved too little"
-
-
 def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
-    """Name what is not enough, or not known, by what it is; and what is proved of the latter."""
+    """Name services by the relaxation with an outcome; of open ones the least change proved."""
     for what, name in _WORDS.items():
         own = [
-            each
+            f"{printable(each.service)} (at least {percent(each.ruled_out)})"
+            if outcome is Outcome.OPEN and each.ruled_out else printable(each.service)
             for each in found.relaxations
             if each.plan is None and each.outcome is outcome and each.what is what
-        ]
+        ]  # fmt: skip
         if own:
-            shown = ", ".join(printable(each.service) + _beyond(each) for each in own[:_NAMED])
             more = f" and {decimal(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
-            yield f"{name}: {words}: {shown}{more}"
-
-
-def _beyond(each: Relaxation) -> str:
-    """Say than which change no smaller one is enough, of what is not known: proved."""
-    if each.outcome is not Outcome.OPEN or not each.ruled_out:
-        return ""
-    return f" (at least {percent(each.ruled_out)})"
+            yield f"{name}: {words}: {', '.join(own[:_NAMED])}{more}"
 
 
 def _what_is_meant(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-#: Arrivals that are made at a time: what they take fits into a processor's cache.
+#: Arrivals that are made at a time: they fit into a processor's cache.
 PIECE = 2**16
 #: A time that does not come: 146 years.
 NEVER = 2**62
 _PHASES = 64
-#: A float divides by it, and a random number that belongs to it is no trouble.
+#: A float divides by it.
 _LEAST = Fraction(1, 10**15)
 
 
@@ -56,16 +56,16 @@ class Arrivals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Independent arrivals: what many users who know nothing of each other are."""
+    """Independent arrivals, as of many users."""
 
-    name: ClassVar[str] = "Poisson"  #: What reports call it.
+    name: ClassVar[str] = "Poisson"
 
     def pieces(
         self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
     ) -> Iterator[NDArray[np.int64]]:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         mean = mean_gap(rate)
-        return _added(lambda: random.standard_exponential(size) * mean)
+        return _add_up(lambda: random.standard_exponential(size) * mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Gamma:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         cv2 = float(exact(self.cv2, "cv2"))
         scale = mean_gap(rate) * cv2
-        return _added(lambda: random.standard_gamma(1 / cv2, size) * scale)
+        return _add_up(lambda: random.standard_gamma(1 / cv2, size) * scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class EachItsOwn:
 
 
 def mean_gap(rate: Fraction) -> float:
-    """Nanoseconds between two arrivals; of a rate near 0, a time that is not lived to see."""
+    """Return nanoseconds between two arrivals, at most 36 years."""
     return float(min(SECOND / rate, Fraction(NEVER // 4)))
 
 
@@ -177,8 +177,8 @@ def _positive(owner: object, field: str, what: str, most: int) -> None:
     object.__setattr__(owner, field, value)
 
 
-def _added(gaps: Callable[[], NDArray[np.float64]]) -> Iterator[NDArray[np.int64]]:
-    """Add up gaps, each rounded to whole nanoseconds, so that no error adds up with them."""
+def _add_up(gaps: Callable[[], NDArray[np.float64]]) -> Iterator[NDArray[np.int64]]:
+    """Add up gaps, each rounded to whole nanoseconds, so that errors do not add up."""
     now = 0
     while True:
         times = np.rint(np.minimum(gaps(), NEVER // 4)).astype(np.int64)
@@ -191,7 +191,7 @@ def _added(gaps: Callable[[], NDArray[np.float64]]) -> Iterator[NDArray[np.int64
 class RateClock:
     """Turn the time of a process into the time of a service whose rate changes.
 
-    Changes say from which nanosecond on the rate is how many times its own, in their order.
+    A change is a nanosecond and the factor of the rate from then on; they are in order.
     """
 
     def __init__(self, changes: Sequence[tuple[int, Fraction]]) -> None:
@@ -226,12 +226,11 @@ _UNIT = re.compile(r"(?:^|_)\W?((?:milli|micro|nano)s?(?:ec(?:ond)?s?)?|[mun\u00
 class Replay:
     """Arrivals as they were recorded.
 
-    A trace says when requests came, not what they asked for: a fixed time a batch does not describe
-    the continuous batching of language models, whose requests differ by what they read and write.
+    A trace has times alone: a fixed time a batch does not describe the continuous batching of
+    language models, whose requests differ by what they read and write.
     """
 
-    #: The arrivals of each service, from 0 on, in their order; of all services under the empty
-    #: name.
+    #: The arrivals of each service, from 0 on, in order; of all services under the empty name.
     times_ns: dict[str, NDArray[np.int64]] = field(repr=False)
     name: str  #: What reports call it
     #: Whether the trace's time is stretched so that its mean rate is the service's
@@ -252,8 +251,9 @@ class Replay:
             stretch = float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
         for first in range(0, len(times), size):
             piece = times[first : first + size]
-            scaled = np.minimum(np.rint(piece * stretch), NEVER)
-            yield scaled.astype(np.int64) if self.scaled else piece
+            if self.scaled:
+                piece = np.minimum(np.rint(piece * stretch), NEVER).astype(np.int64)
+            yield piece
 
 
 def read_trace(
@@ -274,8 +274,6 @@ def read_trace(
     them. `scaled`: whether the trace's time is stretched so that its mean rate is the service's.
     """
     table = _table(path, column, service_column)
-    if column and service_column and folded(column) == folded(service_column):
-        service_column = column  # one column under two spellings
     times = _times(table, column)
     rows: dict[str, list[int]] = {}
     for row, time in zip(table, times, strict=True):
@@ -288,22 +286,23 @@ def read_trace(
     found = {}
     for name, own in rows.items():
         arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
-        found[name] = _spread(arrivals) if whole else arrivals
+        if whole:  # those of a second are spread evenly over it
+            _, begin, counts = np.unique(arrivals, return_index=True, return_counts=True)
+            nth = np.arange(len(arrivals)) - np.repeat(begin, counts)
+            arrivals += (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))
+        found[name] = arrivals
     return Replay(found, table.source.name, scaled)
 
 
 def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
-    """Read the table, and see that it has the columns."""
+    """Read the table, and refuse one without the columns."""
     source = read_source(path, holds="a CSV table")
-    asked = {"time_column": column, "service_column": service_column}
     wanted = {folded(name): name for name in (service_column, column) if name is not None}
     known = () if column is not None else (*_KNOWN, _END, _DURATION)
     optional = [*wanted.values(), *(name for name in known if name not in wanted)]
     table = read_table(source, (), optional)
-    for option, name in asked.items():
+    for option, name in (("time_column", column), ("service_column", service_column)):
         if name is not None and wanted[folded(name)] not in table.index:
-            if len(table.index) == 1:
-                read_table(source, list(wanted.values()))  # may know what stands between them
             raise FileError(
                 source.name, f"there is no column {name!r}", line=table.line,
                 expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
@@ -312,20 +311,16 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
 
 
 def _times(table: Table, column: str | None) -> Sequence[int]:
-    """The arrivals' times in nanoseconds, in the order of the rows."""
+    """Return the arrivals in nanoseconds, in the order of the rows."""
     clock = OneClock("{text} is no time")
+    if column is None and _END in table.index and _DURATION in table.index:
+        begins = (clock.time_of(row[_END]) - row[_DURATION].number() for row in table)
+        return [round(begin * SECOND) for begin in begins]
+    column = column or next((name for name in _KNOWN if name in table.index), None)
     if column is None:
-        if _END in table.index and _DURATION in table.index:
-            return [
-                round((clock.time_of(row[_END]) - row[_DURATION].number()) * SECOND)
-                for row in table
-            ]
-        known = [name for name in _KNOWN if name in table.index]
-        if not known:
-            said = f"no column is known to hold times: {', '.join(table.index)}"
-            fix, expected = "name it as time_column in [traces]", f"one of {', '.join(_KNOWN)}"
-            raise table.rows[0].error(said, expected=expected, fix=fix)
-        column = known[0]
+        said = f"no column is known to hold times: {', '.join(table.index)}"
+        fix, expected = "name it as time_column in [traces]", f"one of {', '.join(_KNOWN)}"
+        raise table.rows[0].error(said, expected=expected, fix=fix)
     if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):
         raise FileError(
             table.source.name, f"the column {column!r} holds times in {unit[1]}, by its name",
@@ -333,10 +328,3 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
             fix="divide them, or rename the column if they are seconds",
         )  # fmt: skip
     return [round(clock.time_of(row[column]) * SECOND) for row in table]
-
-
-def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Spread the arrivals of each second evenly over it."""
-    _, first, counts = np.unique(times, return_index=True, return_counts=True)
-    nth = np.arange(len(times)) - np.repeat(first, counts)
-    return times + (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))

@@ -5,6 +5,6 @@ from __future__ import annotations
 from ...knapsack.machine_code import compile_functions
 from . import kernel
 
-_FUNCTIONS = ("most", "rise", "sink", "beats", "seed", "replay", "advance")
+_FUNCTIONS = ("rise", "sink", "beats", "seed", "replay", "advance")
 (advance,) = compile_functions(vars(kernel), _FUNCTIONS, ["advance"])
 (alone,) = compile_functions(vars(kernel), ["alone"], ["alone"])

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,37 +17,27 @@ from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan, ServicePlan
 from ..serving.time_sharing import SharedServing, amount_of
+from . import model
 from .judging import counted, short, tells_too_little, works_off
-from .model import (
-    FASTEST,
-    LARGEST_BATCH,
-    LATE_SHARE,
-    LONGEST_NS,
-    MILLISECOND,
-    MOST_STATIONS,
-    SECOND,
-)
-from .replay import draws_of
+from .model import MILLISECOND, SECOND
+from .replay import seed_of
 from .result import ServiceResult, Simulation
 from .run import Count
 from .statistics import Interval, Tally, Verdict, requests_needed
 
 T = TypeVar("T", int, Fraction)
-#: How requests of an instance that turns by a cycle may come, and what reports call it.
+#: Arrivals at an instance with a duty cycle, and what reports call them.
 CYCLE_ARRIVALS = {"poisson": "Poisson", "even": "evenly spaced"}
-_REQUESTS = 20_000
 _ASKED_AFTER = 10_000  # requests: some hundredths of a second
 
 
 class _Slot(NamedTuple):
-    """A slot of a service's, in so many instances that are alike."""
-
     offset: Fraction
     length: Fraction
     cycle: Fraction
     amount: int
-    rate: Fraction  # requests a second that one of them gets
-    instances: int
+    rate: Fraction  # requests a second that one instance gets
+    instances: int  # that are alike
 
 
 class Batch(NamedTuple):
@@ -64,7 +54,7 @@ def replay_duty_cycles(
     *,
     arrivals: str = "even",
     rate: Number = 1,
-    requests: int = _REQUESTS,
+    requests: int = 20_000,
     seed: int = 0,
     cancel: threading.Event | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -75,19 +65,14 @@ def replay_duty_cycles(
     long as full ones; so services on an instance do not feel each other, and each is replayed
     alone.
 
-    With Poisson arrivals a limit is met, violated or undecided as :func:`simulate` says it. Evenly
-    spaced ones are exact: who is late is decided in rational numbers, and none may be. That nobody
-    is, at up to the planned rates, is what the rules promise (:class:`cms.DutyCycleRule`).
+    With Poisson arrivals a limit is met, violated or undecided as in :func:`simulate`. Evenly
+    spaced ones are exact: latencies are compared with the limit as rational numbers, and no request
+    may be late. None is, at up to the planned rates: this is what the rules promise
+    (:class:`cms.DutyCycleRule`).
 
-    Parameters
-    ----------
-    plan : Plan
-    arrivals : {"even", "poisson"}
-        Of an instance; it gets a share of its service's rate like its share of what is provided.
-    requests : int
-        Of each service; instances get shares like their rates.
-    rate, seed, cancel, on_progress
-        As for :func:`simulate`.
+    `arrivals`: ``"even"`` or ``"poisson"``, of an instance; its part of its service's rate is its
+    part of the service's capacity. `requests`: of each service. The rest is as for
+    :func:`simulate`.
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
@@ -116,7 +101,7 @@ def replay_duty_cycles(
 
 
 def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
-    """The slots of a service, in the order of the plan's groups."""
+    """Return the slots of a service, in the order of the plan's groups."""
     share = of.service.rate_rps * factor / of.provided_rps if of.provided_rps else Fraction(0)
     found = []
     for group in plan.groups:
@@ -133,8 +118,6 @@ def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
 
 
 class _Run:
-    """The replay of one service."""
-
     def __init__(
         self,
         of: ServicePlan,
@@ -151,27 +134,25 @@ class _Run:
         self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
 
     def refuse_extremes(self) -> None:
-        """Refuse what is too much to be replayed, or too long for nanoseconds of 64 bits."""
+        """Refuse services that are too large, or too long for nanoseconds of 64 bits."""
         longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
-        slow = self.rate and self.wanted * SECOND > self.rate * LONGEST_NS
-        large = any(slot.amount > LARGEST_BATCH for slot in self.slots)
-        long = slow or longest * self.wanted > LONGEST_NS
-        many = f"is on more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
-        fast = f"gets {shown(self.rate)} requests/s; at most {FASTEST:,} are simulated"
-        for wrong, said in (
-            (self.instances > MOST_STATIONS, many),
-            (self.rate > FASTEST, fast),
-            (
-                large,
-                f"has larger batches than {LARGEST_BATCH:,} requests; smaller ones are replayed",
-            ),
-            (long, f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"),
-        ):
-            if wrong:
-                raise InvalidOption(f"service {self.service.name!r} {said}")
+        slow = self.rate and self.wanted * SECOND > self.rate * model.LONGEST_NS
+        if self.instances > model.MOST_STATIONS:
+            said = (
+                f"is on more than {model.MOST_STATIONS:,} instances; fewer are simulated at a time"
+            )
+        elif self.rate > model.FASTEST:
+            said = f"gets {shown(self.rate)} requests/s; at most {model.FASTEST:,} are simulated"
+        elif any(slot.amount > model.LARGEST_BATCH for slot in self.slots):
+            said = f"has batches of more than {model.LARGEST_BATCH:,} requests; use smaller ones"
+        elif slow or longest * self.wanted > model.LONGEST_NS:
+            said = f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"
+        else:
+            return
+        raise InvalidOption(f"service {self.service.name!r} {said}")
 
     def replayed(self, arrivals: str, seed: int, factor: Fraction) -> ServiceResult:
-        """Replay each slot, and say what became of the requests."""
+        """Replay each slot, and describe the service's requests."""
         limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
         horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
         random = arrivals == "poisson"
@@ -179,8 +160,15 @@ class _Run:
         if random and self.rate:
             needed = requests_needed(self.load or Fraction(0), self.instances)
         tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
-        draws = np.random.Generator(draws_of(seed, self.service.name, 1)[0])
-        for slot, numbers in self._numbers() if self.rate else ():
+        draws = np.random.Generator(np.random.PCG64(seed_of(seed, self.service.name)))
+        given, before = Fraction(0), 0
+        for slot in self.slots if self.rate else ():
+            numbers = []  # of requests: proportional to the rates, and as wanted in all
+            for _ in range(slot.instances):
+                given += slot.rate
+                so_far = round(self.wanted * given / self.rate)
+                numbers.append(so_far - before)
+                before = so_far
             for number, times in Counter(numbers).items():
                 if not number or self.count(0):
                     continue
@@ -192,22 +180,10 @@ class _Run:
                         self._randomly(slot, number, draws, tally)
         return self._result(tally, random, self.service.rate_rps * factor)
 
-    def _numbers(self) -> Iterator[tuple[_Slot, list[int]]]:
-        """How many requests each instance of a slot gets: like its rate, as wanted in total."""
-        given, before = Fraction(0), 0
-        for slot in self.slots:
-            numbers = []
-            for _ in range(slot.instances):
-                given += slot.rate
-                so_far = round(self.wanted * given / self.rate)
-                numbers.append(so_far - before)
-                before = so_far
-            yield slot, numbers
-
     def _evenly(
         self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
     ) -> None:
-        """Replay evenly spaced requests, exactly; instances that are alike go through the same."""
+        """Replay evenly spaced requests, exactly: the same at instances that are alike."""
         gap = 1000 / slot.rate
         parts = (slot.cycle, slot.length, slot.offset, gap, limit)
         unit = math.lcm(*(part.denominator for part in parts))  # of a millisecond
@@ -221,9 +197,10 @@ class _Run:
             return
         late = 1 + math.floor(limit * MILLISECOND)
         clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
-        # Only for a record are times rounded to a nanosecond: who is late stays so.
+        # Times are rounded to a nanosecond for the record alone: late requests stay late.
         waits = np.array(
-            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took], dtype=np.int64
+            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took],
+            dtype=np.int64,
         )
         for _ in range(instances):
             tally.add(clocks, waits)
@@ -245,7 +222,7 @@ class _Run:
             self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
 
     def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
-        """Count batches until the run is ended, which is asked and told every now and then."""
+        """Count batches, and end with the run."""
         told = 0
         for batch in batches:
             yield batch
@@ -262,7 +239,7 @@ class _Run:
 
     def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
         tolerated = self.service.late_share
-        tolerated = LATE_SHARE if tolerated is None else tolerated
+        tolerated = model.LATE_SHARE if tolerated is None else tolerated
         if random:
             verdict, interval = tally.verdict(tolerated), tally.interval()
         else:
@@ -271,36 +248,31 @@ class _Run:
             ends = math.floor(millionths), math.ceil(millionths)
             interval = Interval(*(Fraction(each, 10**6) for each in ends))
         if verdict is Verdict.MET and self.rate and tally.requests < self.wanted:
-            verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
-        facts: dict[str, Any] = counted(tally, self.lasted_ns)
+            verdict = Verdict.UNDECIDED  # the run was ended before other instances
+        cause = ""
+        if verdict is not Verdict.MET and self.load is not None and self.load > 1:
+            cause = works_off(self.rate / self.load)
+        elif verdict is Verdict.UNDECIDED:
+            cause = tells_too_little(tally, self.load)
+        elif verdict is not Verdict.MET:
+            cause = "arrivals in clumps wait for further cycles; plan with more headroom"
+            cause += " (headroom, --rate-margin)"
         return ServiceResult(
             name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
-            instances=self.instances, **facts, interval=interval,
+            instances=self.instances, **counted(tally, self.lasted_ns), interval=interval,
             load=None if self.load is None else short(*self.load.as_integer_ratio()),
             utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
             mean_batch_size=short(self.taken, self.batches),
             deepest_queue=self.deepest, verdict=verdict,
             overloaded=verdict is Verdict.VIOLATED and tally.overloaded(tolerated),
-            cause=self._cause(verdict, tally),
+            cause=cause,
         )  # fmt: skip
-
-    def _cause(self, verdict: Verdict, tally: Tally) -> str:
-        if verdict is Verdict.MET:
-            return ""
-        if self.load is not None and self.load > 1:
-            return works_off(self.rate / self.load)
-        if verdict is Verdict.UNDECIDED:
-            return tells_too_little(tally, self.load)
-        return (
-            "arrivals in clumps wait for further cycles; plan with more head-room (headroom, "
-            "--rate-margin)"
-        )
 
 
 def batches(
     arrivals: Sequence[T], rule: DutyCycleRule, cycle: T, length: T, offset: T, amount: int
 ) -> Iterator[Batch]:
-    """Which requests each slot takes that takes any."""
+    """Yield the requests of each slot that takes any."""
     closes = offset if rule is DutyCycleRule.ROUND_ROBIN else offset - offset  # a zero of its kind
     last, at = -1, 0
     while at < len(arrivals):

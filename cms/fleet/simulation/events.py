@@ -10,21 +10,19 @@ from typing import NamedTuple
 
 from ...errors import InvalidOption
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
+from ...files.tables import TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .model import LONGEST_NS, SECOND, ModelledInstance, ModelledService, Station, stations_of
 
 LARGEST_FACTOR = 10**6
-#: Of so many characters a number in a message is short enough to be exact.
+#: Characters of a number in a message.
 BRIEF = 30
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """An event: its numbers become exact, and are refused beyond all measure."""
-
     seconds: Number  #: When
 
     def __post_init__(self) -> None:
@@ -55,15 +53,14 @@ class RateChange(_Timed):
 
 @dataclass(frozen=True, slots=True)
 class Failure(_Timed):
-    """A GPU fails, or one instance: what it works on is lost, and it gets nothing."""
+    """A GPU fails, or one instance: its requests are lost, and it gets no more."""
 
     #: Its number: GPUs are counted from 0 in the order of the plan's groups.
     gpu: int | None = None
     #: In place of a GPU: one instance of a service, counted from 0 in the same order.
     service: str | None = None
     instance: int | None = None
-    #: After so long it is back, as good as new; None for never.
-    repair_seconds: Number | None = None
+    repair_seconds: Number | None = None  #: From the failure to its repair; None for never
 
     def __post_init__(self) -> None:
         _Timed.__post_init__(self)
@@ -95,11 +92,9 @@ class Change(_Timed):
     """Instances of a service appear, and others drain and go."""
 
     service: str
-    #: They are counted on after the instances that are there already
-    appear: tuple[ModelledInstance, ...] = ()
-    warm_up_seconds: Number = 0  #: So long after they appear they get their first request
-    #: Instances that get no more requests; they still work off what waits for them.
-    leave: tuple[int, ...] = ()
+    appear: tuple[ModelledInstance, ...] = ()  #: Counted on after the instances before
+    warm_up_seconds: Number = 0  #: From their appearance to their first request
+    leave: tuple[int, ...] = ()  #: They get no more requests, and work off those that wait.
 
     def __str__(self) -> str:
         parts = [f"{len(self.appear)} appear"] * bool(self.appear)
@@ -129,11 +124,11 @@ class Action(NamedTuple):
 
 
 class Script(NamedTuple):
-    """All that happens to one service."""
+    """The events of one service."""
 
     stations: list[Station]  #: All that it ever has
     present: list[bool]  #: Whether each gets requests from the beginning
-    rates: list[tuple[int, Fraction]]  #: When its rate is multiplied by what
+    rates: list[tuple[int, Fraction]]  #: When its rate is multiplied, and by which factor
     actions: list[Action]  #: In the order of their times
     marks: list[tuple[int, int]]  #: The events that concern it: when, and which of all.
 
@@ -186,9 +181,9 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
                 hit = _known((event.instance,), instances, service.name)
             if hit:
                 steps.append((at, "fail", hit, Fraction(1)))
-                if event.repair_seconds is not None:
-                    back = at + nanoseconds(event.repair_seconds)
-                    steps.append((back, "repair", hit, Fraction(1)))
+            if hit and event.repair_seconds is not None:
+                back = at + nanoseconds(event.repair_seconds)
+                steps.append((back, "repair", hit, Fraction(1)))
         elif concerned(event) not in (None, service.name):
             continue
         elif isinstance(event, RateChange):
@@ -201,11 +196,9 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
             new = tuple(range(len(instances), len(instances) + len(event.appear)))
             instances += event.appear
             absent.update(new)
-            if leaving:
-                steps.append((at, "weigh", leaving, Fraction(0)))
-            if new:
-                ready = at + nanoseconds(event.warm_up_seconds)
-                steps.append((ready, "weigh", new, Fraction(1)))
+            ready = at + nanoseconds(event.warm_up_seconds)
+            both = (at, "weigh", leaving, Fraction(0)), (ready, "weigh", new, Fraction(1))
+            steps += [step for step in both if step[2]]
         if len(rates) + len(steps) > before:
             marks.append((at, number))
     stations = stations_of(instances)
@@ -238,8 +231,8 @@ def read_events(path: StrPath) -> tuple[Event, ...]:
     """Read events from a CSV table with columns ``seconds,what,target,value``.
 
     - ``rate``: the rate of a service, or of all if the target is empty, is its own times the value;
-    - ``fail``: a GPU (``gpu:3``) or an instance (``chat:2``) fails, and is repaired after so many
-      seconds, or never if the value is empty;
+    - ``fail``: a GPU (``gpu:3``) or an instance (``chat:2``) fails, and is repaired after the
+      value's seconds, or never if it is empty;
     - ``weight``: the weight of an instance is its own times the value.
 
     GPUs, and the instances of a service, are counted from 0 in the order of the plan's groups.
@@ -260,21 +253,16 @@ def _event(row: TableRow) -> Event:
         raise what.error(f"what is {kind!r}", expected=f"one of {', '.join(_KINDS)}")
     if kind == "rate":
         return RateChange(at, value.number(), target.text or None)
-    name, number = _numbered(target)
-    if kind == "weight":
-        return Weights(at, name, number, value.number())
-    repair = None if value.is_missing else value.number()
-    if name == "gpu":
-        return Failure(at, gpu=number, repair_seconds=repair)
-    return Failure(at, service=name, instance=number, repair_seconds=repair)
-
-
-def _numbered(cell: Cell) -> tuple[str, int]:
-    name, _, number = cell.text.rpartition(":")
+    name, _, number = target.text.rpartition(":")
     if not (name and re.fullmatch("[0-9]{1,9}", number)):
         said = "a service and the number of its instance (chat:2), or gpu:3; both from 0 on"
-        raise cell.error(f"target is {cell.text!r}", expected=said)
-    return name, int(number)
+        raise target.error(f"target is {target.text!r}", expected=said)
+    if kind == "weight":
+        return Weights(at, name, int(number), value.number())
+    repair = None if value.is_missing else value.number()
+    if name == "gpu":
+        return Failure(at, gpu=int(number), repair_seconds=repair)
+    return Failure(at, service=name, instance=int(number), repair_seconds=repair)
 
 
 def surge_of(text: str) -> tuple[Event, ...]:
@@ -294,13 +282,12 @@ def arrivals_of(text: str) -> Arrivals | None:
     """Read ``poisson``, ``gamma:CV2`` or ``bursts:RATIO,SHARE,SECONDS``; None for another word."""
     kind, _, values = text.partition(":")
     numbers = [part.strip() for part in values.split(",")] if values else []
-    if kind == "poisson" and not numbers:
-        return Poisson()
-    if kind == "gamma" and len(numbers) == 1:
-        return Gamma(numbers[0])
-    if kind == "bursts" and len(numbers) == 3:
-        return Bursts(*numbers)
-    if kind in ("poisson", "gamma", "bursts"):
+    processes: dict[str, tuple[type[Poisson | Gamma | Bursts], int]]
+    processes = {"poisson": (Poisson, 0), "gamma": (Gamma, 1), "bursts": (Bursts, 3)}
+    if kind not in processes:
+        return None
+    process, wanted = processes[kind]
+    if len(numbers) != wanted:
         known = "poisson, gamma:CV2 or bursts:RATIO,SHARE,SECONDS, for example bursts:3,0.2,10"
         raise InvalidOption(f"the arrivals are {text!r}; expected {known}")
-    return None
+    return process(*numbers)

@@ -14,7 +14,7 @@ from .model import Bools, Ints, Station
 
 # A batch under way is one integer: its station, and how many requests it holds.
 FILL_BITS = 20
-#: Weights are integers of at most so much, so that a load times a weight stays below 2**62.
+#: Weights are integers up to this, so that a load times a weight stays below 2**62.
 LARGEST_WEIGHT = 2**28
 
 
@@ -25,7 +25,7 @@ class State(NamedTuple):
     """
 
     weight: Any  #: What a station counts for in routing; 0 for one that gets nothing.
-    #: The largest batch, and where in `times` the times of batches of 1 to so many begin
+    #: The largest batch, and where in `times` the times of batches of 1, 2, ... begin
     batch: Any
     times_at: Any
     times: Any
@@ -54,17 +54,18 @@ class State(NamedTuple):
     log_ends: Any
     log_stations: Any
     winners: Any  #: A tournament over the stations: 1 is the root, 2 i and 2 i + 1 are below i.
-    counts: Any  #: Batches under way, batches begun, free place in the pool, requests in the log
+    #: Batches under way, batches begun, free place in the pool, requests in the log, largest batch
+    counts: Any
 
 
 #: Places in ``State.counts``.
-UNDER_WAY, BEGUN, FREE, LOGGED = 0, 1, 2, 3
+UNDER_WAY, BEGUN, FREE, LOGGED, LARGEST = 0, 1, 2, 3, 4
 
 
 def new_state(stations: Sequence[Station], weights: Ints, log_size: int) -> State:
-    """Make the state of a service that nobody has asked for anything yet.
+    """Make the state of a service before its first request.
 
-    The log takes so many requests, at least the largest batch.
+    `log_size`: the most requests in the log, at least the largest batch.
     """
     k = len(stations)
     processes = np.array([each.processes for each in stations], dtype=np.int64)
@@ -86,12 +87,12 @@ def new_state(stations: Sequence[Station], weights: Ints, log_size: int) -> Stat
         under_way=zeros(slots), pool=zeros(0), following=zeros(0),
         log_tags=zeros(log_size), log_ends=zeros(log_size),
         log_stations=np.zeros(log_size, dtype=np.int32), winners=zeros(2 * leaves),
-        counts=np.array([0, 0, -1, 0], dtype=np.int64),
+        counts=np.array([0, 0, -1, 0, batch.max(initial=1)], dtype=np.int64),
     )  # fmt: skip
 
 
 def with_room(state: State, arrivals: int) -> State:
-    """Return the state with a pool in which so many more requests can wait."""
+    """Return the state with a pool in which these arrivals, too, can wait."""
     wanted = int(state.waiting.sum()) + arrivals
     size = len(state.pool)
     if wanted <= size:
@@ -109,12 +110,8 @@ def with_room(state: State, arrivals: int) -> State:
 def finished(state: State, before: int) -> tuple[Ints, Ints]:
     """Take the tags and ends of the requests that ended before a time out of the log."""
     logged = int(state.counts[LOGGED])
-    tags, ends = state.log_tags[:logged], state.log_ends[:logged]
-    done = ends < before
-    if done.all():
-        state.counts[LOGGED] = 0
-        return tags.copy(), ends.copy()
-    found = tags[done], ends[done]
+    done = state.log_ends[:logged] < before
+    found = state.log_tags[:logged][done], state.log_ends[:logged][done]
     _keep(state, ~done)
     return found
 
@@ -126,8 +123,8 @@ def lose(state: State, station: int, now: int) -> Ints:
     those that waited.
     """
     logged = int(state.counts[LOGGED])
-    ours = (state.log_stations[:logged] == station) & (state.log_ends[:logged] >= now)
-    started = state.log_tags[:logged][ours]
+    hit = (state.log_stations[:logged] == station) & (state.log_ends[:logged] >= now)
+    started = state.log_tags[:logged][hit]
     waited = []
     while state.head[station] >= 0:
         place = state.head[station]
@@ -136,12 +133,12 @@ def lose(state: State, station: int, now: int) -> Ints:
         state.following[place] = state.counts[FREE]
         state.counts[FREE] = place
     state.tail[station], state.waiting[station], state.load[station] = -1, 0, 0
-    _keep(state, ~ours)
+    _keep(state, ~hit)
     size = int(state.counts[UNDER_WAY])
     stays = state.under_way[:size] >> FILL_BITS != station
     state.busy[station] -= int((state.ends[:size][~stays] - now).sum())
     state.idle[station] += size - int(stays.sum())
-    # what is sorted is a heap
+    # a sorted array is a heap
     order = np.lexsort((state.orders[:size][stays], state.ends[:size][stays]))
     for each in (state.ends, state.orders, state.under_way):
         each[: len(order)] = each[:size][stays][order]
@@ -151,11 +148,9 @@ def lose(state: State, station: int, now: int) -> Ints:
 
 def _keep(state: State, stays: Bools) -> None:
     """Leave only some of the requests in the log."""
-    logged = len(stays)
-    left = int(stays.sum())
+    state.counts[LOGGED] = left = int(stays.sum())
     for each in (state.log_tags, state.log_ends, state.log_stations):
-        each[:left] = each[:logged][stays]
-    state.counts[LOGGED] = left
+        each[:left] = each[: len(stays)][stays]
 
 
 #: How a request finds its station: there is one; it was drawn; the better of two that were drawn;
@@ -188,7 +183,7 @@ def advance(
     key = turns if policy == TURNS else load
     if policy >= SHORTEST:
         seed(winners, weight, key)
-    room = len(log_tags) - most(batch)
+    room = len(log_tags) - counts[LARGEST]
     n, tagged, j = len(at), len(tags) > 0, 0
     while logged <= room:
         now = at[j] if j < n else until - 1
@@ -271,14 +266,6 @@ def advance_lists(
     return taken
 
 
-def most(batch: Any) -> int:
-    """Return the size of the largest batch."""
-    largest = 1
-    for each in batch:
-        largest = max(largest, each)
-    return largest
-
-
 def rise(ends: Any, orders: Any, under_way: Any, at: int, end: int, order: int, what: int) -> None:
     """Put a batch into the heap, at its end; it is the last one begun."""
     while at > 0 and ends[(at - 1) >> 1] > end:
@@ -289,7 +276,7 @@ def rise(ends: Any, orders: Any, under_way: Any, at: int, end: int, order: int, 
 
 
 def sink(ends: Any, orders: Any, under_way: Any, size: int) -> None:
-    """Take the first batch out of the heap, of which so many are left."""
+    """Take the first batch out of the heap, which then has `size` batches."""
     end, order, what = ends[size], orders[size], under_way[size]
     at = 0
     while 2 * at + 1 < size:
@@ -311,11 +298,11 @@ def beats(weight: Any, key: Any, one: int, other: int) -> bool:
 
     Ties go to the larger weight, then to the one that stands before.
     """
-    mine, theirs = weight[one], weight[other]
-    if theirs == 0 or mine == 0:
-        return theirs == 0  # type: ignore[no-any-return]
-    left, right = key[one] * theirs, key[other] * mine
-    return left < right or (left == right and mine >= theirs)  # type: ignore[no-any-return]
+    first, second = weight[one], weight[other]
+    if second == 0 or first == 0:
+        return second == 0  # type: ignore[no-any-return]
+    left, right = key[one] * second, key[other] * first
+    return left < right or (left == right and first >= second)  # type: ignore[no-any-return]
 
 
 def seed(winners: Any, weight: Any, key: Any) -> None:
@@ -344,10 +331,9 @@ def alone(times: Any, ends: Any, arrivals: Any, gap: float, found: Any) -> None:
     """Write the latency of each request at one station into `found`, in nanoseconds.
 
     It is what :func:`advance` gives, ten times as fast or more: requests are taken in the order
-    they came, so where they wait need not be kept. Load curves and the table of loads take some
-    10^10 requests. Times are of a batch of 1, 2, ... requests; `ends`, all 0, is written over: when
-    each process is idle again. Arrivals are floats that ascend; times the gap, rounded down, they
-    are nanoseconds.
+    they came, so no queue is needed. Load curves and the table of loads take some 10^10 requests.
+    Times are of a batch of 1, 2, ... requests; `ends`, all 0, is written over: when each process is
+    idle again. Arrivals are floats that ascend; times the gap, rounded down, they are nanoseconds.
     """
     n, b, c = len(arrivals), len(times), len(ends)
     j = 0

@@ -1,4 +1,4 @@
-"""Load curves by simulation: what latency an operating point keeps at each of several rates."""
+"""Load curves by simulation: the latency of an operating point at each of several rates."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ LOADS = tuple(
         830, 850, 870, 885, 900, 925, 930, 935, 945, 960, 975, 980, 985,
     )
 )  # fmt: skip
-#: So many requests at each rate.
+#: Requests at each rate.
 REQUESTS = 1_000_000
 _PARTS = 20
-#: Of a run, so much is left out at its start, when nobody waits yet.
+#: One in 50 requests is left out, at the start of a run, when the queue is still empty.
 _WARM_UP = 50
 _WORTH_COMPILING = 100_000
 # A queue at load r forgets its past in some 2 / (1 - r)^2 requests. A run of 500 / (1 - r)^2 tells
 # its longest latencies; of thirty shorter ones, some miss the rare long queues altogether.
 _TELLING = 500
-#: Near full load a run is so many times that, which brings its interval near to the truth ...
+#: Near full load a run is 10 times that long, which brings its interval near to the truth ...
 _WELL = 10
-#: ... but at most so many times as long as at low rates; where that does not tell, the rate is left
-#: out.
+#: ... but at most 25 times as long as at low rates; where that does not tell, the rate is left out.
 _LONGER = 25
-#: Where latencies are beyond so many batch times, where the tables of loads end too, a run is as
-#: long as it takes to tell.
+#: Where latencies are beyond 16 batch times, where the tables of loads end too, a run is as long
+#: as it takes to tell.
 _FAR = 16
 #: Of none late among n, no more is known (99 %) than a share below 5.3 / n.
 _LATE_REQUESTS = 10
@@ -60,16 +59,16 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
-    Curves are by what names a point; see :func:`cms.fleet.build_problem`. Where a batch is not full
-    it takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
-    upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
-    same gaps between arrivals, stretched.
+    Keys name a point; see :func:`cms.fleet.build_problem`. A smaller batch takes as long as it did
+    among `measured`, by default `points`. Latencies are the upper ends of 99 % intervals of the
+    latency that all but the late share of the requests meet. All points and rates get the same gaps
+    between arrivals, stretched.
 
-    `requests`: at each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten
-    times as many are simulated where these are more, but at most 25 times `requests`; if that is
-    not enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-    16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %. Progress is in
-    points; asked after each, `stopped` may end the run with what is done.
+    `requests`: at each of the 31 rates. Near full load 500 / (1 - load)^2 requests tell: ten times
+    this number is simulated where it is larger, but at most 25 times `requests`; a rate for which
+    that is not enough is left out, and beyond 16 batch times the first number suffices. 100,000 are
+    enough for all, 1,000 for loads up to 85 %. Progress is in points; `stopped`, called after each,
+    may end the run early.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
@@ -110,13 +109,13 @@ def _least(load: Fraction) -> int:
 
 
 def widened(load: Fraction, requests: int) -> float:
-    """Return by how much an interval must be wider than Student's for 99 % to be 99 %.
+    """Return by which factor an interval must be wider than Student's for 99 % to be 99 %.
 
     Few of 20 parts of a run have the long queues, so their means are skewed, the less so the longer
-    the run is. Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of
-    the length, as the skewness does. Of 6,000 runs of one process, whose truth the exact chain
-    tells (batches of 1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends
-    were below it, at most 3 of the 300 of a kind; of Student's 106, at most 19.
+    the run is: twice as wide at 500 / (1 - load)^2 requests; the rest falls with the root of the
+    length. Of 6,000 runs of one process, whose truth the exact chain tells (batches of 1, 8, 32 at
+    loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends were below it, at most 3 of the
+    300 of a kind; of Student's 106, at most 19.
     """
     return 1 + math.sqrt(_TELLING / requests) / (1 - float(load))
 
@@ -136,23 +135,18 @@ def _curve(
         said = f"{len(unit):,} requests may take longer than nine years"
         raise point.fault(f"{point}: {said}; simulate fewer, or leave it out")
     rates: list[Fraction] = []
-    kept: list[Fraction] = []
+    sustained: list[Fraction] = []
     for load, most in zip(LOADS, lengths, strict=False):
-        far = bool(kept) and kept[-1] > _FAR * point.batch_ms
+        far = bool(sustained) and sustained[-1] > _FAR * point.batch_ms
         requests = min(most, max(lengths[0], _least(load))) if far else most
-        # written with few digits; a little less than the share is as good
-        rate = _short(full * load)
-        gap = SECOND / float(rate)
+        # written with six digits; a little less than the share is as good
+        unit_rate = Fraction(10) ** (math.floor(math.log10(full * load)) - 5)
+        rates.append(full * load // unit_rate * unit_rate)
+        gap = SECOND / float(rates[-1])
         found = latencies(times, point.processes, unit[:requests], gap, loop, room)
-        rates.append(rate)
         above = quantile_above(found, late_share, widened(load, requests))
-        kept.append(Fraction(-(-above // 10**4), 100))
-    return LoadCurve(rates, kept, late_share, "simulated", fills.digest(point.processes))
-
-
-def _short(rate: Fraction) -> Fraction:
-    digits = 5 - math.floor(math.log10(rate))
-    return Fraction(math.floor(rate * Fraction(10) ** digits), 1) / Fraction(10) ** digits
+        sustained.append(Fraction(-(-above // 10**4), 100))
+    return LoadCurve(rates, sustained, late_share, "simulated", fills.digest(point.processes))
 
 
 def latencies(
@@ -166,7 +160,7 @@ def latencies(
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
     Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
-    The room, if it suffices, is written over and holds what is returned.
+    The room, if it suffices, is written over and returned.
     """
     size = len(arrivals)
     found = np.empty(size, dtype=np.int64) if room is None or len(room) < size else room[:size]
@@ -177,30 +171,28 @@ def latencies(
 def quantile_above(found: Ints, late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
-    Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
+    Latencies are in the order of the arrivals. `wider`: the interval's width over Student's.
     """
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
     # the latencies sought are among the longest
     first = len(found) - min(math.ceil(late_share * len(found)) + 1, len(found))
     at = np.flatnonzero(found >= np.partition(found, first)[first])
-    longest, part = found[at], at // each
+    open_, part = found[at], at // each
+    beyond = np.zeros(_PARTS, dtype=np.int64)  # requests that no further step looks at
     share, spread = float(late_share), wider * student(_PARTS - 1)
-    low, high = int(longest.min()), int(longest.max())
+    low, high = int(open_.min()), int(open_.max())
     while low < high:
         middle = (low + high) // 2
-        late = np.bincount(part[longest > middle], minlength=_PARTS)
-        if _at_most(late / each, share, spread):
-            high = middle
+        above = open_ > middle
+        late = beyond + np.bincount(part[above], minlength=_PARTS)
+        mean = float((late / each).mean())
+        error = float((late / each).std(ddof=1)) / math.sqrt(_PARTS)
+        if 0 < mean < share:  # as large as if the whole share were late (Wilson's interval)
+            error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
+        if mean + spread * error <= share:
+            high, beyond, above = middle, late, ~above
         else:
             low = middle + 1
+        open_, part = open_[above], part[above]
     return low
-
-
-def _at_most(means: Floats, share: float, spread: float) -> bool:
-    """Whether the mean of the parts' means is surely within a share."""
-    mean, error = float(means.mean()), float(means.std(ddof=1)) / math.sqrt(_PARTS)
-    if 0 < mean < share:
-        # as large as it would be if the whole tolerated share were late (Wilson's interval)
-        error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
-    return mean + spread * error <= share

@@ -43,7 +43,7 @@ class ModelledInstance:
 
     weight: Fraction  #: Its share of the requests, as a number of any scale: its supply.
     processes: int  #: How many batches it works on at a time
-    #: How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
+    #: The times of batches of 1, 2, ... requests, in nanoseconds, up to the largest.
     fill_ns: tuple[int, ...]
     #: ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
     #: own, between which the instance's share is split evenly.
@@ -53,10 +53,8 @@ class ModelledInstance:
 
     def __post_init__(self) -> None:
         if self.weight < 0 or self.processes < 1 or not self.fill_ns or min(self.fill_ns) < 1:
-            said = (
-                f"weight {self.weight}, {self.processes} processes, batches of {self.fill_ns[:3]}"
-            )
-            raise InvalidOption(f"an instance has {said} ns; expected >= 0, >= 1 and integers >= 1")
+            had = f"weight {self.weight}, {self.processes} processes, batches {self.fill_ns[:3]} ns"
+            raise InvalidOption(f"an instance has {had}; expected >= 0, >= 1 and integers >= 1")
         if len(self.fill_ns) > LARGEST_BATCH:
             raise InvalidOption(
                 f"a batch holds {len(self.fill_ns):,} requests; expected at most {LARGEST_BATCH:,}"
@@ -143,12 +141,17 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         for kind in group.instances:
             for served in kind.serves:
                 if (pair := (served.service, kind.block)) not in fills:
-                    times = serving.fill_times(*pair)
-                    if warning := batch_ns(served.point)[1]:
-                        warnings[warning] = None
+                    point, times = served.point, serving.fill_times(*pair)
+                    # the latency column is usually rounded to a millisecond
+                    if point.batch_ms == point.latency_ms != point.computed_batch_ms:
+                        took = shown(round(point.computed_batch_ms, 2))
+                        warnings[
+                            f"{point}: by its throughput a batch takes {took} ms; the longer "
+                            "latency is taken"
+                        ] = None
                     fills[pair] = tuple(times.rounded_up(MILLISECOND))
                     service = serving.service(served.service)
-                    if why := _not_replayed(serving.rule, service, served.point, times):
+                    if why := _not_replayed(serving.rule, service, point, times):
                         reasons.setdefault(service.name, why)
                 instances[served.service] += [
                     ModelledInstance(
@@ -193,18 +196,3 @@ def _not_replayed(
             "'cms calibrate' from the plan's operating points"
         )
     return f"{service.name} counts on {why}"
-
-
-def batch_ns(point: OperatingPoint) -> tuple[int, str]:
-    """Return what a full batch takes in nanoseconds, by its throughput, and what is odd about it.
-
-    The latency column is usually rounded to a millisecond. Where it is longer by more than 1 ms and
-    5 %, it is taken, and a warning returned.
-    """
-    warning = ""
-    if point.batch_ms == point.latency_ms != point.computed_batch_ms:
-        warning = (
-            f"{point}: by its throughput a batch takes {shown(round(point.computed_batch_ms, 2))} "
-            "ms; the longer latency is taken"
-        )
-    return math.ceil(point.batch_ms * MILLISECOND), warning

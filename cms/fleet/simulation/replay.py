@@ -7,28 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InvalidOption
 from ...values.names import nearest
+from . import kernel
 from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock, Replay
 from .events import Script
-from .kernel import (
-    ALONE,
-    DRAWN,
-    LARGEST_WEIGHT,
-    SHORTEST,
-    TURNS,
-    TWO_DRAWN,
-    UNDER_WAY,
-    State,
-    finished,
-    lose,
-    new_state,
-    with_room,
-)
+from .kernel import State
 from .model import Bits, Int32s, Ints, ModelledService
 from .statistics import Tally, Verdict, requests_needed
 
@@ -45,13 +33,13 @@ class Routing:
     equal: bool
 
     def policy_for(self, stations: int) -> int:
-        """What the loop does: where there is one station, nothing is asked."""
-        return ALONE if stations == 1 else self.policy
+        """Return the policy of the loop, which is simpler for one station."""
+        return kernel.ALONE if stations == 1 else self.policy
 
     @property
     def draws(self) -> int:
-        """Draws a request."""
-        return {DRAWN: 1, TWO_DRAWN: 2}.get(self.policy, 0)
+        """Stations that are drawn for a request."""
+        return {kernel.DRAWN: 1, kernel.TWO_DRAWN: 2}.get(self.policy, 0)
 
 
 #: The policies by name. By default an instance is chosen in proportion to its supply, and queues
@@ -60,14 +48,14 @@ class Routing:
 ROUTINGS: dict[str, Routing] = {
     each.name: each
     for each in (
-        Routing("weighted_random", "weighted random", DRAWN, equal=False),
-        Routing("round_robin", "weighted round robin", TURNS, equal=False),
-        Routing("shortest_queue", "shortest queue", SHORTEST, equal=False),
-        Routing("two_choices", "two choices", TWO_DRAWN, equal=False),
-        Routing("equal_random", "equal-weight random", DRAWN, equal=True),
-        Routing("equal_round_robin", "equal-weight round robin", TURNS, equal=True),
-        Routing("equal_shortest_queue", "equal-weight shortest queue", SHORTEST, equal=True),
-        Routing("equal_two_choices", "equal-weight two choices", TWO_DRAWN, equal=True),
+        Routing("weighted_random", "weighted random", kernel.DRAWN, equal=False),
+        Routing("round_robin", "weighted round robin", kernel.TURNS, equal=False),
+        Routing("shortest_queue", "shortest queue", kernel.SHORTEST, equal=False),
+        Routing("two_choices", "two choices", kernel.TWO_DRAWN, equal=False),
+        Routing("equal_random", "equal-weight random", kernel.DRAWN, equal=True),
+        Routing("equal_round_robin", "equal-weight round robin", kernel.TURNS, equal=True),
+        Routing("equal_shortest_queue", "equal-weight shortest queue", kernel.SHORTEST, equal=True),
+        Routing("equal_two_choices", "equal-weight two choices", kernel.TWO_DRAWN, equal=True),
     )
 }
 
@@ -86,9 +74,9 @@ def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> Ints:
         return np.array([int(each > 0) for each in weights], dtype=np.int64)
     scale = Fraction(lcm(*(each.denominator for each in weights)))
     largest = max(weights, default=Fraction(0))
-    if largest * scale > LARGEST_WEIGHT:
-        scale = LARGEST_WEIGHT / largest
-    # who has some weight keeps some
+    if largest * scale > kernel.LARGEST_WEIGHT:
+        scale = kernel.LARGEST_WEIGHT / largest
+    # a weight > 0 stays > 0
     whole = [max(round(each * scale), int(each > 0)) for each in weights]
     common = np.gcd.reduce(whole) if whole else 1
     return np.array(whole, dtype=np.int64) // max(int(common), 1)
@@ -129,19 +117,14 @@ _NONE = np.zeros(0, dtype=np.int64)
 _NO_STATION = np.zeros(0, dtype=np.int32)
 
 
-class Loop(Protocol):
-    """:func:`.kernel.advance`, as it stands, on lists or compiled."""
-
-    def __call__(  # noqa: D102
-        self, state: State, policy: int, at: Ints, tags: Ints,
-        first: Int32s, second: Int32s, until: int, /,
-    ) -> int: ...  # fmt: skip
+#: :func:`.kernel.advance`, as it stands, on lists or compiled
+Loop: TypeAlias = Callable[[State, int, Ints, Ints, Int32s, Int32s, int], int]
 
 
 class Until(NamedTuple):
     """How long a service is replayed."""
 
-    ns: int | None  #: So long; where the verdict is open then and `requests` allows it, longer.
+    ns: int | None  #: Where the verdict is open then and `requests` allows it, longer
     requests: int | None  #: Maximum number of requests
 
     def expected(self, rate: Fraction) -> int:
@@ -159,11 +142,10 @@ class Outcome(NamedTuple):
     retried: int  #: Requests that a failure hit and another instance answered, or lost again
 
 
-def draws_of(seed: int, service: str, streams: int = 2) -> list[np.random.PCG64]:
-    """Begin a service's random numbers: of its arrivals, and of the stations that are drawn."""
+def seed_of(seed: int, service: str) -> np.random.SeedSequence:
+    """Return where a service's random numbers begin."""
     digest = int.from_bytes(hashlib.sha256(service.encode()).digest())
-    own = np.random.SeedSequence([seed, digest])
-    return [np.random.PCG64(each) for each in (own.spawn(streams) if streams > 1 else [own])]
+    return np.random.SeedSequence([seed, digest])
 
 
 def replay(
@@ -188,28 +170,24 @@ def replay(
     """
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
-    tally = Tally(service.limit_ns, horizon, _needed(service, script, arrivals))
-    coming, drawn = draws_of(seed, service.name)
-    run = _Run(script, routing, loop, retry, tally, min(size, expected), drawn, on_answers)
+    own = arrivals
+    if isinstance(arrivals, EachItsOwn):
+        own = arrivals.own.get(service.name, arrivals.others)
+    load, needed = service.load, 0  # of a trace, and of events, the run itself is all there is
+    if load is not None and not script.marks and not isinstance(own, Replay):
+        needed = requests_needed(load, sum(one.weight > 0 for one in script.stations))
+    tally = Tally(service.limit_ns, horizon, needed)
+    coming, drawn = map(np.random.PCG64, seed_of(seed, service.name).spawn(2))
+    size = min(size, expected)
+    run = _Run(script, routing, loop, retry, tally, size, drawn, on_answers)
     if service.rate:
-        random = np.random.Generator(coming)
-        pieces = arrivals.pieces(service.name, service.rate, random, min(size, expected))
+        pieces = arrivals.pieces(service.name, service.rate, np.random.Generator(coming), size)
         for piece in _within(pieces, RateClock(script.rates), until, run, service):
             run.feed(piece)
             if on_piece is not None and on_piece(len(piece)):
                 break
     run.finish()
     return Outcome(run.tally, run.state, run.now, run.retried)
-
-
-def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int:
-    """How many requests tell; of a trace, or of what events do, the run itself is all there is."""
-    if isinstance(arrivals, EachItsOwn):
-        arrivals = arrivals.own.get(service.name, arrivals.others)
-    load = service.load
-    if load is None or script.marks or isinstance(arrivals, Replay):
-        return 0
-    return requests_needed(load, sum(one.weight > 0 for one in script.stations))
 
 
 def _within(
@@ -235,8 +213,6 @@ def _within(
 
 
 class _Run:
-    """A service under way."""
-
     def __init__(
         self,
         script: Script,
@@ -256,13 +232,13 @@ class _Run:
         self._factors = [Fraction(int(there)) for there in script.present]
         self._down = [0] * len(script.stations)
         self._actions = list(reversed(script.actions))
-        # What a failure may still undo stays in the log: as many requests as can be under way.
+        # What a failure may still undo stays in the log: all requests that can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)
-        self.state = new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
+        self.state = kernel.new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
     def feed(self, times: Ints) -> None:
-        """Let requests arrive, and what is due before them happen."""
+        """Let requests arrive, after the actions before them."""
         while self._actions and len(times) and times[-1] >= self._actions[-1].at:
             cut = int(np.searchsorted(times, self._actions[-1].at))
             self._act(times[:cut])
@@ -279,9 +255,9 @@ class _Run:
         if len(times):
             self.now = max(self.now, int(times[-1]))
         if not self._open:
-            self._lose(tags if len(tags) else 2 * times)
+            self.tally.lose(tags >> 1 if len(tags) else times)
             times = tags = _NONE
-        self.state = state = with_room(self.state, len(times))
+        self.state = state = kernel.with_room(self.state, len(times))
         first, second = self._drawn(len(times))
         done = 0
         while len(self._own):
@@ -289,7 +265,9 @@ class _Run:
                 state, self._policy, times[done:], tags[done:], first[done:], second[done:], until
             )
             self._count()
-            if done == len(times) and not (state.counts[UNDER_WAY] and state.ends[0] < until):
+            if done == len(times) and not (
+                state.counts[kernel.UNDER_WAY] and state.ends[0] < until
+            ):
                 return
 
     def _drawn(self, requests: int) -> tuple[Int32s, Int32s]:
@@ -297,14 +275,12 @@ class _Run:
         if not draws:
             return _NO_STATION, _NO_STATION
         found = self._alias.pick(self._raw.random_raw(draws * requests))
-        if draws == 1:
-            return found, _NO_STATION
-        return found[::2].copy(), found[1::2].copy()
+        return (found, _NO_STATION) if draws == 1 else (found[::2].copy(), found[1::2].copy())
 
     def _count(self) -> None:
-        """Take what ended from the log; what a failure may still undo stays there."""
+        # what a failure may still undo stays in the log
         sure = next((one.at for one in reversed(self._actions) if one.kind == "fail"), NEVER)
-        tags, ends = finished(self.state, sure)
+        tags, ends = kernel.finished(self.state, sure)
         clocks = tags >> 1
         self.tally.add(clocks, ends - clocks)
         if len(ends):
@@ -315,7 +291,7 @@ class _Run:
     def _act(self, times: Ints) -> None:
         """Let the last requests before the next action arrive, and it happen."""
         action = self._actions[-1]
-        # it still stands among the actions: what it undoes must stay in the log until it has
+        # it stays in the list until then: the log must keep the requests that it undoes
         self._work(times, action.at)
         self._actions.pop()
         hit = []
@@ -326,22 +302,16 @@ class _Run:
                 self._down[station] -= 1
             else:
                 self._down[station] += 1
-                hit.append(lose(self.state, station, action.at))
+                hit.append(kernel.lose(self.state, station, action.at))
         self._weigh()
-        if hit:
-            self._resend(np.concatenate(hit), action.at)
-
-    def _resend(self, tags: Ints, now: int) -> None:
+        tags = np.concatenate([_NONE, *hit])
         if len(tags):
-            self.now = max(self.now, now)  # until then they were worked on
-        again = tags & 1 == 1 if self._retry else np.ones(len(tags), dtype=np.bool_)
-        self._lose(tags[again])
-        tags = np.sort(tags[~again]) | 1
-        self.retried += len(tags)
-        self._work(np.full(len(tags), now, dtype=np.int64), 0, tags)
-
-    def _lose(self, tags: Ints) -> None:
-        self.tally.lose(tags >> 1)
+            self.now = max(self.now, action.at)  # until then they were worked on
+            again = (tags & 1 == 1) | (not self._retry)
+            self.tally.lose(tags[again] >> 1)
+            tags = np.sort(tags[~again]) | 1
+            self.retried += len(tags)
+            self._work(np.full(len(tags), action.at, dtype=np.int64), 0, tags)
 
     def _weigh(self) -> None:
         """Work out the weights anew, and begin the turns from the beginning."""

@@ -20,7 +20,8 @@ from ...files.parsed import Parsed
 from ...files.source import StrPath
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import shown
-from ..colocation.files import part_of
+from ...values.words import count
+from ..colocation.files import part_of, require_length
 from .model import SECOND
 from .statistics import Interval, Verdict
 
@@ -30,12 +31,12 @@ _UNKNOWN = Interval(_NOTHING, Fraction(1))
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How a service came over an event."""
+    """How a service recovered from an event."""
 
     event: int  #: Which of the simulation's events
     seconds: Fraction  #: When
-    #: How long after it the late share was back for good, until the next event; 0 if it never left,
-    #: None if it was not back by then.
+    #: From the event until the late share was back; 0 if it never rose, None if it was not back
+    #: before the next event.
     back_after_seconds: Fraction | None
 
 
@@ -52,41 +53,37 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceResult:
-    """What became of one service's requests; times in whole nanoseconds."""
+    """The latencies of one service's requests, and the verdict; times in whole nanoseconds."""
 
     name: str
-    rate_rps: Fraction  #: Requests a second it was to get
-    limit_ns: int | None  #: None: it has none, and its verdict is ``no limit``.
-    tolerated: Fraction  #: The share that may be late
+    verdict: Verdict
+    overloaded: bool = False  #: Whether the queues grew throughout
+    #: Why the limit was violated or is open, or the service was not replayed; else empty.
+    cause: str = ""
     instances: int
-    #: How long it ran: to the last arrival, or to the end of the last batch.
-    seconds: Fraction = _NOTHING
     #: All; those beyond the limit, the lost among them; those never answered; those that were sent
     #: again after a failure.
     requests: int = 0
     late: int = 0
     lost: int = 0
     retried: int = 0
+    deepest_queue: int = 0  #: Most requests that ever waited for one instance
     interval: Interval = _UNKNOWN  #: Of the late share, 99 %
+    rate_rps: Fraction  #: Requests a second it was to get
+    tolerated: Fraction  #: The share that may be late
+    seconds: Fraction = _NOTHING  #: To the last arrival, or to the end of the last batch
+    #: The part of the time that its processes work; near 1 even at low loads, with small batches.
+    utilisation: Fraction = _NOTHING
+    mean_batch_size: Fraction = _NOTHING
+    #: The rate over the capacity in full batches, before any event; None without instances.
+    load: Fraction | None = None
+    limit_ns: int | None  #: None: it has none, and its verdict is ``no limit``.
     #: Latencies of the answered requests; quantiles may be 0.1 % too long.
     mean_ns: int = 0
     p50_ns: int = 0
     p90_ns: int = 0
     p99_ns: int = 0
     max_ns: int = 0
-    #: The rate as a share of what its instances work off in full batches, before any event; None
-    #: without instances.
-    load: Fraction | None = None
-    #: Part of its processes' time that they worked: near 1 even at low loads, since a batch begins
-    #: with whatever waits.
-    utilisation: Fraction = _NOTHING
-    mean_batch_size: Fraction = _NOTHING  #: Requests in a batch
-    deepest_queue: int = 0  #: Most requests that ever waited for one instance
-    verdict: Verdict
-    overloaded: bool = False  #: Whether the queues grew throughout
-    #: Why the limit was violated, where it can be told, that the run was too short for its load, or
-    #: why the service was not replayed; else empty.
-    cause: str = ""
     recoveries: tuple[Recovery, ...] = ()  #: One for each event that concerns it
     timeline: Timeline | None = None  #: Where there are events
 
@@ -119,16 +116,14 @@ class Simulation:
     """A plan that was replayed."""
 
     services: tuple[ServiceResult, ...]  #: In the order of the plan
-    #: How requests came and were spread, in words
-    arrivals: str
+    arrivals: str  #: In words, as the routing is
     routing: str
     seed: int
-    rate: Fraction  #: What all rates were multiplied by
+    rate: Fraction  #: The factor of all rates
     seconds: Fraction | None  #: How long a service was to run
-    #: How many requests it was to get, or at most where `seconds` is given too
-    requests: int | None
+    requests: int | None  #: Of each service; the most, where `seconds` is given too
     on_failure: str  #: ``retry`` or ``lose``
-    events: tuple[str, ...] = ()  #: What happened, in words
+    events: tuple[str, ...] = ()  #: In words
     rule: str = ""  #: The plan's queueing rule; empty if it was no plan.
     promised: bool = False  #: Whether the rule promises anything about waiting
     problem_sha256: str = ""  #: The plan's problem
@@ -149,15 +144,13 @@ class Simulation:
     @property
     def sentence(self) -> str:
         """All in one sentence."""
-        kept, free = self.count(Verdict.MET), self.count(Verdict.NO_LIMIT)
-        total = len(self.services) - free
-        parts = [
-            f"{kept} of {total} limits met under {self.arrivals} arrivals, {self.routing} routing"
-        ]
+        met, free = self.count(Verdict.MET), self.count(Verdict.NO_LIMIT)
+        limits = f"{met} of {len(self.services) - free} limits met"
+        parts = [f"{limits} under {self.arrivals} arrivals, {self.routing} routing"]
         if self.rate != 1:
             parts.append(f"rates x {shown(self.rate)}")
         if self.events:
-            parts.append(f"{len(self.events)} event{'s' * (len(self.events) > 1)}")
+            parts.append(count(len(self.events), "event"))
         if self.seconds is not None:
             parts.append(f"{shown(self.seconds)} s each")
         if self.requests is not None:
@@ -167,21 +160,18 @@ class Simulation:
             )
             least = "at most " if self.seconds is not None or fewer else ""
             parts.append(f"{least}{self.requests:,} requests each")
-        said = ", ".join(parts)
-        if opened := self.count(Verdict.UNDECIDED):
-            said += f"; {opened} undecided"
-        if left := self.count(Verdict.NOT_REPLAYED):
-            said += f"; {left} not replayed"
-        if free:
-            said += f"; {free} service{'s' * (free > 1)} without a limit"
-        if self.stopped:
-            said += "; stopped before the end"
+        said = [", ".join(parts)]
+        for verdict in (Verdict.UNDECIDED, Verdict.NOT_REPLAYED):
+            if number := self.count(verdict):
+                said.append(f"{number} {verdict}")
+        said += [f"{count(free, 'service')} without a limit"] * bool(free)
+        said += ["stopped before the end"] * self.stopped
         if self.rule and not self.promised:
             what = "nothing about waiting"
             if self.rule in [known.value for known in DutyCycleRule]:
                 what = "its limits to evenly spaced arrivals only"
-            said += f"; this plan promised {what} (rule {self.rule})"
-        return said
+            said.append(f"this plan promised {what} (rule {self.rule})")
+        return "; ".join(said)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.services), self.sentence])
@@ -202,62 +192,48 @@ def _nanoseconds(unit: int) -> f.Value:
 _Milliseconds = Annotated[int, _nanoseconds(10**6)]
 
 
-class _TimelinePart(m.Part):
-    cell_ns: Annotated[int, _nanoseconds(SECOND)] = Field(alias="cell_seconds")
-    requests: tuple[f.Count, ...]
-    late: tuple[f.Count, ...]
-    mean_ns: tuple[_Milliseconds, ...] = Field(alias="mean_ms")
-
-    def build(self) -> Timeline:
-        if not self.cell_ns:
-            raise f.refusal("a whole number of nanoseconds > 0", "cell_seconds")
-        for key, values in (("late", self.late), ("mean_ms", self.mean_ns)):
-            if len(values) != (length := len(self.requests)):
-                raise f.refusal(f"{length} entries", key, what=f"{{}} has {len(values)} entries")
-        return Timeline(**dict(self))
+def _key(kind: Any, key: str) -> Any:
+    return Annotated[kind, Field(alias=key)]
 
 
-class _ServicePart(m.Part):
-    name: Annotated[str, f.name("service")]
-    verdict: Verdict
-    overloaded: f.Flag
-    cause: f.Text
-    instances: f.Count
-    requests: f.Count
-    late: f.Count
-    lost: f.Count
-    retried: f.Count
-    deepest_queue: f.Count
-    interval: tuple[f.Exact, f.Exact] = Field(alias="late_share")
-    rate_rps: f.Exact
-    tolerated: f.Exact
-    seconds: f.Exact
-    utilisation: f.Exact
-    mean_batch_size: f.Exact
-    load: f.Exact | None
-    limit_ns: _Milliseconds | None = Field(alias="limit_ms")
-    mean_ns: _Milliseconds = Field(alias="mean_ms")
-    p50_ns: _Milliseconds = Field(alias="p50_ms")
-    p90_ns: _Milliseconds = Field(alias="p90_ms")
-    p99_ns: _Milliseconds = Field(alias="p99_ms")
-    max_ns: _Milliseconds = Field(alias="max_ms")
-    recoveries: tuple[Annotated[Recovery, m.Built(part_of(Recovery))], ...]
-    timeline: Annotated[Timeline, m.Built(_TimelinePart)] | None
-
-    def build(self) -> ServiceResult:
-        if self.late > self.requests or self.lost > self.late:
-            raise f.refusal("lost <= late <= requests", "late")
-        if (self.limit_ns is None) != (self.verdict is Verdict.NO_LIMIT):
-            raise f.refusal(f'null just where the verdict is "{Verdict.NO_LIMIT}"', "limit_ms")
-        return ServiceResult(**dict(self) | {"interval": Interval(*self.interval)})
+def _build_timeline(**told: Any) -> Timeline:
+    found = Timeline(**told)
+    if not found.cell_ns:
+        raise f.refusal("a whole number of nanoseconds > 0", "cell_seconds")
+    require_length(found.late, len(found.requests), "late")
+    require_length(found.mean_ns, len(found.requests), "mean_ms")
+    return found
 
 
-#: How many services got each verdict, by the key that says so.
+_TimelinePart = part_of(
+    Timeline, _build_timeline, requests=tuple[f.Count, ...], late=tuple[f.Count, ...],
+    cell_ns=_key(Annotated[int, _nanoseconds(SECOND)], "cell_seconds"),
+    mean_ns=_key(tuple[_Milliseconds, ...], "mean_ms"),
+)  # fmt: skip
+
+
+def _build_service(**told: Any) -> ServiceResult:
+    found = ServiceResult(**told | {"interval": Interval(*told["interval"])})
+    if not found.lost <= found.late <= found.requests:
+        raise f.refusal("lost <= late <= requests", "late")
+    if (found.limit_ns is None) != (found.verdict is Verdict.NO_LIMIT):
+        raise f.refusal(f'null just where the verdict is "{Verdict.NO_LIMIT}"', "limit_ms")
+    return found
+
+
+_ServicePart = part_of(
+    ServiceResult, _build_service, name=Annotated[str, f.name("service")], verdict=Verdict,
+    interval=_key(tuple[f.Exact, f.Exact], "late_share"),
+    limit_ns=_key(_Milliseconds | None, "limit_ms"),
+    recoveries=tuple[Annotated[Recovery, m.Built(part_of(Recovery))], ...],
+    timeline=Annotated[Timeline, m.Built(_TimelinePart)] | None,
+    **{f"{at}_ns": _key(_Milliseconds, f"{at}_ms") for at in ("mean", "p50", "p90", "p99", "max")},
+)  # fmt: skip
+
+
+#: The keys that count services by their verdict.
 _COUNTS = {
-    "met": Verdict.MET,
-    "violated": Verdict.VIOLATED,
-    "undecided": Verdict.UNDECIDED,
-    "not_replayed": Verdict.NOT_REPLAYED,
+    verdict.replace(" ", "_"): verdict for verdict in Verdict if verdict is not Verdict.NO_LIMIT
 }
 
 
@@ -304,35 +280,12 @@ class SimulationDocument(m.Document):
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
-    """Write a simulation to a JSON file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.simulation import simulate
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
-    >>> write_simulation(simulate([], requests=1), path)
-    >>> read_simulation(path).services
-    ()
-    """
+    """Write a simulation to a JSON file."""
     write_document(lambda: simulation_to_json(simulation), path)
 
 
 def read_simulation(path: StrPath) -> Simulation:
-    """Read a simulation from a JSON file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
-    >>> instance = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,))
-    >>> chat = ModelledService("chat", Fraction(50), 40_000_000, Fraction(1, 100), (instance,))
-    >>> found = simulate([chat], requests=1000)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
-    >>> write_simulation(found, path)
-    >>> simulation_to_json(read_simulation(path)) == simulation_to_json(found)
-    True
-    """
+    """Read a simulation from a JSON file."""
     return simulation_from_json(parse_document(path))
 
 

@@ -14,24 +14,17 @@ from ...running.stopping import POLL_SECONDS
 from ...solving.driver import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
+from . import model
 from .arrivals import Arrivals, EachItsOwn, Poisson, Replay
 from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
 from .judging import left_out, result_of
 from .kernel import advance_lists
-from .model import (
-    FASTEST,
-    LARGEST_BATCH,
-    LONGEST_NS,
-    MOST_STATIONS,
-    SECOND,
-    ModelledService,
-    services_of,
-)
+from .model import SECOND, ModelledService, services_of
 from .replay import Loop, Until, replay, routing_of
 from .result import ServiceResult, Simulation
 from .statistics import Verdict
 
-#: Without any wish, a service gets so many requests; with events, so many seconds.
+#: By default a service gets 200,000 requests; with events 600 seconds.
 REQUESTS, SECONDS = 200_000, 600
 #: Fewer requests than these are worked off before compiled code would be there.
 _WORTH_COMPILING = 50_000
@@ -53,42 +46,25 @@ def simulate(
     cancel: threading.Event | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
-    """Replay a plan, request by request, and see which latency limits it keeps.
+    """Replay a plan, request by request, and find which latency limits are met.
 
-    Requests of a service are spread over its instances; one with an idle process begins at once,
-    alone; else requests wait, and a process that gets idle takes as many as its batch holds.
-    Nothing waits for a batch to get full. The same seed and arrivals give a service the same
-    requests whatever its instances are and however requests are routed, so plans and policies are
-    compared on equal terms. A service that counts on a curve of something else than these batches,
-    as a measured one is, is not replayed, and said to be ``NOT REPLAYED``.
+    Requests of a service are spread over its instances; a request begins at once, alone, if a
+    process is idle; else it waits, and a process that gets idle takes a batch of those that wait.
+    Nothing waits for a full batch. The same seed and arrivals give a service the same requests
+    whatever its instances and the routing are, so plans and policies are compared on equal terms. A
+    service that counts on a curve of something else than these batches, such as a measured one, is
+    not replayed; its verdict is ``NOT_REPLAYED``.
 
-    Parameters
-    ----------
-    plan : Plan or sequence of ModelledService
-        Without a schedule, every request is lost.
-    arrivals : Arrivals, default ``Poisson()``
-        How requests come.
-    routing : str, default ``"weighted_random"``
-        How they are spread; a key of :data:`cms.fleet.simulation.replay.ROUTINGS`.
-    seconds : number, optional
-        How long a service is replayed.
-    requests : int, optional
-        How many requests it gets; with `seconds`, at most how many: it goes on where the verdict
-        is open. By default 200,000, or with events 600 seconds.
-    events : sequence of Event
-        What happens meanwhile.
-    rate : number, default 1
-        What all rates are multiplied by.
-    on_failure : {"retry", "lose"}
-        Whether requests that a failure hits are sent to another instance, once.
-    seed : int, default 0
-        The same seed, the same result, whatever the number of threads.
-    threads, plain
-        By default one a core; whether the loop is not compiled, as by default for small runs.
-    cancel : threading.Event, optional
-        Set it to end the run, as Ctrl-C does; what was found so far is returned.
-    on_progress : callable, optional
-        Gets the requests that have arrived and those expected, from any thread, one at a time.
+    `plan`: without a schedule, every request is lost. `arrivals`: Poisson by default. `routing`: a
+    key of :data:`cms.fleet.simulation.replay.ROUTINGS`. `seconds`, `requests`: of each service;
+    with both, `requests` is the most, for services whose verdict is open after `seconds`; by
+    default 200,000 requests, or with events 600 seconds. `rate`: the factor of all rates.
+    `on_failure`: ``"retry"`` sends requests that a failure hits to another instance, once,
+    ``"lose"`` does not. `seed`: the same seed, the same result, whatever the number of threads.
+    `threads`: by default one a core. `plain`: whether the loop is not compiled, as by default for
+    small runs. `cancel`: set it to end the run, as Ctrl-C does; the results until then are
+    returned. `on_progress`: gets the numbers of requests that have arrived and are expected, from
+    any thread, one at a time.
 
     Examples
     --------
@@ -102,8 +78,9 @@ def simulate(
     serving = None
     if isinstance(plan, Plan):
         for point in (each for points in plan.serving.points.values() for each in points):
-            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                most = f"{LARGEST_BATCH:,} requests in a batch and {MOST_STATIONS:,} processes"
+            if point.batch > model.LARGEST_BATCH or point.processes > model.MOST_STATIONS:
+                most = f"{model.LARGEST_BATCH:,} requests in a batch"
+                most += f" and {model.MOST_STATIONS:,} processes"
                 raise InvalidOption(f"{point.setting}: at most {most} are simulated")
         serving = plan.unshared("the simulator of queues")
         modelled, warnings = services_of(plan)
@@ -116,13 +93,10 @@ def simulate(
     if on_failure not in ("retry", "lose"):
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
-    each_own = process.own.values() if isinstance(process, EachItsOwn) else ()
-    parts = process.others if isinstance(process, EachItsOwn) else process, *each_own
-    for each in parts if factor != 1 else ():
-        if isinstance(each, Replay) and not each.scaled:
-            said = (
-                f"all rates are to be multiplied, and the trace {each.name} is replayed as recorded"
-            )
+    own = [*process.own.values(), process.others] if isinstance(process, EachItsOwn) else [process]
+    for one in own if factor != 1 else ():
+        if isinstance(one, Replay) and not one.scaled:
+            said = f"all rates are to be multiplied, and the trace {one.name} is as recorded"
             raise InvalidOption(f"{said}, at the rate it has; expected one or the other")
     services = [replace(each, rate=each.rate * factor) for each in modelled]
     replayed = [each for each in services if not each.not_replayed]
@@ -133,7 +107,7 @@ def simulate(
         from .compiled import advance as loop
     count = Count(expected, on_progress, cancel)
 
-    def one(service: ModelledService) -> ServiceResult:
+    def replay_one(service: ModelledService) -> ServiceResult:
         if service.not_replayed:
             return left_out(service)
         script = script_of(service, events)
@@ -143,14 +117,13 @@ def simulate(
         )  # fmt: skip
         return result_of(service, script, how, found)
 
-    if threads is None:
-        threads = available_cores()
-    threads = whole(threads, "the number of threads", least=1, error=InvalidOption)
+    cores = available_cores() if threads is None else threads
+    threads = whole(cores, "the number of threads", least=1, error=InvalidOption)
     with CtrlC() as interrupt, ThreadPoolExecutor(threads, "cms-simulate") as pool:
         count.cancels.append(interrupt.cancel)
         try:
-            futures = [pool.submit(one, each) for each in services]
-            # Ctrl-C is heard between two looks, not while this thread waits for a lock.
+            futures = [pool.submit(replay_one, each) for each in services]
+            # Ctrl-C arrives between two looks, not while this thread waits for a lock.
             while (at := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
                 if any(each.exception() for each in at.done):
                     break
@@ -173,13 +146,13 @@ def simulate(
 def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]) -> Until:
     if seconds is None and requests is None:
         return Until(SECONDS * SECOND, None) if events else Until(None, REQUESTS)
+    time = None
     if requests is not None:
         requests = whole(requests, "the number of requests", least=1, error=InvalidOption)
-    if seconds is None:
-        return Until(None, requests)
-    time = nanoseconds(exact(seconds, "the length of the run", error=InvalidOption))
-    if time < 1:
-        raise InvalidOption("the run is to last 0 seconds; expected a number > 0")
+    if seconds is not None:
+        time = nanoseconds(exact(seconds, "the length of the run", error=InvalidOption))
+        if time < 1:
+            raise InvalidOption("the run is to last 0 seconds; expected a number > 0")
     return Until(time, requests)
 
 
@@ -194,19 +167,19 @@ def _refuse_extremes(
             if isinstance(one, RateChange) and one.service in (None, each.name)
         ]
         peak = each.rate * max([Fraction(1), *factors])
-        if peak > FASTEST:
+        if peak > model.FASTEST:
             said = f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s"
-            raise InvalidOption(f"{said}; at most {FASTEST:,} are simulated")
+            raise InvalidOption(f"{said}; at most {model.FASTEST:,} are simulated")
         expected = until.expected(peak) if each.rate else 0
         longest = max((max(one.fill_ns) for one in each.instances), default=0) * max(expected, 1)
-        slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
-        if slow or longest > LONGEST_NS:
+        slow = until.ns is None and expected * SECOND > each.rate * model.LONGEST_NS
+        if slow or longest > model.LONGEST_NS:
             said = f"the {expected:,} requests of service {each.name!r} may take longer than"
             raise InvalidOption(f"{said} nine years; simulate fewer, or fewer seconds")
 
 
 class Count:
-    """Adds up the requests of all threads, and hears that the run is to end."""
+    """Adds up the requests of all threads, and says whether the run is to end."""
 
     def __init__(
         self, expected: int, tell: Callable[[int, int], None] | None, cancel: threading.Event | None
@@ -229,14 +202,11 @@ class Count:
 def _too_late(
     events: Sequence[Event], results: Sequence[ServiceResult], until: Until
 ) -> tuple[str, ...]:
-    """Say of events that nothing of the run came after them."""
+    """Say of events that the run ended before them."""
     found = []
+    replayed = [each for each in results if each.verdict is not Verdict.NOT_REPLAYED]
     for event in events:
-        ends = [
-            each.seconds
-            for each in results
-            if concerned(event) in (None, each.name) and each.verdict is not Verdict.NOT_REPLAYED
-        ]
+        ends = [each.seconds for each in replayed if concerned(event) in (None, each.name)]
         end = max(ends, default=Fraction(0)) if until.ns is None else Fraction(until.ns, SECOND)
         if ends and exact(event.seconds, "a time") >= end:
             said = shown(end, BRIEF)

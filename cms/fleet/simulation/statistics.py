@@ -1,4 +1,4 @@
-"""What is kept of the latencies: exact counts of late requests, a histogram, batch means."""
+"""Statistics of latencies: exact counts of late requests, a histogram, batch means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BINS = 63 << 10
 _CELLS = 600
 #: Parts whose means the interval is made from.
 _PARTS = 20
-#: Of as many requests no run consists.
+#: More requests than any run has.
 NEVER_ENOUGH = 2**62
 # In units of 1 / (1 - load)^2 requests, half the time in which a queue forgets its past: of all
 # requests, and of those of each queue.
@@ -31,8 +31,8 @@ class Verdict(StrEnum):
     """Whether a limit was met.
 
     ``UNDECIDED``: the interval holds the tolerated share, or is below it after fewer requests than
-    tell of rare long queues; a longer run would tell. ``NO_LIMIT``: there is none to keep.
-    ``NOT_REPLAYED``: what it counts on is about something else than batches.
+    tell of rare long queues; a longer run would tell. ``NOT_REPLAYED``: the service counts on a
+    curve that is not of batches.
     """
 
     MET = "met"
@@ -52,11 +52,11 @@ class Interval(NamedTuple):
 class Tally:
     """Counts of one service's requests, over some expected time.
 
-    A request that takes longer than the limit is late, or only who is lost where there is none. Of
-    fewer requests than are needed nothing is said to be kept. The late share's interval is that of
-    batch means: the run is cut into some 20 parts of equal time, which are nearly independent of
-    each other though requests within one are not (S. Asmussen and P. W. Glynn, *Stochastic
-    Simulation*, Springer 2007, section IV.5).
+    A request that takes longer than the limit is late; without a limit, only a lost one. A limit is
+    not met by fewer requests than are needed. The late share's interval is that of batch means: the
+    run is split into some 20 parts of equal time, which are nearly independent of each other though
+    requests within one are not (S. Asmussen and P. W. Glynn, *Stochastic Simulation*, Springer
+    2007, section IV.5).
     """
 
     def __init__(self, limit_ns: int | None, horizon_ns: int, needed: int = 0) -> None:
@@ -86,13 +86,12 @@ class Tally:
             self._counts[row] += np.bincount(cells, weights, _CELLS).astype(np.int64)
 
     def lose(self, clocks: Ints) -> None:
-        """Count requests that nobody answered; they are late."""
-        if not len(clocks):
-            return
+        """Count requests that were never answered; they are late."""
         self.requests += len(clocks)
         self.late += len(clocks)
         self.lost += len(clocks)
-        self._counts[:2] += np.bincount(self._cells(clocks), minlength=_CELLS)
+        if len(clocks):
+            self._counts[:2] += np.bincount(self._cells(clocks), minlength=_CELLS)
 
     def _cells(self, clocks: Ints) -> Ints:
         while clocks.max() >= self.cell_ns * _CELLS:
@@ -112,11 +111,9 @@ class Tally:
 
         It may be 0.1 % too long, never too short; 0 without requests.
         """
-        answered = self.requests - self.lost
-        below = np.cumsum(self._bins)
-        at = int(np.searchsorted(below, math.ceil(share * answered)))
-        if not answered:
+        if not (answered := self.requests - self.lost):
             return 0
+        at = int(np.searchsorted(np.cumsum(self._bins), math.ceil(share * answered)))
         end = np.array([at + 1 + _FIRST_BIN], dtype=np.int64) << _SHIFT
         return min(int(end.view(np.float64)[0]), self.largest)
 
@@ -129,7 +126,7 @@ class Tally:
     def interval(self) -> Interval:
         """Return the 99 % interval of the late share.
 
-        Wilson's, with as many independent requests as the variance between parts of the run allows.
+        Wilson's, with the number of independent requests that fits the variance between parts.
         """
         if not self.requests:
             return Interval(Fraction(0), Fraction(1))
@@ -143,13 +140,9 @@ class Tally:
         spread = t * t / count
         middle = (share + spread / 2) / (1 + spread)
         half = math.sqrt(spread * (share * (1 - share) + spread / 4)) / (1 + spread)
-        low, high = max(middle - half, 0.0), min(middle + half, 1.0)
-        low = 0.0 if not self.late else low
-        million = 10**6
-        return Interval(
-            Fraction(math.floor(low * million), million),
-            Fraction(math.ceil(high * million), million),
-        )
+        low = max(middle - half, 0.0) if self.late else 0.0
+        ends = math.floor(low * 10**6), math.ceil(min(middle + half, 1.0) * 10**6)
+        return Interval(*(Fraction(end, 10**6) for end in ends))
 
     def verdict(self, late_share: Fraction) -> Verdict:
         """Say whether at most this share is late, as far as the run tells."""
@@ -175,9 +168,8 @@ class Tally:
         if not tenths[:, 0].all():
             return False
         means = (tenths[:, 2] * float(SECOND) + tenths[:, 3]) / tenths[:, 0]
-        grows = bool((np.diff(means) > 0).all() and means[-1] > 2 * means[0])
         too_many = self.limit_ns is None or tenths[-1, 1] > float(late_share) * tenths[-1, 0]
-        return grows and bool(too_many)
+        return bool((np.diff(means) > 0).all() and means[-1] > 2 * means[0] and too_many)
 
     def _parts(self) -> Ints:
         """Requests, late ones and latency of each of 20 parts of equal time, or of fewer."""
@@ -189,11 +181,10 @@ class Tally:
 
 
 def requests_needed(load: Fraction, queues: int) -> int:
-    """Return how many Poisson requests tell whether a limit is met that nearly all keep.
+    """Return how many Poisson requests tell whether a limit is met that nearly all meet.
 
-    The latencies that break it come in rare long queues; a shorter run, which begins with none, may
-    not have had its share of them. At full load no number is enough. Requests are spread between
-    the queues.
+    The latencies beyond it come in rare long queues; a shorter run, which begins with none, may not
+    have had its share of them. At full load no number is enough.
     """
     if load >= 1:
         return NEVER_ENOUGH

@@ -152,7 +152,7 @@ FAULTS = [
     ("fill, end = 1, now + times", "fill, end = 1, now + 1 + times"),
     ("waiting[station] -= fill", "waiting[station] -= fill + (fill > 2)"),
     ("            idle[station] += 1\n", "            idle[station] += now % 5 != 0\n"),
-    ("left == right and mine >= theirs", "left == right and mine > theirs"),
+    ("left == right and first >= second", "left == right and first > second"),
     ("ends[0] <= now", "ends[0] < now"),
     ("turns[station] += 2", "turns[station] += 3"),
 ]

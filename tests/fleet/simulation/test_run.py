@@ -34,7 +34,6 @@ from cms.fleet.simulation import (
     simulation_to_json,
     write_simulation,
 )
-from cms.fleet.simulation.model import batch_ns
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
 from tests.fleet.simulation.cases import MS, instance, service
@@ -118,7 +117,7 @@ def test_a_run_too_short_for_its_load_keeps_no_limit(seed: int) -> None:
     assert (beyond.verdict, "800 requests/s" in beyond.cause) == (Verdict.UNDECIDED, True)
 
 
-def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_named() -> None:
+def test_equal_weights_violate_the_limit_of_unlike_instances_with_their_cause() -> None:
     asked = service(instance(4, processes=4), instance(1), rate=350, limit=150 * MS)
     kept = simulate([asked], requests=4_000, routing="weighted_random").services[0]
     (broken,) = simulate([asked], requests=4_000, routing="equal_random").services
@@ -145,7 +144,10 @@ def test_a_plan_is_read_gpu_by_gpu() -> None:
     assert "(rule parvagpu)" in simulate(mixed_plan(), requests=200).sentence
     for latency, time, warned in (("12", 12 * MS, True), ("10.9", 10 * MS, False)):
         point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 100, latency)
-        assert (batch_ns(point)[0], "10 ms" in batch_ns(point)[1]) == (time, warned)
+        serving = build_problem([Service("chat", "bert", 10, 100)], [point], rule="plain")
+        ((found,), warnings) = services_of(Plan(serving, solve(serving.problem)))
+        assert found.instances[0].fill_ns[-1] == time
+        assert ("10 ms" in str(warnings)) == warned
     point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 100, 10)
     serving = build_problem([Service("chat", "bert", 10**15, 100)], [point])
     with pytest.raises(InvalidOption, match="1,048,576"):

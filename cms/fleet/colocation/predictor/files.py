@@ -14,13 +14,13 @@ from ....files import model as m
 from ....files.documents import number_to_json, parse_document, write_document
 from ....files.parsed import Parsed
 from ....files.source import StrPath
+from ..files import part_of, require_length
 from ..weights import Profiles
 from ..weights import Value as ProfileValue
 from .models import LEAF, SIDES, AnyArray, Feature, Layers, Model, Trees
 from .predictor import Predictor, Widths
 from .training import MODELS
 
-PREDICTOR = "cms-predictor"
 _ModelName = Annotated[str, f.name("model")]
 
 
@@ -49,34 +49,28 @@ _PartOfOne = Annotated[float, f.Value(_read_part_of_one, type="number", minimum=
 _Index = Annotated[int, f.whole(-1)]
 
 
-class _WidthsPart(m.Part):
-    MAKES: ClassVar[Any] = Widths
-    pair: _PartOfOne
-    victim: _PartOfOne
-    aggressor: _PartOfOne
+_WidthsPart = part_of(Widths, pair=_PartOfOne, victim=_PartOfOne, aggressor=_PartOfOne)
 
 
-class _FeaturePart(m.Part):
-    side: f.Text
-    column: f.Text
-    kind: Literal["number", "log", "missing", "is"]
-    word: f.Text
-    mean: _Float
-    scale: _Float
+def _build_feature(**told: Any) -> Feature:
+    found = Feature(**told)
+    f.refuse_unknown(found.side, "side", (*SIDES, "pair"), "side")
+    if found.scale <= 0:
+        raise f.refusal("a number > 0", "scale")
+    return found
 
-    def build(self) -> Feature:
-        f.refuse_unknown(self.side, "side", (*SIDES, "pair"), "side")
-        if self.scale <= 0:
-            raise f.refusal("a number > 0", "scale")
-        return Feature(**dict(self))
+
+_FeaturePart = part_of(
+    Feature, _build_feature, mean=_Float, scale=_Float,
+    kind=Literal["number", "log", "missing", "is"],
+)  # fmt: skip
 
 
 def _read_value(value: Any) -> ProfileValue:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list):
-        if len(value) != 1:
-            raise f.refusal("1 entries", what=f"{{}} has {len(value)} entries")
+        require_length(value, 1)
         number: Fraction = f.read_any_number(value[0])
         return number
     return Fraction(f.whole(None).read(value))
@@ -109,8 +103,7 @@ class _TreePart(m.Part):
             raise f.refusal("at least one node", "feature")
         ends = {"feature": inputs, "left": n, "right": n}
         for key, column in self:
-            if len(column) != n:
-                raise f.refusal(f"{n} entries", key, what=f"{{}} has {len(column)} entries")
+            require_length(column, n, key)
             if key in ends and max(column) >= ends[key]:
                 raise f.refusal(f"whole numbers from -1 to {ends[key] - 1}", key)
         found = {key: np.array(value) for key, value in self}
@@ -176,9 +169,7 @@ class _LayersPart(m.Part):
             shape = [(layer.matrix, width, ("matrix",)), (layer.added, outputs, ("added",))]
             shape += [(row, outputs, ("matrix", at)) for at, row in enumerate(layer.matrix)]
             for values, length, at in shape:
-                if len(values) != length:
-                    what = f"{{}} has {len(values)} entries"
-                    raise f.refusal(f"{length} entries", "layers", index, *at, what=what)
+                require_length(values, length, "layers", index, *at)
             matrices.append(np.array(layer.matrix).reshape(width, outputs))
             width = outputs
         return Layers(tuple(matrices), tuple(np.array(layer.added) for layer in self.layers))
@@ -208,7 +199,7 @@ _Model = Annotated[Any, f.Value(_read_model, _write_model, (_TreesPart, _LayersP
 class PredictorDocument(m.Document):
     """A predictor."""
 
-    KIND: ClassVar[str] = PREDICTOR
+    KIND: ClassVar[str] = "cms-predictor"
     model: f.Text
     seed: f.Count
     level: _PartOfOne
@@ -257,7 +248,7 @@ def write_predictor(predictor: Predictor, path: StrPath) -> None:
 
 
 def read_predictor(path: StrPath) -> Predictor:
-    """Read a predictor from a JSON file; what it predicts is what it predicted when written."""
+    """Read a predictor from a JSON file; it predicts as when it was written."""
     return predictor_from_json(parse_document(path))
 
 

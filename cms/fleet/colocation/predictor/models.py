@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,7 +27,7 @@ _Value: TypeAlias = "float | str | None"
 
 
 class Place(NamedTuple):
-    """Who is beside whom, where, on what share: all that a prediction is asked for."""
+    """A pair of models, its device and its share: the input of a prediction."""
 
     online_model: str
     offline_model: str
@@ -35,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """A number made of one column of one side's profile, or of the pair's device or share."""
+    """A number from one column of one side's profile, or from the pair's device or share."""
 
     side: str  #: ``online``, ``offline``, or ``pair`` for device and share
     column: str
@@ -49,7 +50,7 @@ class Feature(NamedTuple):
 
 
 def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, ...]:
-    """Choose features by what differs; without any profile, names stand for the models."""
+    """Choose features that differ; without any profile, names stand for the models."""
     found: list[Feature] = []
     for side in SIDES:
         for column in profiles.numbers:
@@ -92,7 +93,7 @@ def _value(place: Place, side: str, column: str, profiles: Profiles) -> _Value:
     value = (profiles.of(model, place.device) or {}).get(column)
     if value is None and not profiles.numbers and not profiles.words and column == "model":
         return model
-    return value if value is None or isinstance(value, str) else float(value)
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def _number(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
@@ -241,11 +242,11 @@ def _boosting(features: Floats, targets: Floats, seed: int) -> Model:
 def _mlp(features: Floats, targets: Floats, seed: int) -> Model:
     """Fit a network of two hidden layers of 64.
 
-    The choice of the preset ``muxflow-assumed``: what the paper uses is not known to us.
+    The choice of the preset ``muxflow-assumed``; the paper's model is not known.
     """
     network = _needed("sklearn.neural_network", "mlp")
     with warnings.catch_warnings():
-        # It ends after so many rounds, whether the loss still falls or not.
+        # It ends after 300 rounds, whether the loss still falls or not.
         warnings.simplefilter("ignore", _needed("sklearn.exceptions", "mlp").ConvergenceWarning)
         fitted = network.MLPRegressor(
             hidden_layer_sizes=_HIDDEN, random_state=seed, max_iter=_ROUNDS

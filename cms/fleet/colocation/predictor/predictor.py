@@ -1,11 +1,11 @@
-"""A trained predictor, how far off it was, and the weights that go by it."""
+"""A trained predictor, its errors, and weights by its predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +27,9 @@ class Widths(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What is predicted of pairs, each an array with an entry a pair."""
+    """Predictions of pairs, each an array with an entry a pair."""
 
-    #: Of the offline side, as a part of what it does alone; the ends of the interval.
+    #: Of the offline side, as a part of its throughput alone; the ends of the interval.
     throughput: Floats
     throughput_low: Floats
     throughput_high: Floats
@@ -40,11 +40,11 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """Predicts what an offline workload does beside an online service, and what it does to that."""
+    """Predicts offline throughputs and online slowdowns of pairs."""
 
     kind: str  #: One of :data:`cms.fleet.colocation.predictor.MODELS`.
     seed: int
-    level: float  #: How many of the measured values the intervals should cover
+    level: float  #: The part of the measured values that the intervals should cover
     features: tuple[Feature, ...]
     #: Of the offline throughput, and of the inverse of the online slowdown
     throughput: Model
@@ -61,9 +61,9 @@ class Predictor:
     def predict(self, places: Sequence[Place], profiles: Profiles | None = None) -> Prediction:
         """Predict pairs: all numbers are between 0 and 1.
 
-        Profiles are of models that were not trained on, and come before those trained on. Of two
-        models that were both not trained on nothing is known: their intervals reach from 0 to 1. A
-        device, or a model without a profile, that was not trained on is refused.
+        Profiles of models that were not trained on replace those trained on. If neither model was
+        trained on, the intervals reach from 0 to 1. A device, or a model without a profile, that
+        was not trained on is refused.
         """
         known = self.profiles if profiles is None else self.profiles.joined(profiles)
         trained = set(self.online), set(self.offline)
@@ -74,7 +74,7 @@ class Predictor:
         for place, new in zip(places, unseen, strict=True):
             self._refuse_unknown(place, new, known)
         table = encode(places, self.features, known)
-        throughput, speed = (_computed(model, table) for model in (self.throughput, self.speed))
+        throughput, speed = (_compute(model, table) for model in (self.throughput, self.speed))
         around = _widths(self.throughput_widths, unseen[:, 1], unseen[:, 0])
         below = _widths(self.speed_widths, unseen[:, 0], unseen[:, 1])
         return Prediction(
@@ -95,7 +95,7 @@ class Predictor:
                 raise InvalidProblem(f"{said}{nearest(model, sorted(models))}; {fix}")
 
 
-def _computed(model: Model, table: Floats) -> Floats:
+def _compute(model: Model, table: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         found = model.predict(table)
     if not np.isfinite(found).all():
@@ -105,19 +105,18 @@ def _computed(model: Model, table: Floats) -> Floats:
 
 
 def _widths(widths: Widths, victim: Bools, aggressor: Bools) -> Floats:
-    """Return the half-width for each pair, by whether its victim and its aggressor are unseen."""
     one = np.where(victim, widths.victim, np.where(aggressor, widths.aggressor, widths.pair))
     return np.where(victim & aggressor, 1.0, one)
 
 
-#: What is compared with an online side's limit: the upper end of its interval, or what is expected.
+#: The slowdown that is compared with a limit: the upper end of its interval, or the expected one.
 LIMITS_BY = ("upper", "expected")
 
 
 class PredictedPair(NamedTuple):
-    """What is predicted of a workload beside an online side."""
+    """Predictions of a workload beside an online side."""
 
-    #: As a part of what the workload does alone; the ends of its interval.
+    #: As a part of the workload's throughput alone; the ends of its interval.
     throughput: float
     throughput_low: float
     throughput_high: float
@@ -127,16 +126,15 @@ class PredictedPair(NamedTuple):
 
 
 class PredictedWeights:
-    """Weights by a predictor, which forbid what may be too slow.
+    """Weights by a predictor, which forbid pairs that may be too slow.
 
     A workload counts for its predicted throughput at the share that is left on the GPU (or the
     lower end of its interval), times its priority, rounded down. A pair is forbidden if the online
-    side has a limit and the slowdown that is held against it is above it: by "upper" the upper end
-    of its interval, so that few pairs are too slow, and wide intervals forbid many that are not;
-    "expected" is for GPUs that are watched, where a monitor takes workloads away from an online
-    side that is too slow. A device that was not trained on, or a model of which nothing is known,
-    is refused; profiles are of models that the predictor was not trained on. Margin and lowest
-    share are the problem's.
+    side has a limit and the slowdown that is compared with it is above it. With "upper" that is the
+    upper end of its interval: few pairs are too slow, and wide intervals forbid many that are not.
+    "expected" is for GPUs whose monitor evicts workloads where the online side is too slow. A
+    device that was not trained on, or an unknown model, is refused; profiles are of models that the
+    predictor was not trained on. Margin and lowest share are the problem's.
     """
 
     def __init__(
@@ -155,13 +153,9 @@ class PredictedWeights:
         self.predictor = predictor
         self.lower_end, self.limit_by = lower_end, limit_by
         self._profiles = profiles
-        # One share for all where the predictor does not heed it.
-        heeded = any(feature[:2] == ("pair", "share") for feature in predictor.features)
-        self._share = cache(
-            lambda activity: (
-                sm_share(activity, margin, lowest_share) if heeded else predictor.shares[0]
-            )
-        )
+        self._share = cache(partial(sm_share, margin=margin, lowest=lowest_share))
+        if not any(feature[:2] == ("pair", "share") for feature in predictor.features):
+            self._share = cache(lambda activity: predictor.shares[0])  # it heeds no share
         self._known: dict[Place, PredictedPair] = {}
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
@@ -174,23 +168,22 @@ class PredictedWeights:
         return int(FULL_WEIGHT * part * offline.priority)
 
     def compared(self, pair: PredictedPair) -> float:
-        """Return what of a pair is held against the limit of the online side."""
+        """Return the slowdown that is compared with the limit of the online side."""
         return pair.slowdown_high if self.limit_by == "upper" else pair.slowdown
 
     def why(self, online: OnlineClass, offline: OfflineClass) -> str:
-        """Say why a pair is forbidden, if the prediction forbids it; an empty text if not."""
+        """Return why the prediction forbids a pair; empty if it does not."""
         if self(online, offline) is not None:
             return ""
         limit, pair = online.slowdown_limit, self.pair(online, offline)
         if limit is not None and pair.slowdown > limit:
             return "expected to be slowed down beyond the limit"
-        return "beyond the limit at the upper end of what is predicted"
+        return "beyond the limit at the upper end of its interval"
 
     def pair(self, online: OnlineClass, offline: OfflineClass) -> PredictedPair:
-        """Return what is predicted of two classes.
+        """Return the predictions of two classes.
 
-        With a pair the same place is predicted beside all workloads trained on: one call for a
-        hundred pairs costs little more than for one.
+        All workloads trained on are predicted with it: a hundred pairs cost little more than one.
         """
         place = Place(online.model, offline.model, online.device, self._share(online.sm_activity))
         if place not in self._known:

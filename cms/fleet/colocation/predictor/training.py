@@ -23,12 +23,12 @@ _Tried: TypeAlias = tuple[Bools, Floats, float]
 
 
 MODELS = tuple(FITS)
-#: How many of the measured values intervals should cover.
+#: The part of the measured values that intervals should cover
 LEVEL = 0.95
 _FEWEST = 20
-#: Of the pairs a predictor is trained with, one in so many is held out for its intervals.
+#: Of the pairs a predictor is trained with, one in 5 is held out for its intervals.
 CALIBRATION = 5
-#: In at most so many folds models are held out on one side, and pairs are held out.
+#: The most folds of models, and the folds of pairs, that are held out in turn
 _FOLDS, _PARTS = 8, 5
 _OPEN = Widths(1.0, 1.0, 1.0)
 
@@ -56,7 +56,7 @@ class Pairwise(NamedTuple):
     speed: Model
 
     def errors(self, samples: Samples) -> tuple[Floats, Floats]:
-        """Return what is predicted too high, of throughputs and of speeds."""
+        """Return the errors of throughputs and of speeds."""
         table = encode(samples.places, self.features, samples.profiles)
         return (
             np.clip(self.throughput.predict(table), 0.0, 1.0) - samples.throughput,
@@ -84,25 +84,22 @@ def train_predictor(
     last need scikit-learn. The same arguments give the same predictor.
     """
     samples = checked_samples(pairs, profiles, model)
-    found = {}
+    widths = []
     for side in ("online", "offline"):
         errors = [each[1:] for each in hold_out(model, samples, side, seed)]
-        found[side] = [
-            half_width(np.concatenate([each[at] for each in errors])) if errors else 1.0
-            for at in (0, 1)
-        ]
+        joined = map(np.concatenate, zip(*errors, strict=True)) if errors else (np.empty(0),) * 2
+        widths.append([half_width(each) for each in joined])
     # The victim of a throughput is the offline model, the victim of a slowdown the online one.
-    return calibrate(
-        model, samples, seed,
-        Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
-        Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
-    )  # fmt: skip
+    online, offline = widths
+    throughput = Widths(1.0, victim=offline[0], aggressor=online[0])
+    speed = Widths(1.0, victim=online[1], aggressor=offline[1])
+    return calibrate(model, samples, seed, throughput, speed)
 
 
 def checked_samples(
     pairs: Iterable[MeasuredPair], profiles: Profiles | None, model: str
 ) -> Samples:
-    """Turn measured pairs into samples, if they are enough; refuse a model that is none."""
+    """Turn measured pairs into samples; refuse too few, and an unknown model."""
     if model not in FITS:
         said = f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
         raise InvalidOption(said)
@@ -125,12 +122,9 @@ def checked_samples(
 
 def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
     """Turn measured pairs into samples."""
-    return Samples(
-        tuple(Place(*pair[:4]) for pair in pairs),
-        np.array([float(pair.offline_throughput) for pair in pairs]),
-        np.array([float(min(Fraction(1), 1 / pair.online_slowdown)) for pair in pairs]),
-        profiles,
-    )
+    throughputs = np.array([float(pair.offline_throughput) for pair in pairs])
+    speeds = np.array([float(min(Fraction(1), 1 / pair.online_slowdown)) for pair in pairs])
+    return Samples(tuple(Place(*pair[:4]) for pair in pairs), throughputs, speeds, profiles)
 
 
 def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
@@ -160,11 +154,7 @@ def calibrate(
 
 
 def split_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
-    """Return the part of each sample, all samples of two models being in one part.
-
-    A pair that was measured on another device, at another share or in the other order is not
-    unseen.
-    """
+    """Return the part of each sample: all samples of two models, in both orders, are in one."""
     pairs = [tuple(sorted(place[:2])) for place in places]
     names = sorted(set(pairs))
     order = np.random.default_rng(seed).permutation(len(names))
@@ -174,12 +164,10 @@ def split_pairs(places: Sequence[Place], parts: int, seed: int) -> Ints:
 
 def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
     """Return of each sample the family of the model on one side, or its name if it has none."""
-    found = []
-    for place in places:
-        model = place.online_model if side == "online" else place.offline_model
-        family = (profiles.of(model, place.device) or {}).get("family")
-        found.append(family if isinstance(family, str) else model)
-    return found
+    models = [place.online_model if side == "online" else place.offline_model for place in places]
+    rows = (profiles.of(m, place.device) or {} for m, place in zip(models, places, strict=True))
+    families = (row.get("family") for row in rows)
+    return [f if isinstance(f, str) else m for f, m in zip(families, models, strict=True)]
 
 
 def hold_out(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
@@ -215,21 +203,21 @@ def half_width(errors: Floats, level: float = LEVEL) -> float:
 
 
 class SplitReport(NamedTuple):
-    """What held-out measurements say of a model."""
+    """The errors of a model on held-out measurements."""
 
     #: ``throughput`` of the offline side or ``speed``, the inverse of the online slowdown
     target: str
-    split: str  #: What was held out: ``pair``, ``victim`` (whose target it is) or ``aggressor``.
-    samples: int  #: So many were predicted, each once
+    split: str  #: Held out: ``pair``, ``victim`` (whose target it is) or ``aggressor``
+    samples: int
     mae: float  #: The mean absolute error
-    rank: float  #: Spearman's correlation of what is predicted with what was measured
-    coverage: float  #: How many measured values were in their 95 % intervals
+    rank: float  #: Spearman's correlation of predictions with measurements
+    coverage: float  #: The part of the measured values in their 95 % intervals
     half_width: float  #: Of these intervals, on average
-    constant: float  #: The mean absolute error of the mean of what was not held out
+    constant: float  #: The mean absolute error of a constant: the mean of the others
 
 
 class Report(NamedTuple):
-    """What :func:`evaluate` says: the splits that the table allows."""
+    """The splits that the table allows."""
 
     model: str
     seed: int
@@ -243,7 +231,7 @@ def evaluate(
     model: str = "boosting",
     seed: int = 0,
 ) -> Report:
-    """Hold measurements out, and say how well they are predicted from the others.
+    """Hold measurements out, and compare them with predictions from the others.
 
     Pairs are held out in five parts, on all devices, at all shares and in both orders; their
     intervals are those of a predictor trained on the rest. Victims and aggressors are held out by
@@ -269,7 +257,17 @@ def evaluate(
             ("aggressor", _others(by_side[aggressor], at)),
         ):
             if folds:
-                found.append(_report(("throughput", "speed")[at], split, folds, values))
+                error = np.concatenate([own for _, own, _ in folds])
+                truth = np.concatenate([values[test] for test, _, _ in folds])
+                width = np.concatenate([np.full(len(own), half) for _, own, half in folds])
+                means = (np.full(len(own), values[~test].mean()) for test, own, _ in folds)
+                constants = np.concatenate([*means])
+                found.append(SplitReport(
+                    ("throughput", "speed")[at], split, len(error), float(np.abs(error).mean()),
+                    rank_correlation(error + truth, truth),
+                    float((np.abs(error) <= width).mean()), float(width.mean()),
+                    float(np.abs(constants - truth).mean()),
+                ))  # fmt: skip
     return Report(model, seed, tuple(found))
 
 
@@ -283,18 +281,6 @@ def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
     ]
 
 
-def _report(target: str, split: str, folds: list[_Tried], values: Floats) -> SplitReport:
-    errors = np.concatenate([own for _, own, _ in folds])
-    truth = np.concatenate([values[test] for test, _, _ in folds])
-    widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
-    constants = np.concatenate([np.full(len(own), values[~test].mean()) for test, own, _ in folds])
-    return SplitReport(
-        target, split, len(errors), float(np.abs(errors).mean()),
-        rank_correlation(errors + truth, truth), float((np.abs(errors) <= widths).mean()),
-        float(widths.mean()), float(np.abs(constants - truth).mean()),
-    )  # fmt: skip
-
-
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the two is constant."""
     ranks = [_rank(values) for values in (one, other)]
@@ -304,7 +290,7 @@ def rank_correlation(one: Floats, other: Floats) -> float:
 
 
 def _rank(values: Floats) -> Floats:
-    """Return ranks; equal values share the mean of theirs."""
+    """Return ranks; equal values share a mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return mean

@@ -1,4 +1,4 @@
-"""``colocation_day``: one call from a co-location problem to what a day of it is like."""
+"""``colocation_day``: from a co-location problem to the results of a day."""
 
 from __future__ import annotations
 
@@ -41,31 +41,20 @@ def colocation_day(
 ) -> SharedDay:
     """Play a day of shared GPUs, minute by minute, with a matching every quarter of an hour.
 
-    Activities change; a share leaves room for what they were in the last interval. Jobs go where
-    they are matched, by what the scheduler sees, and get done what the truth says. A monitor a GPU
-    takes them away. All policies have the same activities and the same jobs. The one that foresees
-    knows the truth and the activities until the next matching, and has the rule of shares, the
-    intervals and the worth of staying of ours; it is best interval by interval, and no bound of a
-    whole day. The same arguments give the same day, to the last digit.
+    Activities change; a share leaves room for the activities of the last interval. Jobs run where
+    the scheduler matches them, at the speeds of the truth, until a GPU's monitor evicts them. All
+    policies have the same activities and jobs. The one that foresees knows the truth and the
+    activities until the next matching, and has the same rule of shares, intervals and worth of
+    staying as ``muxflow``; it is best interval by interval, and no bound of a whole day. The same
+    arguments give the same day, to the last digit.
 
-    Parameters
-    ----------
-    problem : ColocationProblem
-        Its online classes are the fleet, each with its activity in its busiest hour; its offline
-        classes are the jobs that are there at first. Its weights are not looked at.
-    truth : iterable of MeasuredPair
-        What pairs do to each other: :class:`Truth`. Pairs that are not in it cannot run.
-    sees : callable, optional
-        The weights that the scheduler goes by; by default those of the truth, so that only what
-        activities do is not known before.
-    activity, terms, seed, cancel, on_progress
-        Progress is in minutes of all policies, done and in all.
-    policies : iterable of str
-        Names in :data:`POLICIES`; the first is judged.
-    plan : ColocationPlan, optional
-        Who runs where at first, with ``muxflow``; by default it is matched.
-    times : MonitorTimes, optional
-        Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
+    `problem`: its online classes are the fleet, each with its activity in its busiest hour; its
+    offline classes are the first jobs; its weights are not used. `truth`: the effects of pairs
+    (:class:`Truth`); others cannot run. `sees`: the weights that the scheduler uses; by default
+    those of the truth, so that only activities are not known before. `policies`: names in
+    :data:`POLICIES`; the first is judged. `plan`: the first matching of ``muxflow``, if there is
+    one. `times`: of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
+    Progress is in minutes of all policies, done and in all.
     """
     how, doing, names = terms or Terms(), activity or Diurnal(), list(policies)
     expected = f"expected some of {', '.join(POLICIES)}"
@@ -76,10 +65,20 @@ def colocation_day(
         raise InvalidOption(f"there is no policy; {expected}")
     if plan is not None and (faults := check(problem, plan)):
         raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
-    patience = times or monitor_preset("muxflow-assumed").times(60)
-    scene = _scene(problem, tuple(truth), sees, doing, how, patience, seed, plan)
-    wanted = min(how.sample, scene.fleet.gpus)
-    sample = np.arange(wanted) * scene.fleet.gpus // max(wanted, 1)  # evenly in the fleet
+    fleet, measured = Fleet.of(problem), tuple(truth)
+    if fleet.gpus * (how.ticks + how.interval) > _MOST_MINUTES:
+        said = f"{fleet.gpus:,} GPUs for {how.hours} hours are more than {_MOST_MINUTES:,} minutes"
+        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
+    numbers = problem.margin, problem.lowest_share
+    known = LineWeights(measured, *numbers)
+    scene = Scene(
+        problem, fleet, Truth(fleet, measured),
+        Beliefs(fleet, sees or known, *numbers), Beliefs(fleet, known, *numbers),
+        doing.minutes(problem, fleet, -how.interval, how.ticks, seed).astype(np.int16), how,
+        times or monitor_preset("muxflow-assumed").times(60), seed, plan,
+    )  # fmt: skip
+    wanted = min(how.sample, fleet.gpus)
+    sample = np.arange(wanted) * fleet.gpus // max(wanted, 1)  # evenly in the fleet
     played: list[PlayedPolicy] = []
     minutes = how.ticks
     for nth, name in enumerate(names):
@@ -99,48 +98,21 @@ def colocation_day(
         if minutes < how.ticks:
             break
     return SharedDay(
-        problem_sha256=problem.sha256, gpus=scene.fleet.gpus, activity=str(doing), terms=how,
+        problem_sha256=problem.sha256, gpus=fleet.gpus, activity=str(doing), terms=how,
         seed=seed, minutes=minutes, stopped=minutes < how.ticks,
-        limited=bool((scene.fleet.limit < UNLIMITED).any()),
+        limited=bool((fleet.limit < UNLIMITED).any()),
         unmeasured=int((~scene.truth.runs).sum()), policies=tuple(played),
     )  # fmt: skip
 
 
-def _scene(
-    problem: ColocationProblem,
-    truth: tuple[MeasuredPair, ...],
-    sees: WeightFunction | None,
-    activity: Diurnal | Traced,
-    terms: Terms,
-    times: MonitorTimes,
-    seed: int,
-    plan: ColocationPlan | None,
-) -> Scene:
-    fleet = Fleet.of(problem)
-    if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
-        said = (
-            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes"
-        )
-        raise InvalidOption(f"{said}; simulate fewer hours, or a share of each class")
-    found = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed).astype(np.int16)
-    numbers = problem.margin, problem.lowest_share
-    known = LineWeights(truth, *numbers)
-    return Scene(
-        problem, fleet, Truth(fleet, truth),
-        Beliefs(fleet, sees or known, *numbers), Beliefs(fleet, known, *numbers),
-        found, terms, times, seed, plan,
-    )  # fmt: skip
-
-
 def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: int) -> PlayedPolicy:
-    """Say what became of a policy, in numbers that are exact."""
-    ended, waits = backlog.completion(), backlog.waits(passed)
-    sample = []
-    if felt.sampled:
-        active = scene.activity[scene.terms.interval :][: len(felt.sampled)].astype(np.int64)
-        slowdowns = np.array(felt.sampled)
-        for place, gpu in enumerate(felt.sample.tolist()):
-            sample.append(replayed(gpu, active[:, gpu], slowdowns[:, place], scene.seed))
+    ended = (backlog.ended - backlog.arrived)[backlog.ended >= 0]  # minutes from the arrival
+    waits = backlog.waited(np.flatnonzero(backlog.arrived < passed), passed)
+    active = scene.activity[scene.terms.interval :].astype(np.int64)
+    sample = [
+        replayed(gpu, active[: len(slowdowns), gpu], slowdowns, scene.seed)
+        for gpu, slowdowns in zip(felt.sample.tolist(), np.array(felt.sampled).T, strict=False)
+    ]
     jobs = DayOfJobs(
         arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
         ended=len(ended), mean_completion_minutes=_mean(ended),
@@ -169,18 +141,17 @@ def _high(values: Ints, per_cent: int) -> Fraction | None:
 
 #: How long a batch of 1, 2, ... requests takes alone, in nanoseconds: of a service that is made up.
 BATCH_NS = tuple(25_000_000 + 5_000_000 * n for n in range(1, 6))
-#: Each minute is represented by so many nanoseconds of it.
-_SPAN = 2 * SECOND
-#: A service that is never idle has no 99th percentile; the activity counts for at most so much.
+_SPAN = 2 * SECOND  #: The part of each minute that is simulated
+#: The activity counts for at most 90 %: a service that is never idle has no 99th percentile.
 _BUSIEST = 9_000
 
 
 def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
-    """Send requests to a GPU all day, with and without what slows it down.
+    """Send requests to a GPU all day, beside offline work and alone.
 
-    The service is a made-up one: a process with batches of up to 5 requests, :data:`BATCH_NS`; it
-    is asked as often as keeps it as busy as the activity says, in hundredths of a per cent. Two
-    seconds stand for each minute. Slowdowns are in millionths.
+    The service is a made-up one: a process with batches of up to 5 requests, :data:`BATCH_NS`; its
+    rate makes it as busy as the activity, in hundredths of a per cent. Two seconds stand for each
+    minute. Slowdowns are in millionths.
     """
     random = np.random.Generator(np.random.PCG64([seed, 3, gpu]))
     fullest = len(BATCH_NS) * SECOND / BATCH_NS[-1]
@@ -195,10 +166,10 @@ def replayed(gpu: int, activity: Ints, slowdown: Ints, seed: int) -> SampledGpu:
 
 
 def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
-    """Let a process work off arrivals while its batches take so many millionths of their time.
+    """Let a process work off arrivals; factors of a batch's time are by minute, in millionths.
 
-    A batch takes what those take of the minute of the first request that is not before its start,
-    or of the one after that of the last request before it, if that is sooner.
+    A batch takes the factor of the minute of the first request that is not before its start, or of
+    the minute after that of the last request before it, if that is sooner.
     """
     found: list[int] = []
     end, n = 0, len(arrivals)
@@ -207,7 +178,7 @@ def latencies(arrivals: list[int], factors: list[int]) -> list[int]:
         return arrivals[at] // _SPAN if at < n else len(factors) - 1
 
     while (first := len(found)) < n:
-        start = max(end, arrivals[first])  # idle, it takes who came; else all who came before
+        start = max(end, arrivals[first])
         later = bisect_left(arrivals, start, first)
         taken = min(max(later - first, 1), len(BATCH_NS))
         factor = factors[min(minute(later), minute(max(later - 1, first)) + 1)]

@@ -1,8 +1,8 @@
-"""The GPUs and jobs of a problem one by one, and what really happens when they share."""
+"""The GPUs and jobs of a problem one by one, and the truth about those that share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TypeAlias
@@ -25,25 +25,23 @@ MILLION = 10**6
 MINUTE = 60
 MOST_GPUS = 10_000
 MOST_JOBS = 10**6
-#: No limit of a slowdown, and no slowdown either.
-UNLIMITED = 2**62
+UNLIMITED = 2**62  #: A GPU without a limit of its slowdown
 NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """GPUs one by one, and what is alike among them.
+    """GPUs one by one, by their profiles.
 
     Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
     millionths of a workload that runs alone.
     """
 
-    profiles: tuple[OnlineClass, ...]  #: What differs in more than activity, and in who runs there
+    profiles: tuple[OnlineClass, ...]  #: Classes without activity and running workload
     profile: Ints
     base: Ints  #: The activity that its class has
-    limit: Ints  #: Of the slowdown; ``UNLIMITED`` where there is none.
-    #: Which online class of the problem a GPU is of; classes stand together.
-    of_class: Ints
+    limit: Ints  #: Of the slowdown
+    of_class: Ints  #: A GPU's online class in the problem, ascending
     work: tuple[OfflineClass, ...]
     fits: Bools  #: Whether the memory of a profile suffices for a workload
 
@@ -57,26 +55,23 @@ class Fleet:
             if total > most:
                 said = f"the problem has {shown(total)} {what}; at most {most:,} are simulated"
                 raise InvalidOption(f"{said}, one by one; take a share of each class")
-        counts = [each.count for each in problem.online]
         profiles: dict[OnlineClass, int] = {}
-        places = [profiles.setdefault(_active(each, 0), len(profiles)) for each in problem.online]
-        base = [int(-(-each.sm_activity * 100 // 1)) for each in problem.online]
-        limits = [
-            UNLIMITED if each.slowdown_limit is None else int(each.slowdown_limit * MILLION // 1)
-            for each in problem.online
-        ]
+        rows = []
+        for place, each in enumerate(problem.online):
+            limit = each.slowdown_limit
+            rows.append([
+                profiles.setdefault(_active(each, 0), len(profiles)),
+                -(-each.sm_activity * 100 // 1),
+                UNLIMITED if limit is None else limit * MILLION // 1, place,
+            ])  # fmt: skip
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        spread = np.repeat(table, [each.count for each in problem.online], axis=0).T.copy()
+        profile, base, limits, of_class = spread
         fits = ColocationProblem(
             online=profiles, offline=problem.offline, margin=0, lowest_share=0,
             weights=np.zeros((len(profiles), len(problem.offline)), dtype=np.int64),
         ).weights == 0  # fmt: skip
-
-        def spread(values: Sequence[int]) -> Ints:
-            return np.repeat(np.array(values, dtype=np.int64), counts)
-
-        return Fleet(
-            tuple(profiles), spread(places), spread(base), spread(limits),
-            spread(range(len(counts))), problem.offline, fits,
-        )  # fmt: skip
+        return Fleet(tuple(profiles), profile, base, limits, of_class, problem.offline, fits)
 
     @property
     def gpus(self) -> int:
@@ -85,13 +80,13 @@ class Fleet:
 
 
 def _active(gpus: OnlineClass, activity: int) -> OnlineClass:
-    """Return a class at an activity, whoever runs there."""
+    """Return a class at an activity, without its running workload."""
     return gpus.again(count=0, sm_activity=activity, running=None)
 
 
 @dataclass(slots=True)
 class Beliefs:
-    """The weights that a scheduler goes by, asked for once at each activity that comes up."""
+    """The weights that a scheduler uses, computed once at each activity."""
 
     fleet: Fleet
     weights: WeightFunction
@@ -128,9 +123,8 @@ class Truth:
 
     Between two shares that were measured both are on a straight line, which begins at a share of 0
     with no throughput and no slowdown; beyond the largest share they stay as they are. A pair that
-    was measured at a share of 100 alone, which is no limit, is the same at every share. Pairs of
-    known models that nobody measured cannot run; a model or device that was not measured at all is
-    refused.
+    was measured at a share of 100 alone, which is no limit, is the same at every share. Unmeasured
+    pairs of known models cannot run; a model or device that was not measured at all is refused.
 
     Where the online side and the share together want more SMs than there are, each gets its part
     of them: with a demand of d > 100 per cent the throughput is 100 / d times as much, and the
@@ -139,7 +133,18 @@ class Truth:
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
         table = by_models(pairs)
-        _refuse_strangers(fleet, table)
+        for place, what, names in (
+            (0, "online model", {gpus.model for gpus in fleet.profiles}),
+            (1, "offline model", {work.model for work in fleet.work}),
+            (2, "device", {gpus.device for gpus in fleet.profiles}),
+        ):
+            known = sorted({key[place] for key in table})
+            for name in sorted(names.difference(known)):
+                if not name:
+                    said = "an online class has no model, by which pairs are measured"
+                    raise InvalidProblem(f"{said}; give it one, in the column 'model' of its table")
+                said = f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
+                raise InvalidProblem(f"{said}{nearest(name, known)}")
         shape = len(fleet.profiles), len(fleet.work)
         # by profile, workload and share: whether it was measured, and in millionths
         self.runs = np.zeros(shape, dtype=np.bool_)
@@ -153,7 +158,7 @@ class Truth:
                     self.throughput[p, k], self.slowdown[p, k] = _lines(found)
 
     def felt(self, profile: Ints, work: Ints, share: Ints, activity: Ints) -> tuple[Ints, Ints]:
-        """Return throughput, rounded down, and slowdown, rounded up, on so many GPUs."""
+        """Return throughputs, rounded down, and slowdowns, rounded up, of GPUs."""
         wanted = np.maximum(activity + 100 * share, _ALL)
         return (
             self.throughput[profile, work, share] * _ALL // wanted,
@@ -164,8 +169,8 @@ class Truth:
 class LineWeights:
     """Weights by measured pairs as :class:`Truth` reads them: on lines between the shares measured.
 
-    :func:`cms.fleet.colocation.table_weights` is more careful: it takes what was measured, and no
-    line between. A pair is forbidden if it was not measured, or its slowdown is beyond the limit.
+    :func:`cms.fleet.colocation.table_weights` is more careful: it interpolates nothing. A pair is
+    forbidden if it was not measured, or its slowdown is beyond the limit.
     """
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
@@ -200,26 +205,8 @@ def _lines(measured: dict[int, MeasuredPair]) -> tuple[Ints, Ints]:
 
 def _line(at: list[int], values: list[int]) -> Ints:
     """Interpolate at every share in whole numbers, rounded down."""
-    every = np.arange(101)
-    found = np.zeros(len(every), dtype=np.int64)
+    found = np.zeros(101, dtype=np.int64)
     for left, right, low, high in zip(at, at[1:], values, values[1:], strict=False):
-        inside = (every >= left) & (every < right)
-        part = low * (right - every[inside]) + high * (every[inside] - left)
-        found[inside] = part // (right - left)
+        inside = np.arange(left, right)
+        found[inside] = (low * (right - inside) + high * (inside - left)) // (right - left)
     return found
-
-
-def _refuse_strangers(fleet: Fleet, table: Iterable[tuple[str, str, str]]) -> None:
-    keys = list(table)
-    for place, what, names in (
-        (0, "online model", {gpus.model for gpus in fleet.profiles}),
-        (1, "offline model", {work.model for work in fleet.work}),
-        (2, "device", {gpus.device for gpus in fleet.profiles}),
-    ):
-        known = sorted({key[place] for key in keys})
-        for name in sorted(names.difference(known)):
-            if not name:
-                said = "an online class has no model, by which pairs are measured"
-                raise InvalidProblem(f"{said}; give it one, in the column 'model' of its table")
-            said = f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
-            raise InvalidProblem(f"{said}{nearest(name, known)}")

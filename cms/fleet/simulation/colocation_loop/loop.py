@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -18,9 +19,8 @@ from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Beliefs, Bools, Fleet, In
 from .matching import match, spread
 from .terms import Terms
 
-#: In the place of a tick that has not come.
-NEVER = -1
-#: Slowdowns are told apart by thousandths, up to so many.
+NEVER = -1  #: In the place of a tick that has not come
+#: Slowdowns are told apart by thousandths, up to 100.
 _FINEST, _BINS = 1_000, 100_001
 
 
@@ -29,21 +29,20 @@ class Backlog:
 
     Arrays with an entry a job: its class, millionths of a minute that are left of it alone, the
     ticks when it came, began and ended (or ``NEVER``), and the GPU where it runs (or ``NOBODY``).
-    Jobs take so many hours alone on average, and so many come each hour beside the first ones.
     """
 
-    def __init__(
-        self, fleet: Fleet, ticks: int, job_hours: float, per_hour: float, *, seed: int
-    ) -> None:
+    def __init__(self, fleet: Fleet, terms: Terms, seed: int) -> None:
+        per_hour = float(exact(terms.arrivals_per_hour, "arrivals_per_hour"))
+        job_hours = float(exact(terms.job_hours, "job_hours"))
         random = np.random.Generator(np.random.PCG64([seed, 2]))
         counts = np.array([each.count for each in fleet.work], dtype=np.int64)
         work = np.repeat(np.arange(len(counts)), counts)
-        coming = min(int(random.poisson(per_hour * ticks / MINUTE)), MOST_JOBS)
+        coming = min(int(random.poisson(per_hour * terms.ticks / MINUTE)), MOST_JOBS)
         self.arrived = np.zeros(len(work), dtype=np.int64)
         if len(work):
-            more = np.sort(random.integers(0, max(ticks, 1), coming))
+            more = np.sort(random.integers(0, terms.ticks, coming))
             drawn = work[random.integers(0, len(work), coming)]
-            # Those of a class that stand together would be taken before all others.
+            # Jobs of one class in a row would be taken before all others.
             work = np.concatenate([work[random.permutation(len(work))], drawn])
             self.arrived = np.concatenate([self.arrived, more])
         self.work: Ints = work
@@ -54,46 +53,21 @@ class Backlog:
         self.ended = np.full(len(work), NEVER, dtype=np.int64)
 
     def waiting(self, tick: int) -> Ints:
-        """Return the jobs that are there, and neither run nor have ended; the first ones first."""
+        """Return the jobs that came, and neither run nor have ended; the first ones first."""
         return np.flatnonzero((self.arrived <= tick) & (self.gpu == NOBODY) & (self.ended < 0))
 
-    def begin(self, job: Ints, gpu: Ints, tick: int) -> None:
-        """Let jobs run on GPUs."""
-        self.gpu[job] = gpu
-        self.begun[job] = np.where(self.begun[job] < 0, tick, self.begun[job])
-
-    def stop(self, job: Ints) -> None:
-        """Take jobs from their GPUs; what they have done is kept."""
-        self.gpu[job] = NOBODY
-
-    def advance(self, job: Ints, done: Ints, tick: int) -> Bools:
-        """Let jobs get on by millionths of a minute; return which of them have ended."""
-        self.left[job] -= done
-        over = self.left[job] <= 0
-        self.ended[job[over]] = tick + 1
-        self.gpu[job[over]] = NOBODY
-        return over
-
     def waited(self, job: Ints, tick: int) -> Ints:
-        """Return how long jobs had waited when they first ran, or have waited if they did not."""
+        """Return how long jobs waited until they first ran, or until this tick."""
         until = np.where(self.begun[job] >= 0, self.begun[job], tick)
         return np.asarray(until - self.arrived[job])
 
-    def waits(self, ticks: int) -> Ints:
-        """Return how long each job that came waited until it first ran, or waits still."""
-        return self.waited(np.flatnonzero(self.arrived < ticks), ticks)
-
-    def completion(self) -> Ints:
-        """Return the minutes from arrival to end of each job that has ended."""
-        return np.asarray((self.ended - self.arrived)[self.ended >= 0])
-
 
 class Felt:
-    """Throughputs and slowdowns of a day; of a sample of GPUs every minute's slowdown is kept.
+    """Throughputs and slowdowns of a day; of a sample of GPUs the slowdown of every minute.
 
     Counted are millionths of a minute of work done; GPU-minutes that passed, were shared, and were
-    slowed down beyond the limit; the sum of all slowdowns in millionths; jobs that the monitor took
-    away, that a matching moved, that got another share, and all other starts.
+    slowed down beyond the limit; the sum of all slowdowns in millionths; jobs that the monitor
+    evicted, that a matching moved, that got another share, and all other starts.
     """
 
     def __init__(self, fleet: Fleet, sample: Ints) -> None:
@@ -104,7 +78,7 @@ class Felt:
         self.evictions = self.moves = self.restarts = self.starts = 0
 
     def add(self, gpus: Ints, part: Ints, slower: Ints) -> None:
-        """Count a minute: what was done on the GPUs that are shared, and how slow these were."""
+        """Count a minute: the work done on the shared GPUs, and their slowdowns."""
         alone = self._gpus - len(gpus)
         self.minutes += self._gpus
         self.shared += len(gpus)
@@ -125,7 +99,7 @@ class Felt:
         return Fraction(-(-self.slowed // self.minutes), MILLION) if self.minutes else Fraction(1)
 
     def percentile(self, per_cent: int) -> Fraction:
-        """Return the slowdown that so many of all GPU-minutes do not exceed, to a thousandth."""
+        """Return a percentile of the slowdown over all GPU-minutes, to a thousandth."""
         if not self.minutes:
             return Fraction(1)
         most = np.cumsum(self._bins)
@@ -133,11 +107,11 @@ class Felt:
         return Fraction(found * _FINEST, MILLION)
 
 
-#: What a GPU that is halved in time gives to its offline side, and does to its online side.
+#: Throughput of the offline side and slowdown of the online side on a GPU that is halved in time
 _HALF, _TWICE = MILLION // 2, 2 * MILLION
 _ALL = 100
-#: What a monitor sees here: the SMs that both sides want together, and by how much the online side
-#: is slower than its limit. The loop simulates neither clocks nor memory, which a real one sees.
+#: The metrics of a monitor here: the SMs that both sides want together, and the online side's
+#: slowdown beyond its limit. The loop simulates neither clocks nor memory, which a real one sees.
 _SEEN = (
     Metric("sm_demand", soft=95, hard="100.01", unit="%"),
     Metric("slowdown_beyond_limit", soft=1, hard=1, unit="millionths"),
@@ -154,20 +128,15 @@ class Policy:
     name: str
     method: str  #: The algorithm that matches; empty if nothing is shared.
     says: str  #: What reports call it
-    #: Whether only GPUs where nothing runs are matched, wherever what runs may stay
+    #: Whether running jobs stay, and only empty GPUs are matched
     keeps_all: bool = False
     halves: bool = False  #: Whether GPUs are shared in time, half each, instead of by SMs
     #: Whether it knows the truth, and the activities until the next matching
     foresees: bool = False
 
     @property
-    def heeds_waiting(self) -> bool:
-        """Whether jobs that have waited may count for more: in our own matching."""
-        return self.method == "muxflow" and not self.foresees
-
-    @property
     def is_watched(self) -> bool:
-        """Whether the monitor takes part: who foresees needs none, and halves have no shares."""
+        """Whether the monitor takes part: not with foresight, nor without shares."""
         return not (self.halves or self.foresees)
 
 
@@ -179,25 +148,24 @@ _POLICIES = (
     Policy("dedicated", "", "dedicated GPUs"),
 )
 POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _POLICIES})
-"""Every way to play a day, by its name; the first one is ours."""
+"""All policies, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all policies are played on."""
+    """The fleet, jobs, activities and terms that all policies share."""
 
     problem: ColocationProblem
     fleet: Fleet
     truth: Truth
-    #: By what a scheduler goes, and what one would go by that knows the truth
-    beliefs: Beliefs
-    knowledge: Beliefs
+    beliefs: Beliefs  #: The weights that a scheduler uses
+    knowledge: Beliefs  #: The weights of one that knows the truth
     #: In hundredths of a per cent, from one interval before the beginning on
     activity: Shorts
     terms: Terms
     times: MonitorTimes  #: Of all monitors, in minutes
     seed: int
-    plan: ColocationPlan | None = None  #: Who runs where at first, by the method that made it
+    plan: ColocationPlan | None = None  #: The first matching of ``muxflow``
 
     @property
     def shares(self) -> Ints:
@@ -206,10 +174,7 @@ class Scene:
         return np.array([sm_share(active, margin, lowest) for active in range(_ALL + 1)])
 
     def quantile(self, tick: int) -> Ints:
-        """Return a high quantile of each GPU's activity in the interval before a tick, in per cent.
-
-        It is the smallest activity that is not exceeded in as many of the minutes as the terms say.
-        """
+        """Return each GPU's high activity in the interval before a tick, in per cent."""
         window = np.sort(self.activity[tick : tick + self.terms.interval], axis=0)
         part = exact(self.terms.quantile, "quantile") * len(window)
         place = max(-(-part.numerator // part.denominator), 1) - 1
@@ -217,18 +182,13 @@ class Scene:
 
 
 class _Run:
-    """A policy under way: one number a GPU."""
-
     def __init__(self, scene: Scene, policy: Policy, sample: Ints) -> None:
         fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
         self.scene, self.policy, self.felt, self.turns = scene, policy, Felt(fleet, sample), 0
-        per_hour = float(exact(terms.arrivals_per_hour, "arrivals_per_hour"))
-        hours = float(exact(terms.job_hours, "job_hours"))
-        self.backlog = Backlog(fleet, terms.ticks, hours, per_hour, seed=scene.seed)
+        self.backlog = Backlog(fleet, terms, scene.seed)
         self.job, self.share = np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        #: The tick in which what was started last gets something done.
-        self.ready = np.zeros(n, dtype=np.int64)
-        #: By profile and workload: the least share that was seen to slow down too much.
+        self.ready = np.zeros(n, dtype=np.int64)  # the first tick in which a new job works
+        # By profile and workload: the least share that was seen to slow down too much.
         self.refused = np.full(scene.truth.runs.shape, _ALL + 1, dtype=np.int64)
         watched = terms.protection and policy.is_watched
         self.monitors = MonitorStates.fresh(n) if watched else None
@@ -244,18 +204,14 @@ class _Run:
         return found
 
     def look(self, wanted: Ints, beyond: Ints) -> None:
-        """Let the monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits.
-
-        Offline work goes from the GPUs on which it is evicted.
-        """
+        """Let monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits."""
         if self.monitors is None:
             return
-        signals = monitor_signals(
-            _SEEN, {"sm_demand": wanted / 100, "slowdown_beyond_limit": beyond}
-        )
+        seen = {"sm_demand": wanted / 100, "slowdown_beyond_limit": beyond}
+        signals = monitor_signals(_SEEN, seen)
         self.monitors, actions = monitor_steps(self.monitors, signals, self.scene.times)
         out = np.flatnonzero((actions == _EVICT) & (self.job != NOBODY))
-        self.backlog.stop(self.job[out])
+        self.backlog.gpu[self.job[out]] = NOBODY
         self.job[out] = NOBODY
         self.felt.evictions += len(out)
 
@@ -275,7 +231,7 @@ def play(
 
 
 def _match(run: _Run, tick: int) -> None:
-    """Match all GPUs whose monitor admits anybody, and start what is new there."""
+    """Match all GPUs whose monitor admits jobs, and start new jobs there."""
     scene, fleet, terms = run.scene, run.scene.fleet, run.scene.terms
     active = scene.quantile(tick + terms.interval if run.policy.foresees else tick)
     share = scene.shares[active]
@@ -290,36 +246,33 @@ def _match(run: _Run, tick: int) -> None:
     places = np.flatnonzero(is_open)
     waiting = backlog.waiting(tick)
     moved = np.abs(share - run.share)[places]
+    options = {"stay": terms.stay} if run.policy.method == "muxflow" else {}
+    seed = scene.seed + run.turns
+    find = partial(match, method=run.policy.method, options=options, seed=seed)
     if tick == 0 and scene.plan is not None and run.policy.name == "muxflow":
         work, stays = spread(
             scene.problem, scene.plan, fleet.of_class[places], running[places], moved
         )
         work[weights[places, np.maximum(work, 0)] < 0] = NOBODY
-    elif terms.waiting_scale and run.policy.heeds_waiting and (waiting.size or shared.any()):
-        work, stays = _match_aged(run, tick, places, weights[places], moved)
+    elif terms.waiting_scale and run.policy.name == "muxflow" and (waiting.size or shared.any()):
+        work, stays = _match_aged(run, find, tick, places, weights[places], moved)
     else:
         jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
         jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
-        work, stays = _matched(run, fleet.work, weights[places], running[places], moved, jobs)
+        work, stays = find(fleet.work, weights[places], running[places], moved, jobs)
     run.turns += 1
     _start(run, tick, places, work, stays, share[places])
 
 
-def _matched(
-    run: _Run, work: tuple[OfflineClass, ...], weights: Ints, running: Ints, moved: Ints, jobs: Ints
-) -> tuple[Ints, Bools]:
-    method, scene = run.policy.method, run.scene
-    options = {"stay": scene.terms.stay} if method == "muxflow" else {}
-    return match(method, work, options, weights, running, moved, jobs, scene.seed + run.turns)
-
-
 def _match_aged(
-    run: _Run, tick: int, places: Ints, weights: Ints, moved: Ints
+    run: _Run,
+    find: Callable[..., tuple[Ints, Bools]],
+    tick: int,
+    places: Ints,
+    weights: Ints,
+    moved: Ints,
 ) -> tuple[Ints, Bools]:
-    """Match GPUs with jobs that count for more the longer they have waited.
-
-    Jobs become classes by their class and step of waiting, with the priority that goes with it.
-    """
+    """Match GPUs with jobs that count for more the longer they have waited: classes by steps."""
     work, backlog, there = run.scene.fleet.work, run.backlog, run.job[places]
     jobs = np.concatenate([backlog.waiting(tick), there[there != NOBODY]])
     steps = backlog.waited(jobs, tick) * WAITING_STEPS // run.scene.terms.waiting_scale
@@ -336,12 +289,12 @@ def _match_aged(
     worth = weights[:, of]
     worth = np.where(worth < 0, worth, worth * (WAITING_STEPS + steps) // WAITING_STEPS)
     counts = np.bincount(kind, minlength=len(classes))
-    found, stays = _matched(run, classes, worth, running, moved, counts)
+    found, stays = find(classes, worth, running, moved, counts)
     return np.where(found == NOBODY, NOBODY, of[np.maximum(found, 0)]), stays
 
 
 def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
-    """Return what each workload is worth on each GPU, as far as the policy knows."""
+    """Return the weight of each workload on each GPU, as far as the policy knows."""
     scene, profile = run.scene, run.scene.fleet.profile
     if run.policy.halves:
         return np.where((scene.truth.runs & scene.fleet.fits)[profile], _HALF, -1)
@@ -351,10 +304,10 @@ def _weights(run: _Run, active: Ints, share: Ints) -> Ints:
 
 
 def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: Ints) -> None:
-    """Stop what does not stay, start what is new, and start again what gets another share."""
+    """Stop jobs that do not stay, start new ones, and restart those that get another share."""
     terms, backlog = run.scene.terms, run.backlog
     goes = places[(run.job[places] != NOBODY) & ~stays]
-    backlog.stop(run.job[goes])
+    backlog.gpu[run.job[goes]] = NOBODY
     run.job[goes] = NOBODY
     run.felt.moves += len(goes)
     again = stays & (np.abs(share - run.share[places]) >= terms.dead_band)
@@ -370,14 +323,14 @@ def _start(run: _Run, tick: int, places: Ints, work: Ints, stays: Bools, share: 
         jobs = waiting[of == f][: len(own)]
         own = own[: len(jobs)]
         run.job[gpus[own]] = jobs
-        backlog.begin(jobs, gpus[own], tick)
+        backlog.gpu[jobs] = gpus[own]
+        backlog.begun[jobs] = np.where(backlog.begun[jobs] < 0, tick, backlog.begun[jobs])
         run.share[gpus[own]] = given[own]
         run.ready[gpus[own]] = tick + terms.restart
         run.felt.starts += len(jobs)
 
 
 def _minute(run: _Run, tick: int) -> None:
-    """Let a minute pass on every GPU."""
     scene, fleet = run.scene, run.scene.fleet
     active = scene.activity[tick + scene.terms.interval].astype(np.int64)
     gpus = np.flatnonzero(run.job != NOBODY)
@@ -390,7 +343,10 @@ def _minute(run: _Run, tick: int) -> None:
     part = np.where(run.ready[gpus] <= tick, part, 0)
     part = np.minimum(part, run.backlog.left[jobs])
     run.felt.add(gpus, part, slower)
-    over = run.backlog.advance(jobs, part, tick)
+    run.backlog.left[jobs] -= part
+    over = run.backlog.left[jobs] <= 0
+    run.backlog.ended[jobs[over]] = tick + 1
+    run.backlog.gpu[jobs[over]] = NOBODY
     run.job[gpus[over]] = NOBODY
     if run.monitors is None:
         return

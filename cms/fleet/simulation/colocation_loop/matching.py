@@ -1,4 +1,4 @@
-"""Who is matched anew: GPUs that are alike become classes, and the plan finds its GPUs again."""
+"""Matching single GPUs: those that are alike become classes, which the plan is spread over."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .fleet import NOBODY, Bools, Ints
 
 
 def match(
-    method: str, work: tuple[OfflineClass, ...], options: Mapping[str, object], weights: Ints,
-    running: Ints, moved: Ints, jobs: Ints, seed: int,
+    work: tuple[OfflineClass, ...], weights: Ints, running: Ints, moved: Ints, jobs: Ints,
+    *, method: str, options: Mapping[str, object], seed: int,
 ) -> tuple[Ints, Bools]:  # fmt: skip
-    """Match GPUs with jobs of offline classes by a method; returned is what :func:`spread` returns.
+    """Match GPUs with jobs of offline classes by a method, and return what :func:`spread` returns.
 
     Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
-    those that run among them.
+    running ones included.
     """
     n = len(running)
     if not n or not jobs.any():
@@ -47,10 +47,10 @@ def match(
 def spread(
     problem: ColocationProblem, plan: ColocationPlan, of_class: Ints, running: Ints, moved: Ints
 ) -> tuple[Ints, Bools]:
-    """Give every GPU of a class what a valid plan has for the class; who runs there stays.
+    """Spread a valid plan over the GPUs of each class; running workloads stay where they can.
 
-    Of GPUs that run the same, those that moved the least keep it. Returned are the offline class
-    on each GPU, or -1, and whether it is what ran there.
+    Of GPUs with the same workload, those that moved the least keep it. Returned are the offline
+    class on each GPU, or -1, and whether it stays.
     """
     work = np.full(len(of_class), NOBODY, dtype=np.int64)
     stays = np.zeros(len(of_class), dtype=np.bool_)
@@ -67,7 +67,7 @@ def spread(
             work[kept], stays[kept] = f, True
             own[f] -= len(kept)
         free = mine[~stays[mine]]
-        # Those where nothing runs first: who is not needed where it is may still be left alone.
+        # Empty GPUs first: a job that is not needed where it runs may still be left alone.
         free = free[np.argsort(running[free] != NOBODY, kind="stable")]
         at = 0
         for f, count in own.items():

@@ -10,9 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from ....files import fields as f
 from ....files import model as m
-from ....files.documents import parse_document, write_document
 from ....files.parsed import Parsed
-from ....files.source import StrPath
 from ....values.numbers import exact
 from ...colocation.files import part_of
 from .loop import POLICIES
@@ -20,7 +18,7 @@ from .terms import Terms
 
 
 class LimitVerdict(StrEnum):
-    """Whether the online side was kept within its limits."""
+    """Whether the online side met its limits."""
 
     MET = "met"
     VIOLATED = "violated"
@@ -28,7 +26,7 @@ class LimitVerdict(StrEnum):
 
 
 class SampledGpu(NamedTuple):
-    """What the requests to a GPU's online service took."""
+    """Latencies of the requests to a GPU's online service."""
 
     gpu: int
     requests: int
@@ -38,7 +36,7 @@ class SampledGpu(NamedTuple):
 
 
 class DayOfJobs(NamedTuple):
-    """What became of the offline jobs."""
+    """Numbers of offline jobs, and their times."""
 
     arrived: int
     begun: int
@@ -56,8 +54,7 @@ class PlayedPolicy:
     """A policy on the day."""
 
     name: str  #: One of :data:`POLICIES`.
-    #: In all; with offline work beside the online side; and of these, with a slowdown beyond the
-    #: limit.
+    #: In all; with offline work beside the online side; of these, with a slowdown beyond the limit
     gpu_hours: Fraction
     shared_gpu_hours: Fraction
     over_gpu_hours: Fraction
@@ -76,7 +73,7 @@ class PlayedPolicy:
 
     @property
     def oversold_gpu(self) -> Fraction:
-        """Offline work a GPU and hour: what is sold of a GPU beyond its online side."""
+        """Offline work a GPU and hour, beyond the online side."""
         return self.throughput / self.gpu_hours if self.gpu_hours else Fraction(0)
 
     @property
@@ -91,14 +88,13 @@ class SharedDay:
 
     problem_sha256: str
     gpus: int
-    activity: str  #: What the activities are
+    activity: str  #: Of the online side, in words
     terms: Terms
     seed: int
     minutes: int  #: That were played; fewer than the terms say if it was stopped.
     stopped: bool
     limited: bool  #: Whether any GPU has a limit
-    #: Pairs of what is there, online and offline, that the truth does not have: they never run.
-    unmeasured: int
+    unmeasured: int  #: Pairs of online and offline classes that the truth lacks: they never run.
     policies: tuple[PlayedPolicy, ...]
 
     def __getitem__(self, name: str) -> PlayedPolicy:
@@ -110,8 +106,8 @@ class SharedDay:
         """Whether the first policy met the limit on all but the tolerated GPU-hours."""
         if not self.limited:
             return LimitVerdict.NO_LIMIT
-        kept = self.policies[0].over_share <= exact(self.terms.tolerated, "tolerated")
-        return LimitVerdict.MET if kept else LimitVerdict.VIOLATED
+        met = self.policies[0].over_share <= exact(self.terms.tolerated, "tolerated")
+        return LimitVerdict.MET if met else LimitVerdict.VIOLATED
 
     @property
     def of_clairvoyant(self) -> Fraction | None:
@@ -120,29 +116,18 @@ class SharedDay:
         return self.policies[0].throughput / best.throughput if best and best.throughput else None
 
 
-_TermsPart, _JobsPart, _SamplePart = map(part_of, (Terms, DayOfJobs, SampledGpu))
+def _build_policy(**told: Any) -> PlayedPolicy:
+    found = PlayedPolicy(**told)
+    f.refuse_unknown(found.name, "policy", POLICIES, "name")
+    if not found.over_gpu_hours <= found.shared_gpu_hours <= found.gpu_hours:
+        raise f.refusal("over_gpu_hours <= it <= gpu_hours", "shared_gpu_hours")
+    return found
 
 
-class _PolicyPart(m.Part):
-    name: f.Text
-    gpu_hours: f.Exact
-    shared_gpu_hours: f.Exact
-    over_gpu_hours: f.Exact
-    throughput: f.Exact
-    mean_slowdown: f.Exact
-    p99_slowdown: f.Exact
-    evictions: f.Count
-    moves: f.Count
-    restarts: f.Count
-    starts: f.Count
-    jobs: Annotated[DayOfJobs, m.Built(_JobsPart)]
-    sample: tuple[Annotated[SampledGpu, m.Built(_SamplePart)], ...]
-
-    def build(self) -> PlayedPolicy:
-        f.refuse_unknown(self.name, "policy", POLICIES, "name")
-        if not self.over_gpu_hours <= self.shared_gpu_hours <= self.gpu_hours:
-            raise f.refusal("over_gpu_hours <= it <= gpu_hours", "shared_gpu_hours")
-        return PlayedPolicy(**dict(self))
+_PolicyPart = part_of(
+    PlayedPolicy, _build_policy, jobs=Annotated[DayOfJobs, m.Built(part_of(DayOfJobs))],
+    sample=tuple[Annotated[SampledGpu, m.Built(part_of(SampledGpu))], ...],
+)  # fmt: skip
 
 
 class SharedDayDocument(m.Document):
@@ -159,7 +144,7 @@ class SharedDayDocument(m.Document):
     unmeasured: f.Count
     verdict: LimitVerdict
     of_clairvoyant: f.Exact | None
-    terms: Annotated[Terms, m.Built(_TermsPart)]
+    terms: Annotated[Terms, m.Built(part_of(Terms))]
     policies: tuple[Annotated[PlayedPolicy, m.Built(_PolicyPart)], ...]
 
     def build(self) -> SharedDay:
@@ -173,16 +158,6 @@ class SharedDayDocument(m.Document):
             if value != getattr(day, key):
                 raise f.refusal(f"{getattr(day, key)}, as the first policy's figures say", key)
         return day
-
-
-def write_shared_day(day: SharedDay, path: StrPath) -> None:
-    """Write a day to a JSON file, a policy a line."""
-    write_document(lambda: shared_day_to_json(day), path)
-
-
-def read_shared_day(path: StrPath) -> SharedDay:
-    """Read a day from a JSON file."""
-    return shared_day_from_json(parse_document(path))
 
 
 def shared_day_to_json(day: SharedDay) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def _text(number: Number) -> str:
 
 @dataclass(frozen=True)
 class Noise(CheckedFields):
-    """What comes on top of a GPU's day: noise, and surges now and then."""
+    """Noise of a GPU's activity, and surges now and then."""
 
     refusal = InvalidOption
     #: Standard deviation of the noise, in per cent of the SMs; it lasts for some minutes.
@@ -70,7 +70,7 @@ class Noise(CheckedFields):
         for tick in range(ticks):
             begins = random.random(gpus) < chance
             lasts = random.geometric(1 / self.minutes, gpus)
-            left = np.where(begins, np.maximum(left, lasts), left)
+            left = np.maximum(left, np.where(begins, lasts, 0))
             found[tick] += height * (left > 0)
             left = np.maximum(left - 1, 0)
         noise = np.rint(found).astype(np.int64)
@@ -111,11 +111,11 @@ class Diurnal(CheckedFields):
 class Traced:
     """Activities as they were recorded, by online class, by model, or for all."""
 
-    #: In per cent of the SMs, at even steps; ``cms.fleet.read_rates`` reads a table. A class goes
-    #: by the column of its name, else by that of its model, else by one called ``activity``. After
-    #: its end a trace begins again. A value that is missing is the one before it.
+    #: In per cent of the SMs, at even steps; ``cms.fleet.read_rates`` reads a table. A class takes
+    #: the column of its name, else that of its model, else one called ``activity``. After its end a
+    #: trace begins again. A missing value is the one before it.
     activities: Rates
-    noise: Noise = Noise(0, 0)  #: On top; none by default.
+    noise: Noise = Noise(0, 0)  #: None by default
 
     def __str__(self) -> str:
         known = self.activities.rates_rps
@@ -149,9 +149,7 @@ class Traced:
                 raise InvalidOption(f"{said} for {key!r}; expected per cent, 0 to 100")
             steps.append(round(100 * last))
         if 0 < max(steps) < 100:
-            said = (
-                f"all activities of {key!r} in the trace are below 1, which looks like a fraction"
-            )
+            said = f"all activities of {key!r} in the trace are below 1, as if they were fractions"
             raise InvalidOption(f"{said}; expected per cent, 0 to 100")
         step = self.activities.step_s
         place = at * step.denominator // step.numerator % len(steps)
@@ -167,35 +165,32 @@ class Terms(CheckedFields):
     interval: int = 15  #: Minutes from one matching to the next
     #: Shares leave room for this quantile of the activities of the last interval
     quantile: Number = "0.95"
-    #: What it is worth that a job stays where it is, in millionths, as for ``muxflow``
-    stay: int = 50_000
+    stay: int = 50_000  #: The worth of a job that stays, in millionths, as for ``muxflow``
     #: A job that stays keeps its share, unless the one that is left now differs by this much
     dead_band: int = 5
     #: Minutes in which a job that was started gets nothing done; a new share is a new process.
     restart: int = 1
-    #: How long a job takes alone, on average (exponential, at least a minute)
-    job_hours: Number = 4
-    arrivals_per_hour: Number = 0  #: Jobs that come beside those that are there at first
-    #: Minutes: a job that has waited so long for its first start counts twice, and so on in
-    #: quarters, up to ten scales (:func:`cms.fleet.colocation.waited_priority`). 0: waiting counts
-    #: for nothing. The policy that foresees knows none.
+    job_hours: Number = 4  #: Mean length of a job alone (exponential, at least a minute)
+    arrivals_per_hour: Number = 0  #: Jobs that come beside the first ones
+    #: Minutes of waiting for the first start after which a job counts twice, and so on in quarters,
+    #: up to ten scales (:func:`cms.fleet.colocation.waited_priority`). 0: waiting counts for
+    #: nothing. The policy that foresees heeds none.
     waiting_scale: int = 0
-    tolerated: Number = "0.01"  #: Of the shared GPU-hours, how many may be over the limit
+    tolerated: Number = "0.01"  #: The part of the shared GPU-hours that may be over the limit
     sample: int = 4  #: GPUs whose requests are simulated one by one
     protection: bool = True  #: Whether the monitor watches every GPU
 
     def __post_init__(self) -> None:
-        self._whole("hours", least=1, most=31 * 24)
-        self._whole("interval", least=1, most=24 * MINUTE)
+        for name, least, most in (
+            ("hours", 1, 31 * 24), ("interval", 1, _DAY), ("stay", 0, 10**12),
+            ("dead_band", 0, 100), ("restart", 0, _DAY), ("waiting_scale", 0, 10**6),
+            ("sample", 0, 100),
+        ):  # fmt: skip
+            self._whole(name, least=least, most=most)
         self._number("quantile", above=0, most=1)
-        self._whole("stay", least=0, most=10**12)
-        self._whole("dead_band", least=0, most=100)
-        self._whole("restart", least=0, most=24 * MINUTE)
         self._number("job_hours", above=0, most=10**4)
         self._number("arrivals_per_hour", most=10**6)
-        self._whole("waiting_scale", least=0, most=10**6)
         self._number("tolerated", most=1)
-        self._whole("sample", least=0, most=100)
         self._flag("protection")
 
     @property
