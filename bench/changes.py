@@ -52,23 +52,9 @@ def change_of(
 ) -> Change:
     """Return a change, with room for half as many GPUs more than the larger plan takes.
 
-    Parameters
-    ----------
-    family : str
-        ``load-change`` (:func:`instances.load_changes.before_and_after`), or ``published-chain`` or
-        ``nearest-chain``, each step of which starts where the one before has ended.
-    n : int, optional
-        Services of a drawn change; by default all.
-    gpus, sigma, seed
-        Of a drawn change.
-    step : int
-        Of the chain, from 0 on.
-
-    Examples
-    --------
-    >>> change = change_of("published-chain", step=0)
-    >>> print(len(change.now.used_gpus()), change.wanted.gpus)
-    3 {'a100-80gb': 12}
+    ``load-change`` draws one (:func:`instances.load_changes.before_and_after`) of n services, by
+    default all; a ``step`` of ``published-chain`` or ``nearest-chain`` starts where the one before
+    has ended.
     """
     if family in (CHAIN, NEAREST_CHAIN):
         return Change(_ends(family, step), _published(SCENARIOS[step + 1]))

@@ -42,19 +42,8 @@ class Packing(NamedTuple):
 def generate(name: str, *, n: int, seed: int, families: str, **parameters: Any) -> Problem:
     """Make a problem of chunks in memory.
 
-    Parameters
-    ----------
-    name : str
-        A family whose machines are the same for every seed, and whose numbers are whole.
-    families : str
-        The module of generators.
-    **parameters
-        The family's.
-
-    Examples
-    --------
-    >>> generate("real-rows", n=3, seed=1, families="instances.families", m=5)
-    Problem(3 jobs, 5 blocks, 12 configurations, 1 machine types)
+    The family's machines are the same for every seed, and its numbers are whole; ``families`` is
+    the module of generators.
     """
     drawn = chunks(name, n=n, seed=seed, families=families, **parameters)
     first = next(drawn)

@@ -45,26 +45,10 @@ def execute(
     on_row: Callable[[RunRow], object],
     lives: Callable[[], bool] = lambda: True,
 ) -> list[BaseException]:
-    """Run tasks; a row is kept as soon as it is there.
+    """Run tasks; a row is kept as soon as it is there. Return why some tasks have none.
 
-    Parameters
-    ----------
-    results : Results
-        Where the rows go.
-    executor : Executor
-        Each task starts or borrows a process of its own, so threads will do.
-    threads : int
-        For an algorithm's own use.
-    on_row : callable
-        Called with every new row.
-    lives : callable, optional
-        Whether the executor can still answer; asked while no answer comes.
-
-    Returns
-    -------
-    list of BaseException
-        Why tasks have no row, one for each: the executor could not run them (a cluster that lost
-        one again and again, say). That says nothing of the method, so it is no row.
+    The executor could not run those (a cluster that lost one again and again, say). That says
+    nothing of the method, so it is no row. ``lives`` is asked while no answer comes.
     """
     lost: list[BaseException] = []
     waiting = [executor.submit(run_task, task, threads) for task in tasks]

@@ -66,22 +66,7 @@ def waiting_tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
 
 
 def late_share(a: float, b: int, ratio: float | Fraction) -> float:
-    """Compute the share of requests that are late, with a mean of a arrivals in a batch time.
-
-    Parameters
-    ----------
-    a : float
-        Below b.
-    b : int
-        The largest batch.
-    ratio : float or Fraction
-        The latency limit in batch times, >= 2.
-
-    Examples
-    --------
-    >>> round(late_share(0.507 * 8, 8, 2), 5)
-    0.01003
-    """
+    """Compute the late share: a < b requests arrive in a batch time, the limit is a ratio >= 2."""
     (share,) = _late_shares(a, b, (Fraction(ratio),))
     return float(share)
 
@@ -138,13 +123,7 @@ def _poisson_tails(mean: float, size: int) -> NDArray[np.float64]:
 
 
 def largest_load(b: int, ratio: Fraction, share: Fraction) -> Fraction:
-    """Find the largest load in thousandths that is proved; 0 if there is none.
-
-    Examples
-    --------
-    >>> largest_load(8, Fraction(2), Fraction(1, 100))
-    Fraction(253, 500)
-    """
+    """Find the largest load in thousandths that is proved; 0 if there is none."""
     low, high = 0, _PARTS
     while high - low > 1:
         middle = (low + high) // 2
@@ -205,11 +184,6 @@ def shapes(batch: int) -> list[list[int]]:
 
     Affine ones, padded ones and all that take no time when they are nearly empty among them, and
     those that are flat for half a batch, or but for a full one: between them are the measured ones.
-
-    Examples
-    --------
-    >>> [[round(time / 2**30, 3) for time in times] for times in shapes(2)][:4]
-    [[0.985, 1.0], [0.995, 1.0], [0.95, 1.0], [1.0, 1.0]]
     """
     fills = np.arange(1, batch + 1) / batch
     found = [low + (1 - low) * fills for low in _AFFINE]

@@ -25,21 +25,9 @@ _LEAST, _MOST = -1.0, 0.3
 
 
 def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
-    """Return a published scenario, or draw one from the same measurements.
+    """Return a published scenario, or draw one of n services from the same measurements.
 
-    Parameters
-    ----------
-    family : str
-        ``S1`` to ``S6``, or ``drawn``.
-    n : int
-        Services of a drawn scenario; models may come more than once, with limits of their own.
-
-    Examples
-    --------
-    >>> for service in scenario_of("drawn", n=2, seed=1).services:
-    ...     print(service)
-    mobilenetv2-1 (mobilenetv2): 731.1 requests/s within 929.2 ms
-    vgg19-2 (vgg19): 543.9 requests/s within 116.6 ms
+    Models may come more than once, with limits of their own.
     """
     if family != DRAWN:
         return published.scenario(family)
@@ -74,25 +62,9 @@ def serving_of(
     margin: str = "0",
     seed: int = 0,
 ) -> ServingProblem:
-    """Build the problem of a scenario under a rule.
+    """Build the problem of a scenario under a rule of :data:`cms.fleet.serving.RULES`.
 
-    Parameters
-    ----------
-    family, n, seed
-        As for :func:`scenario_of`.
-    rule : str
-        A key of :data:`cms.fleet.serving.RULES`.
-    processes : int
-        At most so many in an instance.
-    curves : bool, default True
-        Whether load curves go before the table, for a rule that asks for them.
-    margin : str, default "0"
-        Plan for rates that are higher by this share.
-
-    Examples
-    --------
-    >>> serving_of("S1", n=6, rule="capacity", processes=5).problem
-    Problem(6 jobs, 5 blocks, 12 configurations, 1 machine types)
+    ``curves``: whether load curves go before the table, for a rule that asks for them.
     """
     scenario = scenario_of(family, n=n, seed=seed)
     how = queueing_rule(rule)

@@ -43,19 +43,7 @@ class NothingToRun(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """How suites are run, and where what comes of them goes.
-
-    Parameters
-    ----------
-    out : Path
-        Rows go to ``out/SUITE.jsonl``, figures to ``out/figures``.
-    resume : bool
-        Whether to keep the rows that are there.
-    jobs : int
-        Runs at a time, in local processes.
-    dask : str or None
-        The address of a cluster's scheduler, to run there instead.
-    """
+    """How suites are run, and where what comes of them goes."""
 
     out: Path
     resume: bool
@@ -67,11 +55,8 @@ class Session:
     def run(self, chosen: Sequence[tuple[Suite, Settings]]) -> bool:
         """Run what is missing of suites, one after another, and show their tables.
 
-        Parameters
-        ----------
-        chosen : sequence of (Suite, Settings)
-            Of several, those with nothing to run are left out, which is told. As JSON one suite is
-            an object, several are an array.
+        Of several, those with nothing to run are left out, which is told. As JSON one suite is an
+        object, several are an array.
         """
         # What is wrong with any of them is found before the first run.
         plans = self._plans(chosen)

@@ -107,13 +107,7 @@ def is_plan(classes: Classes, plan: Plan) -> bool:
 
 
 def plans(classes: Classes) -> Iterator[Plan]:
-    """Iterate over all plans of a tiny problem, row by row.
-
-    Examples
-    --------
-    >>> len(list(plans(Classes((1,), (1, 1), ((5, None),)))))
-    2
-    """
+    """Iterate over all plans of a tiny problem, row by row."""
     rows = [
         [
             row
@@ -142,13 +136,7 @@ def bound(classes: Classes, u: tuple[int, ...], v: tuple[int, ...]) -> int:
 
 
 def completed(classes: Classes, v: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the least prices of the online side beside those of the offline side.
-
-    Examples
-    --------
-    >>> completed(Classes((1, 1), (1,), ((5,), (None,))), (2,))
-    (3, 0)
-    """
+    """Return the least prices of the online side beside those of the offline side."""
     return tuple(
         max([0, *(w - p for w, p in zip(row, v, strict=True) if w is not None)])
         for row in classes.weights
@@ -233,15 +221,7 @@ def arcs(classes: Classes, plan: Plan) -> dict[tuple[int, int], int]:
 
 
 def longest(size: int, lengths: dict[tuple[int, int], int]) -> tuple[list[int], Circle | None]:
-    """Return the longest paths from the last node, or a circle of positive length.
-
-    Examples
-    --------
-    >>> longest(2, {(1, 0): 3, (0, 1): -3})
-    ([3, 0], None)
-    >>> longest(2, {(1, 0): 3, (0, 1): -2})[1]
-    [0, 1]
-    """
+    """Return the longest paths from the last node, or a circle of positive length."""
     path: list[int | None] = [None] * (size - 1) + [0]
     before = [size - 1] * size
     last = None
@@ -361,19 +341,7 @@ def _answer(classes: Classes, best: int) -> None:
 
 
 def check(*, seed: int = 0, cases: int = 150) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 150
-        So many random problems.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Run the machine check."""
     tally = Tally(
         THEOREM, "weak duality, whole vertices, prices as paths, parts, rounded activities",
         ratio="loss of two parts / certified loss", proved="1",

@@ -49,13 +49,7 @@ VARIANTS = {
 
 
 def by_increasing_sum(c: int, most: int) -> Iterator[list[int]]:
-    """Return the vectors of c whole numbers of sum at most so much, by increasing sum.
-
-    Examples
-    --------
-    >>> list(by_increasing_sum(2, 1))
-    [[0, 0], [1, 0], [0, 1]]
-    """
+    """Return the vectors of c whole numbers of sum at most so much, by increasing sum."""
 
     def of_sum(total: int, length: int) -> Iterator[list[int]]:
         if length == 1:
@@ -86,13 +80,7 @@ def most_machines(tiny: Tiny, epsilon: Fraction) -> Fraction:
 
 
 def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
-    """Run A''; also the cheapest program's solution.
-
-    Examples
-    --------
-    >>> by_supports(Tiny.of([1, 1], [[1], [1]], [[3]]))[0].machines
-    [2]
-    """
+    """Run A''; also the cheapest program's solution."""
     best: Compact | None = None
     for number in range(1, tiny.c + 1):
         for support in combinations(range(tiny.c), number):

@@ -23,39 +23,17 @@ class Breach(AssertionError):
 
 
 def require(holds: bool, words: str) -> None:
-    """Raise :class:`Breach` with these words unless the statement holds.
-
-    Examples
-    --------
-    >>> require(2 + 2 == 5, "arithmetic")
-    Traceback (most recent call last):
-        ...
-    proofs_checks.finding.Breach: arithmetic
-    """
+    """Raise :class:`Breach` with these words unless the statement holds."""
     if not holds:
         raise Breach(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """What a check found: the largest ratio seen beside what is proved, and failures by case.
 
-    Attributes
-    ----------
-    theorem : str
-    checked : str
-        What was checked by machine, in a few words.
-    cases : int
-    ratio : str
-        What the ratio compares.
-    worst : float or None
-        The largest ratio seen; None if no case has one.
-    proved : str
-        What is proved about it.
-    seconds : float
-    failures : tuple of str
-        Each names its case: a family and a number for :func:`proofs_checks.families.instance`, or
-        the data themselves.
+    Each failure names its case: a family and a number for :func:`proofs_checks.families.instance`,
+    or the data themselves.
     """
 
     theorem: str
@@ -73,13 +51,7 @@ class Finding:
         return self.cases > 0 and not self.failures
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as plain JSON values.
-
-        Examples
-        --------
-        >>> Finding("T-2", "all", 3, "cost / bound", 0.75, "1", 0.5, ()).to_json()["ok"]
-        True
-        """
+        """Return the finding as plain JSON values."""
         return {
             **{each.name: getattr(self, each.name) for each in fields(self)},
             "seconds": round(self.seconds, 3),
@@ -89,24 +61,7 @@ class Finding:
 
 
 class Tally:
-    """Counts the cases of one check and keeps what failed.
-
-    Parameters
-    ----------
-    theorem, checked, ratio, proved : str
-        As in :class:`Finding`.
-
-    Examples
-    --------
-    >>> tally = Tally("squares", "are not negative", ratio="x / x", proved="1")
-    >>> for x in (1, 2):
-    ...     with tally.case(f"x = {x}"):
-    ...         require(x * x < 4, f"{x} squared is {x * x}")
-    ...         tally.seen(Fraction(x, x))
-    >>> finding = tally.finding()
-    >>> finding.cases, finding.worst, finding.failures
-    (2, 1.0, ('x = 2: 2 squared is 4',))
-    """
+    """Counts the cases of one check and keeps what failed."""
 
     def __init__(self, theorem: str, checked: str, *, ratio: str, proved: str) -> None:
         self._theorem, self._checked = theorem, checked

@@ -45,13 +45,7 @@ _NEAR = 1.01
 
 
 def alone(tiny: Tiny, j: int) -> Fraction:
-    """Return rho_j: what a unit of a job's demand costs on the best machine that it has alone.
-
-    Examples
-    --------
-    >>> alone(Tiny.of([4], [[1, 3]], [[2, 0], [0, 1]]), 0)
-    Fraction(1, 3)
-    """
+    """Return rho_j: what a unit of a job's demand costs on the best machine that it has alone."""
     amounts = [
         min(tiny.demands[j], sum(a * f for a, f in zip(row, tiny.cut[j], strict=True)))
         for row in tiny.configurations
@@ -65,13 +59,7 @@ def factor(few: int, delta: Fraction) -> float:
 
 
 def best_delta(few: int) -> Fraction:
-    """Return a rational at which the factor is nearly the least: ln(N/delta) = 1/delta.
-
-    Examples
-    --------
-    >>> best_delta(7)
-    Fraction(8, 25)
-    """
+    """Return a rational at which the factor is nearly the least: ln(N/delta) = 1/delta."""
     return min((Fraction(i, 50) for i in range(1, 51)), key=lambda delta: factor(few, delta))
 
 

@@ -46,25 +46,13 @@ INNER: dict[str, tuple[Inner, Fraction]] = {
 
 
 def harmonic(m: int) -> Fraction:
-    """Return H(m) = 1 + 1/2 + ... + 1/m.
-
-    Examples
-    --------
-    >>> harmonic(3)
-    Fraction(11, 6)
-    """
+    """Return H(m) = 1 + 1/2 + ... + 1/m."""
     return sum((Fraction(1, unit) for unit in range(1, m + 1)), Fraction(0))
 
 
 @cache
 def largest_gain(tiny: Tiny) -> int:
-    """Return g_max: the most units of demand that one machine meets.
-
-    Examples
-    --------
-    >>> largest_gain(Tiny.of([2, 5], [[3], [3]], [[2]]))
-    5
-    """
+    """Return g_max: the most units of demand that one machine meets."""
     weights = [Fraction(1)] * tiny.n
     gains = (
         gain(weights, tiny.demands, brought(tiny, by_trying_all(tiny, C, weights, tiny.demands)))

@@ -51,13 +51,7 @@ _NEAR = 1.01
 
 
 def kappa(n: int) -> float:
-    """Return the solution >= 1 of kappa - 1 - ln kappa = ln n, by bisection, from above.
-
-    Examples
-    --------
-    >>> round(kappa(8), 4)
-    4.607
-    """
+    """Return the solution >= 1 of kappa - 1 - ln kappa = ln n, by bisection, from above."""
     low, high = 1.0, 3.0 + 2.0 * log(n)
     for _ in range(100):
         middle = (low + high) / 2
@@ -69,13 +63,7 @@ def kappa(n: int) -> float:
 
 
 def best_delta(n: int) -> Fraction:
-    """Return a rational close to 1/(kappa - 1); 1 for a single job, where larger is ever better.
-
-    Examples
-    --------
-    >>> best_delta(2)
-    Fraction(28, 47)
-    """
+    """Return a rational close to 1/(kappa - 1); 1 for a single job, where larger is ever better."""
     return Fraction(1) if n == 1 else Fraction(1 / (kappa(n) - 1)).limit_denominator(50)
 
 
@@ -85,13 +73,7 @@ def factor(n: int, delta: Fraction) -> float:
 
 
 def targets(tiny: Tiny, delta: Fraction) -> list[Fraction]:
-    """Return the inflated targets.
-
-    Examples
-    --------
-    >>> targets(Tiny.of([4], [[1]], [[1]]), Fraction(1, 2))
-    [Fraction(6, 1)]
-    """
+    """Return the inflated targets."""
     return [(1 + delta) * demand for demand in tiny.demands]
 
 

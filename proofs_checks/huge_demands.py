@@ -55,36 +55,18 @@ def most_machines(tiny: Tiny, method: str) -> Fraction:
 
 
 def best_type(supply: Blocks, prices: Prices) -> int:
-    """Return the type of the least price a unit, the first of equals.
-
-    Examples
-    --------
-    >>> best_type((2, 3), (Fraction(1), Fraction(1)))
-    1
-    """
+    """Return the type of the least price a unit, the first of equals."""
     useful = [i for i, f in enumerate(supply) if f]
     return min(useful, key=lambda i: prices[i] / supply[i])
 
 
 def at_once(supply: Blocks, b: int, demand: int) -> int:
-    """Return how many blocks of type b some cheapest option is certain to hold.
-
-    Examples
-    --------
-    >>> at_once((2, 3), 1, 20)
-    5
-    """
+    """Return how many blocks of type b some cheapest option is certain to hold."""
     return max(0, ceil(Fraction(demand - (supply[b] - 1) * max(supply), supply[b])))
 
 
 def cheapest_price(supply: Blocks, prices: Prices, demand: int) -> Fraction:
-    """Return what a cheapest option costs, by enumeration.
-
-    Examples
-    --------
-    >>> cheapest_price((2, 3), (Fraction(1), Fraction(1)), 7)
-    Fraction(3, 1)
-    """
+    """Return what a cheapest option costs, by enumeration."""
     if demand <= 0:
         return Fraction(0)
     tiny = Tiny.of([demand], [supply], [[1] * len(supply)])

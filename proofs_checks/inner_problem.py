@@ -52,11 +52,6 @@ def shares(
 
     It is the dual of a covering program: a price for each type and one for each budget, which
     together cover every bid.
-
-    Examples
-    --------
-    >>> shares(Tiny.of([1, 1], [[1], [1]], [[1]]), 0, [1, 1], [1, 1])[0]
-    Fraction(1, 1)
     """
     n, k = tiny.n, tiny.k
     places = [(j, i) for j in range(n) for i in range(k)]
@@ -78,14 +73,7 @@ def shares(
 def together(
     one: Mapping[Fraction, float], two: Mapping[Fraction, float], cap: Fraction
 ) -> dict[Fraction, float]:
-    """Return the distribution of the sum of two independent amounts, capped.
-
-    Examples
-    --------
-    >>> coin = {Fraction(0): 0.5, Fraction(1): 0.5}
-    >>> together(coin, coin, Fraction(1))
-    {Fraction(0, 1): 0.25, Fraction(1, 1): 0.75}
-    """
+    """Return the distribution of the sum of two independent amounts, capped."""
     found: dict[Fraction, float] = {}
     for a, p in one.items():
         for b, q in two.items():

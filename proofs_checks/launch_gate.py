@@ -61,13 +61,7 @@ def drawn(rng: random.Random) -> Case:
 
 
 def alone(requests: tuple[tuple[int, int], ...]) -> list[int]:
-    """Return when requests are done without any offline work.
-
-    Examples
-    --------
-    >>> alone(((0, 2), (1, 2), (9, 1)))
-    [2, 4, 10]
-    """
+    """Return when requests are done without any offline work."""
     ends, free = [], 0
     for arrival, service in requests:
         free = max(free, arrival) + service
@@ -76,13 +70,7 @@ def alone(requests: tuple[tuple[int, int], ...]) -> list[int]:
 
 
 def in_ticks(case: Case, *, gated: bool) -> tuple[list[int], list[int]]:
-    """Return when requests are done, and when kernels are launched, tick by tick.
-
-    Examples
-    --------
-    >>> in_ticks(Case(((0, 2),), (6, 6), 50, 0, 3), gated=True)
-    ([8], [0, 12])
-    """
+    """Return when requests are done, and when kernels are launched, tick by tick."""
     ends, launches = [], []
     kernels, arriving = list(case.kernels), list(case.requests)
     queue: list[list[int]] = []  # ticks left, and whether it is online
@@ -161,19 +149,7 @@ def _attained(rng: random.Random) -> None:
 
 
 def check(*, seed: int = 0, cases: int = 200) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 200
-        So many random inputs.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Run the machine check."""
     tally = Tally(
         THEOREM, "delays, launches, the tight example; that without the gate all this breaks",
         ratio="delay / longest kernel", proved="1",

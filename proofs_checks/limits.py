@@ -50,14 +50,7 @@ class Limited(NamedTuple):
 
 
 def best_fleet(limited: Limited) -> Fraction | None:
-    """Return the least cost of a schedule within the limits, by trying all fleets.
-
-    Examples
-    --------
-    >>> twice = Tiny.of([3], [[1]], [[1], [2]], [1, 3])
-    >>> best_fleet(Limited(twice, (1, 5))), best_fleet(Limited(twice, (1, 0))) is None
-    (Fraction(4, 1), True)
-    """
+    """Return the least cost of a schedule within the limits, by trying all fleets."""
     tiny = limited.tiny
     fleets = product(*(range(limit + 1) for limit in limited.limits))
     for fleet in sorted(fleets, key=tiny.cost):
@@ -67,14 +60,7 @@ def best_fleet(limited: Limited) -> Fraction | None:
 
 
 def limited_bound(limited: Limited, prices: Prices, sigma: Prices) -> Fraction:
-    """Return L(pi) - sum u_m sigma_m.
-
-    Examples
-    --------
-    >>> twice = Limited(Tiny.of([3], [[1]], [[1], [2]], [1, 3]), (1, 5))
-    >>> limited_bound(twice, (Fraction(3, 2),), (Fraction(1, 2), Fraction(0)))
-    Fraction(4, 1)
-    """
+    """Return L(pi) - sum u_m sigma_m."""
     return bound(limited.tiny, prices) - worth(sigma, limited.limits)
 
 

@@ -31,15 +31,7 @@ THEOREM = "Lists are hard"
 
 
 def two_numbers(width: int, listed: Sequence[int], machines: int, total: int) -> Tiny:
-    """Reduce the question whether so many listed numbers sum to the total.
-
-    Examples
-    --------
-    >>> optimum(two_numbers(20, (3, 7, 11, 18), 3, 21)).cost
-    Fraction(3, 1)
-    >>> optimum(two_numbers(20, (3, 7, 11, 18), 3, 22)).cost
-    Fraction(4, 1)
-    """
+    """Reduce the question whether so many listed numbers sum to the total."""
     shapes = [[w, width - w] for w in listed]
     return Tiny.of(other_demand(width, machines, total), [[1, 0], [0, 1]], shapes)
 
@@ -54,11 +46,6 @@ def digits(numbers: Sequence[int], total: int) -> tuple[list[int], int]:
 
     Every number is listed twice, taken and skipped, with the same digit for its index. A sum of as
     many numbers has every digit once only if it holds one of each two.
-
-    Examples
-    --------
-    >>> digits([2, 3], 3)
-    ([9, 7, 24, 21], 31)
     """
     # Even one number taken over and over does not carry into the digits, nor one digit into others.
     base, unit = len(numbers) + 1, len(numbers) * max(numbers) + 1

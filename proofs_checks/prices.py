@@ -56,24 +56,12 @@ def worth(prices: Prices, blocks: Sequence[int | Fraction]) -> Fraction:
 
 
 def cheapest(tiny: Tiny, j: int, prices: Prices) -> Blocks:
-    """Return a cheapest option of a job.
-
-    Examples
-    --------
-    >>> cheapest(Tiny.of([4], [[1, 3]], [[1, 1]]), 0, (Fraction(1), Fraction(2)))
-    (1, 1)
-    """
+    """Return a cheapest option of a job."""
     return min(options(tiny, j), key=lambda option: worth(prices, option))
 
 
 def bound(tiny: Tiny, prices: Prices) -> Fraction:
-    """Return L at these prices.
-
-    Examples
-    --------
-    >>> bound(Tiny.of([4], [[1, 3]], [[1, 1]]), (Fraction(1, 3), Fraction(2, 3)))
-    Fraction(1, 1)
-    """
+    """Return L at these prices."""
     return sum((worth(prices, cheapest(tiny, j, prices)) for j in range(tiny.n)), Fraction(0))
 
 
@@ -90,13 +78,7 @@ def in_region(tiny: Tiny, prices: Prices) -> bool:
 
 
 def scaled_in(tiny: Tiny, prices: Prices) -> Prices:
-    """Scale prices down, if need be, until they lie in the region.
-
-    Examples
-    --------
-    >>> scaled_in(Tiny.of([1], [[1]], [[4]]), (Fraction(2),))
-    (Fraction(1, 4),)
-    """
+    """Scale prices down, if need be, until they lie in the region."""
     pairs = zip(tiny.configurations, tiny.costs, strict=True)
     over = max(worth(prices, row) / cost for row, cost in pairs)
     return tuple(p / over for p in prices) if over > 1 else prices
@@ -245,11 +227,5 @@ def _ours(solver: Solver, tiny: Tiny) -> None:
 
 
 def shown(prices: Prices) -> str:
-    """Return prices as text.
-
-    Examples
-    --------
-    >>> shown((Fraction(1, 2), Fraction(1)))
-    '(1/2, 1)'
-    """
+    """Return prices as text."""
     return f"({', '.join(map(str, prices))})"

@@ -59,13 +59,7 @@ def rounds(k: int, value: Fraction, epsilon: Fraction) -> bool:
 
 
 def assigned(tiny: Tiny, blocks: Blocks) -> tuple[Blocks, ...] | None:
-    """Serve all jobs with these blocks, by the table over the jobs; None if that is impossible.
-
-    Examples
-    --------
-    >>> assigned(Tiny.of([1, 2], [[1, 1], [1, 2]], [[1, 1]]), (1, 1))
-    ((1, 0), (0, 1))
-    """
+    """Serve all jobs with these blocks, by the table over the jobs; None if that is impossible."""
     # From blocks of the other types that are used to the least of the last, and who uses them.
     table: dict[Blocks, tuple[int, tuple[Blocks, ...]]] = {(0,) * (tiny.k - 1): (0, ())}
     for j in range(tiny.n):
@@ -83,13 +77,7 @@ def assigned(tiny: Tiny, blocks: Blocks) -> tuple[Blocks, ...] | None:
 
 
 def by_table(tiny: Tiny, most: int) -> Counts:
-    """Return an optimal schedule of at most so many machines.
-
-    Examples
-    --------
-    >>> by_table(Tiny.of([1, 2], [[1, 1], [1, 2]], [[1, 1]]), 3).machines
-    [1]
-    """
+    """Return an optimal schedule of at most so many machines."""
     for machines in by_increasing_sum(tiny.c, most):
         blocks = tuple(int(b) for b in tiny.held_by(machines))
         given = assigned(tiny, blocks)

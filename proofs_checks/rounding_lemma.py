@@ -54,18 +54,7 @@ class Rounded(NamedTuple):
 
 
 def owners(edges: Iterable[Edge]) -> dict[Edge, Node]:
-    """Give every edge to one of its ends, at most one edge to each: peel leaves, go round cycles.
-
-    Raises
-    ------
-    Breach
-        If the graph is no pseudoforest: then there is no such ownership.
-
-    Examples
-    --------
-    >>> owners([(0, 0), (0, 1)])
-    {(0, 0): ('job', 0), (0, 1): ('job', 1)}
-    """
+    """Give every edge to one of its ends, at most one to each: peel leaves, go round cycles."""
     import networkx as nx
 
     graph: nx.Graph[Node] = nx.Graph()
@@ -101,22 +90,7 @@ def rounds_up(owner: Node) -> bool:
 
 
 def rounded(amounts: Amounts) -> Rounded:
-    """Round a vertex.
-
-    Parameters
-    ----------
-    amounts : n sequences of k Fractions
-
-    Raises
-    ------
-    Breach
-        If its fractional part is no pseudoforest.
-
-    Examples
-    --------
-    >>> rounded([[Fraction(3, 2)], [Fraction(1, 2)]])
-    Rounded(given=[[1], [0]], lost=[[0], [0]])
-    """
+    """Round a vertex."""
     fractional = [
         (i, j) for j, row in enumerate(amounts) for i, y in enumerate(row) if y.denominator > 1
     ]

@@ -80,26 +80,13 @@ def nearer_end(mu: Fraction, low: int, high: int) -> int:
 
 
 def mirrored(piece: Piece, mu: Sequence[Fraction], point: Point) -> tuple[Point, Point]:
-    """Return a vertex v and w = 2x - v for a point x of a piece.
-
-    Examples
-    --------
-    >>> mirrored(Piece((0, 0), ((4, 0),), 0, 1), [Fraction(1, 4)], (1, 0))
-    ((0, 0), (2, 0))
-    """
+    """Return a vertex v and w = 2x - v for a point x of a piece."""
     vertex = at(piece, [nearer_end(m, piece.low, piece.high) for m in mu])
     return vertex, tuple(2 * x - v for x, v in zip(point, vertex, strict=True))
 
 
 class Cover:
-    """A polytope, the pieces that cover its integer points, and X.
-
-    Examples
-    --------
-    >>> line = Cover(Polytope((1,), 4), by_boxes(Polytope((1,), 4)))
-    >>> sorted(line.corners), sorted(line.normal_form([(1,), (1,), (1,)]).elements())
-    ([(0,), (4,)], [(0,), (1,), (2,)])
-    """
+    """A polytope, the pieces that cover its integer points, and X."""
 
     def __init__(self, polytope: Polytope, pieces: Sequence[Piece]) -> None:
         self.polytope, self.pieces = polytope, pieces

@@ -41,26 +41,14 @@ def machines_for(amounts: Sequence[Fraction], factor: Fraction) -> list[int]:
 
 
 def scaled(tiny: Tiny, factor: Fraction) -> Counts:
-    """Round LP_agg's vertex, scaled by this factor: T-2 and its finer version.
-
-    Examples
-    --------
-    >>> scaled(Tiny.of([1, 1], [["0.9"], ["0.9"]], [[1]]), Fraction(2))
-    Counts(machines=[5], given=[[2], [2]])
-    """
+    """Round LP_agg's vertex, scaled by this factor: T-2 and its finer version."""
     vertex = lp_agg(tiny)
     amounts = [[factor * y for y in row] for row in vertex.y]
     return Counts(machines_for(vertex.x, factor), rounded(amounts).given)
 
 
 def repaired(tiny: Tiny) -> tuple[Counts, list[int]]:
-    """Round LP_agg's vertex and serve what jobs lost: T-add; also the configurations added.
-
-    Examples
-    --------
-    >>> repaired(Tiny.of([1, 1], [["0.9"], ["0.9"]], [[1]]))
-    (Counts(machines=[5], given=[[2], [2]]), [0, 0])
-    """
+    """Round LP_agg's vertex and serve what jobs lost: T-add; also the configurations added."""
     vertex = lp_agg(tiny)
     machines = machines_for(vertex.x, Fraction(1))
     found = rounded(vertex.y)
@@ -81,13 +69,7 @@ def positive_cost(tiny: Tiny, amounts: Sequence[Fraction]) -> Fraction:
 
 
 def dearest(tiny: Tiny, number: int) -> Fraction:
-    """Return what the dearest so many configurations cost, one machine each.
-
-    Examples
-    --------
-    >>> dearest(Tiny.of([1], [[1]], [[1], [2], [3]], [2, 5, 3]), 2)
-    Fraction(8, 1)
-    """
+    """Return what the dearest so many configurations cost, one machine each."""
     return sum(sorted(tiny.costs, reverse=True)[:number], Fraction(0))
 
 
@@ -95,11 +77,6 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
     """Return what rounding up costs at most, whichever optimal vertex of LP_agg a solver takes.
 
     By complementary slackness only configurations worth their cost at the dual prices are used.
-
-    Examples
-    --------
-    >>> dearest_in_use(Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [2, 2]]))
-    Fraction(1, 1)
     """
     _, worth = lp_agg_duals(tiny)
     prices = [

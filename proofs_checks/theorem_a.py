@@ -39,15 +39,7 @@ _TWICE = "whole machines, twice"
 
 
 def vertex_for(tiny: Tiny, machines: list[int]) -> Amounts | None:
-    """Return a vertex y[j][i] of the program for these machines; None if they do not suffice.
-
-    Examples
-    --------
-    >>> vertex_for(Tiny.of([2], [[1]], [[1]]), [2])
-    [[Fraction(2, 1)]]
-    >>> vertex_for(Tiny.of([2], [[1]], [[1]]), [1]) is None
-    True
-    """
+    """Return a vertex y[j][i] of the program for these machines; None if they do not suffice."""
     k, places = tiny.k, [(j, i) for j in range(tiny.n) for i in range(tiny.k)]
     rows: list[list[Fraction]] = [[-Fraction(place[1] == i) for place in places] for i in range(k)]
     rows += [
@@ -61,13 +53,7 @@ def vertex_for(tiny: Tiny, machines: list[int]) -> Amounts | None:
 
 
 def doubled(tiny: Tiny, machines: list[int]) -> Counts | None:
-    """Return the schedule of twice these machines; None if they do not suffice even in parts.
-
-    Examples
-    --------
-    >>> doubled(Tiny.of([1, 1], [[1], [1]], [[1]]), [2])
-    Counts(machines=[4], given=[[2], [2]])
-    """
+    """Return the schedule of twice these machines; None if they do not suffice even in parts."""
     amounts = vertex_for(tiny, machines)
     if amounts is None:
         return None
@@ -84,13 +70,7 @@ def theorem_a(tiny: Tiny) -> Counts:
 
 
 def partition(weights: tuple[int, ...]) -> Tiny:
-    """Reduce Partition to CMS.
-
-    Examples
-    --------
-    >>> optimum(partition((3, 1, 1, 2, 2, 1))).cost, optimum(partition((3, 3, 3, 1))).cost
-    (Fraction(1, 1), Fraction(2, 1))
-    """
+    """Reduce Partition to CMS."""
     half = Fraction(sum(weights), 2)
     return Tiny.of([half, half], [weights, weights], [[1] * len(weights)])
 

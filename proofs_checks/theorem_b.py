@@ -45,24 +45,12 @@ MISSING = Instance(
 
 
 def additive_loss(k: int) -> int:
-    """Return K.
-
-    Examples
-    --------
-    >>> [additive_loss(k) for k in range(1, 6)]
-    [1, 2, 4, 9, 16]
-    """
+    """Return K."""
     return max(k, (k - 1) ** 2)
 
 
 def mean(options: Sequence[tuple[Blocks, Fraction]]) -> list[Fraction]:
-    """Return the weighted mean of options.
-
-    Examples
-    --------
-    >>> mean([((2, 0), Fraction(1, 4)), ((0, 1), Fraction(3, 4))])
-    [Fraction(1, 2), Fraction(3, 4)]
-    """
+    """Return the weighted mean of options."""
     k = len(options[0][0])
     return [sum((w * o[i] for o, w in options), Fraction(0)) for i in range(k)]
 
@@ -88,13 +76,7 @@ def with_missing(tiny: Tiny, counts: Counts, lacking: Sequence[int]) -> Counts:
 
 
 def rounded_options(tiny: Tiny) -> Counts:
-    """Round the basic solution, before the missing blocks are bought.
-
-    Examples
-    --------
-    >>> rounded_options(Tiny.of([1, 1], [[1], [1]], [[3]]))
-    Counts(machines=[1], given=[[1], [1]])
-    """
+    """Round the basic solution, before the missing blocks are bought."""
     solution = lp_dw(tiny)
     given = [
         list(options[0][0]) if len(options) == 1 else [whole_blocks(y) for y in mean(options)]
@@ -114,13 +96,6 @@ def rounds_one_way(tiny: Tiny) -> bool:
 
     Every machine count and every number of blocks in a job's mean option is minimised and maximised
     over the optimal solutions.
-
-    Examples
-    --------
-    >>> rounds_one_way(Tiny.of([2], [[1]], [[1]]))
-    True
-    >>> rounds_one_way(Tiny.of([1], [[1, 1]], [[1, 0], [0, 1]]))
-    False
     """
     solution, c = lp_dw(tiny), tiny.c
     columns = [(j, option) for j in range(tiny.n) for option in options(tiny, j)]
@@ -224,13 +199,7 @@ def _ours(solver: Solver, tiny: Tiny) -> Fraction:
 
 
 def promise_for(tiny: Tiny, epsilon: Fraction) -> Promise:
-    """Return what `ptas` promises: an optimal schedule for one block type, 1 + epsilon beyond.
-
-    Examples
-    --------
-    >>> promise_for(Tiny.of([1], [[1]], [[1]]), Fraction(1, 2)).factor
-    Fraction(1, 1)
-    """
+    """Return what `ptas` promises: an optimal schedule for one block type, 1 + epsilon beyond."""
     optimal = tiny.k == 1 and len(set(tiny.costs)) == 1
     return Promise(Reference.OPT, Fraction(1) if optimal else 1 + epsilon)
 

@@ -79,14 +79,7 @@ def shortest(points: Sequence[BatchPoint], amount: Fraction) -> Fraction | None:
 
 
 def least_cycle(points: Sequence[Sequence[BatchPoint]], rates: Rates) -> Fraction | None:
-    """Return D*; None where no point is large enough.
-
-    Examples
-    --------
-    >>> slow, fast = (Fraction(1), Fraction(2)), (Fraction(4), Fraction(3))
-    >>> least_cycle([[slow, fast]], (Fraction(1),))
-    Fraction(3, 1)
-    """
+    """Return D*; None where no point is large enough."""
     cycle = ZERO
     while True:
         lengths = [shortest(own, q * cycle) for own, q in zip(points, rates, strict=True)]
@@ -117,12 +110,7 @@ def _least_cycles(shared: Shared, rng: random.Random) -> None:
 
 
 def linear_bounds(shared: Shared, rng: random.Random) -> Fraction:
-    """Check what is claimed of the linear bounds of a problem; return OPT over the last one.
-
-    Raises
-    ------
-    Breach
-    """
+    """Check what is claimed of the linear bounds of a problem; return OPT over the last one."""
     weights = [rng.randint(0, 5) for _ in shared.jobs]
     for i in range(len(shared.configurations[0])):
         every = [(dot(m.rates, weights), sum(map(bool, m.rates))) for m in mixes(shared, i)]
@@ -151,13 +139,7 @@ def function_of(job: Share, rng: random.Random) -> PriceFunction:
 
 
 def phi(function: PriceFunction, demand: Fraction) -> Phi:
-    """Return the function of rates, written out.
-
-    Examples
-    --------
-    >>> phi(PriceFunction(1, [("1/2", 3)]), Fraction(4))(Fraction(3))
-    Fraction(27, 4)
-    """
+    """Return the function of rates, written out."""
 
     def value(rate: Fraction) -> Fraction:
         x = min(rate, demand)
@@ -303,19 +285,7 @@ def _searches(shared: Shared, i: int, given: Sequence[PriceFunction], best: Frac
 
 
 def check(*, seed: int = 0, cases: int = 60) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 60
-        So many random problems.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Run the machine check."""
     tally = Tally(
         THEOREM, "cycles, LP_0, price functions, the image in CMS, the dearest mix",
         ratio="OPT / (LP_0 rounded up + n - 1)", proved="1",

@@ -38,15 +38,7 @@ _SECONDS = 60
 
 
 class Days(NamedTuple):
-    """A fleet's day with the monitor beside all policies, and without it.
-
-    Attributes
-    ----------
-    cpu_seconds : float
-        Of a day of ours with the monitor, alone.
-    same : bool
-        Whether that day was, to the byte, the same as the one beside the others.
-    """
+    """A fleet's day with the monitor beside all policies, and without it."""
 
     on: SharedDay
     off: SharedDay

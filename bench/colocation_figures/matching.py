@@ -39,12 +39,6 @@ def best_value(problem: ColocationProblem) -> int:
     """Return what the best plan is worth by scipy's assignment of single GPUs.
 
     Every GPU and every workload may stay alone, so a pair that is forbidden counts as 0.
-
-    Examples
-    --------
-    >>> from cms.fleet.colocation.edge_problems import posed
-    >>> best_value(posed([2], [1, 1], [[7, -1]]))
-    7
     """
     from scipy.optimize import linear_sum_assignment
 

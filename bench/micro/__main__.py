@@ -72,13 +72,7 @@ def measure() -> dict[str, float] | None:
 
 
 def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
-    """Divide medians by the yardstick's, to four digits.
-
-    Examples
-    --------
-    >>> in_yardsticks({"test_yardstick": 0.5, "test_solve": 1.0})
-    {'test_solve': 2.0}
-    """
+    """Divide medians by the yardstick's, to four digits."""
     yardstick = medians[_YARDSTICK]
     return {
         name: float(f"{median / yardstick:.4g}")
@@ -88,17 +82,7 @@ def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
 
 
 def compared(medians: Mapping[str, float], kept: Mapping[str, float], slower: float) -> Table:
-    """Show what was measured beside the baseline; what is much slower in red.
-
-    Examples
-    --------
-    >>> medians = {"test_yardstick": 0.5, "test_solve": 1.0, "test_new": 0.1}
-    >>> table = compared(medians, {"test_solve": 0.5}, 2.0)
-    >>> table.texts()
-    [['solve', '1', '2', '0.5', '4x'], ['new', '0.1', '0.2', '-', '-']]
-    >>> table.red
-    frozenset({0})
-    """
+    """Show what was measured beside the baseline; what is much slower in red."""
     lines: list[tuple[object, ...]] = []
     red = set()
     for name, now in in_yardsticks(medians).items():

@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PeerAnswer:
-    """A solver's claims.
-
-    Attributes
-    ----------
-    status : str
-        "optimal", "feasible", "infeasible" or "unknown".
-    values : ndarray or None
-        Of the program's variables.
-    objective : float or None
-        Of these values, in steps of cost.
-    bound : float or None
-        What the solver says no solution goes below, in steps of cost.
-    """
+    """A solver's claims, in steps of cost: "optimal", "feasible", "infeasible" or "unknown"."""
 
     status: str
     values: NDArray[Any] | None = None

@@ -33,24 +33,7 @@ class CompactProgram(Program):
 
     @classmethod
     def of(cls, problem: Problem) -> CompactProgram:
-        """Build the program of a problem, in about a second for 10^5 jobs.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> problem = Problem(
-        ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
-        ...     jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
-        ... )
-        >>> program = CompactProgram.of(problem)
-        >>> program.matrix.toarray().astype(int)
-        array([[  1,   0,  -1,   0,  -1],
-               [  0,   7,   0,  -1,   0],
-               [  0,   0,  80,   9,   0],
-               [  0,   0,   0,   0,   1]])
-        >>> program.rows_low.astype(int), program.costs
-        (array([  0,   0, 120,   1]), array([1, 1, 0, 0, 0]))
-        """
+        """Build the program of a problem, in about a second for 10^5 jobs."""
         jobs = Jobs.of(problem)
         small = jobs.reduction.problem
         shapes, left_out = listed(small, MOST_SHAPES)

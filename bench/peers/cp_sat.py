@@ -24,21 +24,8 @@ _UNBOUNDED = 2**61
 class CpSat:
     """The integer program in CP-SAT; both gaps 0.
 
-    Parameters
-    ----------
-    linearization_level : int or None
-        None leaves it to the solver. A single worker stands at bound 0 for minutes on these
-        programs without the linear relaxation that level 2 brings.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = CpSat("cp_sat_1", workers=1, linearization_level=2)
-    >>> answer = peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0)
-    >>> answer.status, answer.objective
-    ('optimal', 2.0)
+    A single worker stands at bound 0 for minutes on these programs without the linear relaxation
+    that linearization level 2 brings.
     """
 
     name: str

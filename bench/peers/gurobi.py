@@ -24,13 +24,7 @@ _TOO_LARGE = 10010
 
 @dataclass(frozen=True, slots=True)
 class Gurobi:
-    """The integer program in Gurobi; both gaps 0, as many threads as cores.
-
-    Examples
-    --------
-    >>> Gurobi().summary
-    'gurobipy, gaps 0'
-    """
+    """The integer program in Gurobi; both gaps 0, as many threads as cores."""
 
     name: str = "gurobi"
     summary: str = "gurobipy, gaps 0"

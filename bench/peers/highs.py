@@ -23,18 +23,7 @@ _OPTIMAL, _INFEASIBLE = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class Highs:
-    """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = Highs()
-    >>> answer = peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0)
-    >>> answer.status, answer.objective
-    ('optimal', 2.0)
-    """
+    """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes."""
 
     name: str = "highs"
     summary: str = "scipy.optimize.milp, mip_rel_gap 0"
@@ -74,22 +63,7 @@ class Highs:
 
 @dataclass(frozen=True, slots=True)
 class HighsRelaxation:
-    """The linear relaxation alone, by one of HiGHS's two methods.
-
-    Parameters
-    ----------
-    method : str
-        "highs-ds" (dual simplex) or "highs-ipm" (interior point and crossover).
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = HighsRelaxation("highs_lp_simplex", "highs-ds")
-    >>> peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0).bound
-    1.5
-    """
+    """The linear relaxation alone, by dual simplex, or by interior point and crossover."""
 
     name: str
     method: Literal["highs-ds", "highs-ipm"]

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scip:
-    """The integer program in SCIP; gap 0, objective declared integral, else its default settings.
-
-    Examples
-    --------
-    >>> Scip().summary
-    'pyscipopt, gap 0, integral objective'
-    """
+    """The integer program in SCIP; gap 0, objective declared integral, else default settings."""
 
     name: str = "scip"
     summary: str = "pyscipopt, gap 0, integral objective"

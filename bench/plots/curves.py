@@ -58,11 +58,6 @@ def profile(seconds: Mapping[str, Mapping[str, float | None]]) -> dict[str, list
     """Return each contestant's factors of the fastest, infinite without a proof.
 
     Instances that nobody proves are left out.
-
-    Examples
-    --------
-    >>> profile({"a": {"x": 1.0, "y": None}, "b": {"x": 4.0, "y": 2.0}})
-    {'a': [1.0, inf], 'b': [4.0, 1.0]}
     """
     best: dict[str, float] = {}
     for found in seconds.values():

@@ -26,19 +26,7 @@ _LINE = 0.17
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A figure with one pair of axes.
-
-    Parameters
-    ----------
-    name : str
-        Of the files.
-    title, caption : str
-        The caption says how the figure is to be read.
-    fill : callable
-        Draws on matplotlib's axes.
-    height : float, default 4.5
-        Inches, without the caption.
-    """
+    """A figure with one pair of axes."""
 
     name: str
     title: str
@@ -48,15 +36,7 @@ class Plot:
 
 
 def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
-    """Write figures as PNG and SVG.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> line = Plot("line", "A line", "It rises.", lambda axes: axes.plot([1, 2], [3, 4]))
-    >>> [path.name for path in draw([line], Path(tempfile.mkdtemp()))]
-    ['line.png', 'line.svg']
-    """
+    """Write figures as PNG and SVG."""
     if not plots:
         return []
     from matplotlib import rc_context
@@ -90,13 +70,7 @@ def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
 
 
 def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give every name a colour and a line style of its own, the same in every figure.
-
-    Examples
-    --------
-    >>> looks(["auto", "greedy"])["greedy"]
-    {'color': '#D55E00', 'linestyle': '-'}
-    """
+    """Give every name a colour and a line style of its own, the same in every figure."""
     return {
         name: {
             "color": COLOURS[at % len(COLOURS)],

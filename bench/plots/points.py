@@ -69,13 +69,7 @@ def observed_and_proved(
 
 
 def ticks_up_to(highest: float) -> list[float]:
-    """Return round ratios from 1 on, far enough apart on a logarithmic axis to be read.
-
-    Examples
-    --------
-    >>> ticks_up_to(2.5), ticks_up_to(40)
-    ([1, 1.1, 1.25, 1.5, 2], [1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24])
-    """
+    """Return round ratios from 1 on, far enough apart on a logarithmic axis to be read."""
     apart = highest ** (1 / 14)
     ticks: list[float] = [1]
     for tick in (1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100, 1000, 10_000):

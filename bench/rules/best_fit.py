@@ -27,22 +27,13 @@ class BestFitDecreasing:
 
     A block costs its size's share of the machine; a job takes as many as meet its demand, of the
     size-bounded set where these are cheapest, of equals the first of the smallest size. Each block
-    then goes to the fullest machine that has room, or to a new one.
-
-    Notes
-    -----
-    For bin packing and cutting stock, where a job has one block type, it is the classical rule.
+    then goes to the fullest machine that has room, or to a new one. For bin packing and cutting
+    stock, where a job has one block type, it is the classical rule.
 
     References
     ----------
     D. S. Johnson et al., Worst-case performance bounds for simple one-dimensional packing
     algorithms, SIAM Journal on Computing 3 (1974).
-
-    Examples
-    --------
-    >>> from instances.families import generate
-    >>> BestFitDecreasing().schedule(generate("stock-uniform", n=120, seed=1)).machine_count
-    51
     """
 
     name: str = "best_fit"

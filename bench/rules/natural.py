@@ -22,12 +22,6 @@ class WholeMachines:
     """Every job gets whole machines of its own: GPUs as they come.
 
     Where several machines are one block each, a job takes the ones that cost it least.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> WholeMachines().schedule(Source(family="S5", module=NAMED).problem()).machine_count
-    22
     """
 
     name: str = "whole_gpus"
@@ -41,14 +35,7 @@ class WholeMachines:
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """Every machine is cut into as many equal blocks as possible, and the jobs share them.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> Smallest().schedule(Source(family="S5", module=NAMED).problem()).machine_count
-    14
-    """
+    """Every machine is cut into as many equal blocks as possible, and the jobs share them."""
 
     name: str = "smallest"
     summary: str = "the configuration of most equal blocks alone (7 x 1g)"
@@ -95,18 +82,8 @@ class StaticMix:
     """Every GPU is cut into 4g, 2g and 1g; each instance goes to the job that needs most of it.
 
     What is missing of a job is counted in instances of the size at hand; the job with most missing
-    gets the next one, of equals the first.
-
-    Notes
-    -----
-    The mix is one of the baselines of MIG-serving (arXiv:2109.11067); who gets which instance is
-    not told there.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> StaticMix().schedule(Source(family="S1", module=NAMED).problem()).machine_count
-    3
+    gets the next one, of equals the first. The mix is one of the baselines of MIG-serving
+    (arXiv:2109.11067); who gets which instance is not told there.
     """
 
     name: str = "static_mix"
@@ -157,12 +134,6 @@ class FirstFit:
 
     A job that no instance meets gets as many of the fastest as it fills, and the smallest that will
     do for the rest. Instances are placed in the order of their slices, large ones first.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> FirstFit().schedule(Source(family="S1", module=NAMED).problem()).machine_count
-    2
     """
 
     name: str = "first_fit"

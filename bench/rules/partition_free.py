@@ -20,19 +20,9 @@ class PartitionFree:
     """Every job on the whole instances that cost it fewest slices, GPUs filled to the last slice.
 
     As block prices: an instance costs its compute slices' share of the most slices that a
-    configuration has (7 on an A100), so that none is worth more than a GPU.
-
-    Notes
-    -----
-    A bound that ignores the partition rules is, as remembered, one of the yardsticks of MIG-serving
-    (arXiv:2109.11067). That a job takes whole instances, which makes it larger, is ours.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> problem = Source(family="S5", module=NAMED).problem()
-    >>> PartitionFree().certificate(problem).bound(problem)
-    Fraction(82, 7)
+    configuration has (7 on an A100), so that none is worth more than a GPU. A bound that ignores
+    the partition rules is, as remembered, one of the yardsticks of MIG-serving (arXiv:2109.11067);
+    that a job takes whole instances, which makes it larger, is new here.
     """
 
     name: str = "partition_free"

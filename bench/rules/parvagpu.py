@@ -26,34 +26,17 @@ class ParvaGpu:
     Each service takes segments of the size with the best throughput a slice, and for the rest the
     smallest that will do. Segments are placed large ones first, by best fit, never two of three
     slices on a GPU. Then, from the last GPU on, every GPU with at most four slices in use is
-    emptied: its segments are cut into ones of two slices, if these give more a slice, and of one,
-    which go where there is room.
+    emptied (``repack``): its segments are cut into ones of two slices, if these give more a slice,
+    and of one, which go where there is room.
 
-    Parameters
-    ----------
-    repack : bool, default True
-        Whether to take the last step.
-
-    Notes
-    -----
     On the artifact's data (S1 to S6, at most 3 processes an instance) this needs 2, 3, 5, 7, 13 and
-    17 GPUs, as the authors' code does with 3 processes; without the last step 2, 3, 8, 11, 22 and
-    29. The latency rule is in the problem: what a block gives is the best throughput within it.
+    17 GPUs, as the authors' code does; without the last step 2, 3, 8, 11, 22 and 29. The latency
+    rule is in the problem: what a block gives is the best throughput within it.
 
     References
     ----------
     M. Lee et al., ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud
     Environments, SC '24; artifact MunQ-Lee/ParvaGPU_SC24, Zenodo 13329587.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> problem = Source(family="S5", module=NAMED).problem()
-    >>> (
-    ...     ParvaGpu().schedule(problem).machine_count,
-    ...     ParvaGpu(repack=False).schedule(problem).machine_count,
-    ... )
-    (13, 22)
     """
 
     repack: bool = True

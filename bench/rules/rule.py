@@ -53,24 +53,7 @@ def refuse_limits(problem: Problem) -> None:
 
 
 class Services:
-    """The jobs of a problem on one MIG GPU type.
-
-    Attributes
-    ----------
-    slices : list of k ints
-        Compute slices of the blocks.
-    shapes : list of tuples of k ints
-        The configurations, as numbers of blocks.
-    supply : list of dicts
-        Of each job, what the blocks that serve it give.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> services = Services(Source(family="S1", module=NAMED).problem())
-    >>> services.slices, len(services.demands)
-    ([7, 3, 4, 1, 2], 6)
-    """
+    """The jobs of a problem on one MIG GPU type; shapes are counts of blocks."""
 
     def __init__(self, problem: Problem) -> None:
         refuse_limits(problem)
@@ -144,13 +127,7 @@ class Services:
 
 
 class Placement:
-    """GPUs that are filled one instance after another.
-
-    Attributes
-    ----------
-    gpus : list of lists of Instance
-        In the order they were opened; one that was emptied stays, empty.
-    """
+    """GPUs that are filled one instance after another; one that was emptied stays, empty."""
 
     def __init__(self, services: Services, shapes: Sequence[tuple[int, ...]]) -> None:
         self._services = services
@@ -166,10 +143,7 @@ class Placement:
     def add(self, instances: Iterable[Instance], *, tightest: bool) -> None:
         """Place instances, large ones first, each on a GPU that has room, or on a new one.
 
-        Parameters
-        ----------
-        tightest : bool
-            Best fit (the fewest free slices, the first of equals) rather than first fit.
+        Best fit (the fewest free slices, the first of equals) or first fit.
         """
         slices = self._services.slices
         for instance in sorted(instances, key=lambda one: -slices[one.block]):
@@ -211,13 +185,7 @@ def _with(held: tuple[int, ...], block: int) -> tuple[int, ...]:
 
 
 def fits(held: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a layout has these blocks.
-
-    Examples
-    --------
-    >>> fits((1, 0), (1, 3)), fits((2, 0), (1, 3))
-    (True, False)
-    """
+    """Whether a layout has these blocks."""
     return all(a <= b for a, b in zip(held, shape, strict=True))
 
 

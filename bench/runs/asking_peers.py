@@ -61,17 +61,7 @@ def _relaxation(program: Program, answer: PeerAnswer) -> Facts:
 
 
 def judge(problem: Problem, program: Program, answer: PeerAnswer) -> Facts:
-    """Turn a peer's claims into fields of a row, the schedule checked exactly.
-
-    Examples
-    --------
-    >>> from bench.peers import CompactProgram
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> lie = PeerAnswer("optimal", values=[1, 2], objective=1.0, bound=1.0)
-    >>> judge(problem, CompactProgram.of(problem), lie)["error"]
-    "its schedule is not valid: job 'x' has 2 of its demand served, needs 3"
-    """
+    """Turn a peer's claims into fields of a row, the schedule checked exactly."""
     status, proof = _STATUS[answer.status]
     found: Facts = {"status": status.value, "proof": proof.value}
     bound = None

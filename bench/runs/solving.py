@@ -103,15 +103,7 @@ def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
 
 
 def recheck(problem: Problem | TimeSharedProblem, solution: Solution) -> tuple[str, list[str]]:
-    """Recheck a solution: from files by the independent checker, in large problems by ``cms``.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> recheck(problem, solve(problem))
-    ('independent', [])
-    """
+    """Recheck a solution: from files by the independent checker, in large problems by ``cms``."""
     if problem.n_jobs <= INDEPENDENTLY:
         return "independent", _from_files(problem, solution)
     return "cms", [str(fault) for fault in faults_of(problem, solution)]
@@ -130,11 +122,6 @@ def passes(sources: Iterable[str]) -> int | None:
     """Read how many passes of pricing a run took from the sources of its history.
 
     Passes after the last certificate that raised the bound are not told there.
-
-    Examples
-    --------
-    >>> passes(["trivial", "branch_and_price: block prices, 7 passes"])
-    7
     """
     told = [int(number) for s in sources for number in re.findall(r"(\d+) pass(?:es)?\b", s)]
     return max(told, default=None)

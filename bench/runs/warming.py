@@ -26,13 +26,7 @@ _done: set[tuple[str, str]] = set()
 
 @cache
 def warming_problem(n: int) -> Problem:
-    """Return a problem of n different jobs on the configurations of an A100.
-
-    Examples
-    --------
-    >>> warming_problem(5)
-    Problem(5 jobs, 5 blocks, 12 configurations, 1 machine types)
-    """
+    """Return a problem of n different jobs on the configurations of an A100."""
     shapes = [Configuration(shape.blocks) for shape in get_gpu("a100-80gb").configurations]
     blocks = sorted({block for shape in shapes for block in shape.blocks})
     random = np.random.default_rng(n)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bench.figures import median
-from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped, plain, seconds
+from bench.figures import measured, median, middle, values
+from bench.row import RunRow
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
+from .summary import failures_of
 
 MODULE = "instances.families.colocation"
 OURS = "muxflow"
@@ -77,27 +78,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 
 def _plans(rows: Sequence[RunRow]) -> Table:
-    lines: list[tuple[Any, ...]] = []
-    red = set()
-    for (size, method), part in grouped(rows, lambda row: (_size(row), _method(row))).items():
-        done = [row for row in part if row.measurements]
-        if any(row.outcome is Outcome.FAILED for row in part) or not done:
-            red.add(len(lines))
-
-        def middle(key: str, done: Sequence[RunRow] = done) -> float | None:
-            return median([row.measurements[key] for row in done]) if done else None
-
-        value, bound = middle("value"), middle("upper_bound")
-        gap = 100 * (bound - value) / bound if value is not None and bound else None
-        times = [row.seconds for row in done if row.seconds is not None]
-        peaks = [row.peak_memory for row in done if row.peak_memory is not None]
-        lines.append(
-            (
-                size, method, value, bound, gap, middle("throughput_a_gpu"), middle("slowdown"),
-                median(times) if times else None, max(peaks) / 10**6 if peaks else None,
-                sum(row.proof == "checked" for row in done),
-            )
-        )  # fmt: skip
     caption = (
         "GPUs, online and offline classes (instances.families.colocation, made up); value, bound "
         "in GPU-equivalents, both checked, the bound by prices that a second checker accepts where "
@@ -106,15 +86,26 @@ def _plans(rows: Sequence[RunRow]) -> Table:
         "MB. Medians over the seeds, but for memory. Proved: how often the bound is the value. "
         "Red: a failed run."
     )
-    columns = (
-        Column("size", left=True), Column("method", left=True), Column("value", _amount),
-        Column("bound", _amount), Column("gap %", _small), Column("a GPU", _share),
-        Column("slowdown", _share), Column("seconds", seconds), Column("MB", _amount),
-        Column("proved"),
-    )  # fmt: skip
-    return Table(
-        "offline work beside online services", caption, columns, tuple(lines), frozenset(red)
+    headings = columns(
+        "size:text | method:text | value:amounts | bound:amounts | gap %:small | a GPU:share",
+        "slowdown:share | seconds:seconds | MB:amounts | proved",
+        **_WRITERS,
     )
+    table = Table("offline work beside online services", caption, headings)
+    for (size, method), part in grouped(rows, lambda row: (_size(row), _method(row))).items():
+        done = [row for row in part if row.measurements]
+        every = measured(done) if done else {}
+        value, bound, *rates = (
+            middle(every.get(key, []))
+            for key in ("value", "upper_bound", "throughput_a_gpu", "slowdown")
+        )
+        gap = 100 * (bound - value) / bound if value is not None and bound else None
+        took, peaks = middle(values(done, "seconds")), values(done, "peak_memory")
+        memory, proved = max(peaks) / 10**6 if peaks else None, [row.proof for row in done]
+        red = failures_of(part) > 0 or not done
+        found = value, bound, gap, *rates, took, memory, proved.count("checked")
+        table.add(size, method, *found, red=red)
+    return table
 
 
 def _size(row: RunRow) -> str:
@@ -129,26 +120,6 @@ def _method(row: RunRow) -> str:
 
 
 def _days(rows: Sequence[RunRow]) -> Table:
-    lines: list[tuple[Any, ...]] = []
-    red = set()
-    for name, part in grouped(rows, _policy).items():
-        done = [row for row in part if row.measurements]
-        if len(done) < len(part):
-            red.add(len(lines))
-        if not done:
-            continue
-
-        def each(key: str, done: Sequence[RunRow] = done) -> list[float]:
-            return [float(row.measurements[key]) for row in done]
-
-        lines.append(
-            (
-                name, median(each("throughput_a_gpu")), median(each("mean_slowdown")),
-                max(each("p99_slowdown")), 100 * max(each("over_share")),
-                median(each("evictions")), median(each("completion_h")),
-                max(each("largest_wait_h")), median(each("cpu_seconds")),
-            )
-        )  # fmt: skip
     caption = (
         "A day in the closed loop, a matching every 15 minutes, a made-up truth of which the "
         "scheduler sees pairs that are wrong by 4 % (standard deviation): offline throughput a "
@@ -157,12 +128,23 @@ def _days(rows: Sequence[RunRow]) -> Table:
         "of processor time. Medians over the seeds, but for p99, the limit and the wait, which "
         "are the worst."
     )
-    columns = (
-        Column("policy", left=True), Column("a GPU", _share), Column("slowdown", _share),
-        Column("p99", _share), Column("over %", _small), Column("evictions", _amount),
-        Column("mean h", _share), Column("wait h", _share), Column("CPU s", seconds),
-    )  # fmt: skip
-    return Table("a day of shared GPUs", caption, columns, tuple(lines), frozenset(red))
+    headings = columns(
+        "policy:text | a GPU:share | slowdown:share | p99:share | over %:small | evictions:amounts",
+        "mean h:share | wait h:share | CPU s:seconds",
+        **_WRITERS,
+    )
+    table = Table("a day of shared GPUs", caption, headings)
+    for name, part in grouped(rows, _policy).items():
+        done = [row for row in part if row.measurements]
+        if done:
+            every = measured(done)
+            middles = {key: median(found) for key, found in every.items()}
+            speeds = middles["throughput_a_gpu"], middles["mean_slowdown"]
+            worst = max(every["p99_slowdown"]), 100 * max(every["over_share"])
+            hours = middles["completion_h"], max(every["largest_wait_h"])
+            rest = middles["evictions"], *hours, middles["cpu_seconds"]
+            table.add(name, *speeds, *worst, *rest, red=len(done) < len(part))
+    return table
 
 
 def _policy(row: RunRow) -> str:
@@ -170,17 +152,11 @@ def _policy(row: RunRow) -> str:
     return name if row.options["protection"] else f"{name}, without protection"
 
 
-def _amount(value: float) -> str:
-    return plain(f"{value:,.6g}")
-
-
-def _small(value: float) -> str:
-    return f"{value:.4f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}"
-
+_WRITERS: dict[str, Callable[[float], str]] = {
+    "amounts": "{:,.6g}".format,
+    "small": "{:.4f}".format,
+    "share": "{:.3f}".format,
+}
 
 SUITE = Suite(
     "colocation",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.figures import growth, median
+from bench.figures import growth, middle, values
 from bench.plots import Plot
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import Task
 
 from .suite import Settings, Suite
@@ -37,37 +37,24 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     ]
     done.sort(key=lambda row: (row.arguments["m"], row.arguments["n"]))
     sizes = sorted({int(row.arguments["n"]) for row in done})
-    lines = []
-    for (algorithm, m), part in grouped(done, lambda r: (r.algorithm, r.arguments["m"])).items():
-        by_size = grouped(part, lambda row: row.arguments["n"])
-        medians = [
-            median([row.seconds for row in by_size[n] if row.seconds is not None])
-            if n in by_size
-            else None
-            for n in sizes
-        ]
-        fitted = growth(
-            [row.arguments["n"] for row in part],
-            [row.seconds for row in part if row.seconds is not None],
-        )
-        proved = sum(row.proved for row in part)
-        exponent = (None, None) if fitted is None else fitted
-        lines.append((algorithm, m, len(part), proved, *medians, *exponent))
     caption = (
         "Median seconds at each number of jobs; exponent: of time over jobs, by least squares of "
         "the logarithms over all runs, with its standard error. The times are to the run's end, "
         f"with a proof or without. m: load, as in the scale suite. {how_measured(settings)}"
     )
-    columns = (
-        Column("algorithm", left=True),
-        Column("m"),
-        Column("runs"),
-        Column("proved"),
-        *(Column(f"n={n:,}", seconds) for n in sizes),
-        Column("exponent", seconds),
-        Column("± error", seconds),
+    headings = columns(
+        "algorithm:text | m | runs | proved",
+        *(f"n={n:,}:seconds" for n in sizes),
+        "exponent:seconds | ± error:seconds",
     )
-    return [Table("growth", caption, columns, tuple(lines))]
+    table = Table("growth", caption, headings)
+    for (algorithm, m), part in grouped(done, lambda r: (r.algorithm, r.arguments["m"])).items():
+        by_size = grouped(part, lambda row: row.arguments["n"])
+        medians = [middle(values(by_size.get(n, []), "seconds")) for n in sizes]
+        fitted = growth([row.arguments["n"] for row in part], values(part, "seconds"))
+        proved = sum(row.proved for row in part)
+        table.add(algorithm, m, len(part), proved, *medians, *(fitted or (None, None)))
+    return [table]
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bench.plans import DRAWN
 from bench.row import RunRow
 from bench.runs.promising import CONDITIONS
-from bench.tables import Column, Table, amount, grouped, percent
+from bench.tables import Table, amount, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -78,7 +78,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         )
         title = f"{'drawn' if drawn else 'S1 to S6'}, at most {processes} processes"
         lines = [_line(way, method, own, drawn=drawn) for (way, method), own in ways.items()]
-        found.append(Table(title, _CAPTION, _COLUMNS, tuple(lines)))
+        found.append(Table(title, _CAPTION, _COLUMNS, lines))
     return found
 
 
@@ -113,19 +113,11 @@ _CAPTION = (
     "queue, gamma gaps of CV2 4 with both, 10 % more rate and equal weights. Weights are the "
     "plan's supplies, but for the last. Worst: the largest p99 over its limit in the first two."
 )
-_COLUMNS = (
-    Column("rule", left=True),
-    Column("GPUs", left=True),
-    Column("sum", amount),
-    Column("proved"),
-    Column("services"),
-    Column("random", _kept),
-    Column("shortest", _kept),
-    Column("CV2 4, random", _kept),
-    Column("CV2 4, shortest", _kept),
-    Column("+10 %, shortest", _kept),
-    Column("equal, random", _kept),
-    Column("worst", percent),
+_COLUMNS = columns(
+    "rule:text | GPUs:text | sum:amount | proved | services | random:kept | shortest:kept",
+    "CV2 4, random:kept | CV2 4, shortest:kept | +10 %, shortest:kept | equal, random:kept",
+    "worst:percent",
+    kept=_kept,
 )
 
 SUITE = Suite(

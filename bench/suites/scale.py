@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.figures import median
+from bench.figures import median, middle, values
 from bench.peers import GROUPS
 from bench.plots import Plot
 from bench.row import Outcome, RunRow
-from bench.tables import (
-    AtLeast,
-    Column,
-    Table,
-    at_least,
-    exact,
-    gibibytes,
-    grouped,
-    percent,
-    seconds,
-    times,
-)  # fmt: skip
+from bench.tables import AtLeast, Table, columns, grouped
 from bench.task import Kind, Task
 
 from .suite import Settings, Suite
-from .summary import how_measured, is_checked, solves, times_by_load
+from .summary import how_measured, is_checked, relative_gaps, solves, times_by_load
 
 FAMILY = "real-rows"
 SIZES = tuple(10**power for power in range(3, 8))
@@ -63,7 +52,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     )
     order = sorted(solves(rows), key=lambda row: (row.arguments["n"], row.arguments["m"]))
     groups = grouped(order, lambda r: (r.arguments["n"], r.arguments["m"], r.algorithm))
-    lines = tuple((*group, *_figures(part, relaxations)) for group, part in groups.items())
     caption = (
         "m: the demand is lognormal around m/7 of a whole GPU's throughput. Every run has a "
         "process of its own; peak memory is the process's while it solves, the instance included. "
@@ -73,31 +61,18 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "that, since runs ended at the limit. "
         f"{how_measured(settings)}"
     )
-    columns = (
-        Column("n"),
-        Column("m"),
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("gap 0"),
-        Column("checked"),
-        Column("worst gap", exact),
-        Column("relative", percent),
-        Column("median s", seconds),
-        Column("max s", seconds),
-        Column("passes", seconds),
-        Column("peak", gibibytes),
-        Column("LP simplex s", at_least(seconds)),
-        Column("LP interior s", at_least(seconds)),
-        Column("LP / ours", at_least(times)),
+    headings = columns(
+        "n | m | algorithm:text | runs | gap 0 | checked | worst gap:exact | relative:percent",
+        "median s:seconds | max s:seconds | passes:seconds | peak:memory | LP simplex s:>seconds",
+        "LP interior s:>seconds | LP / ours:>times",
     )
-    return [Table("scale", caption, columns, lines)]
+    lines = [(*group, *_figures(part, relaxations)) for group, part in groups.items()]
+    return [Table("scale", caption, headings, lines)]
 
 
 def _figures(part: Sequence[RunRow], relaxations: Mapping[str, list[RunRow]]) -> tuple[object, ...]:
     """A line's figures: of the runs, and of the relaxations of their instances."""
-    took = [row.seconds for row in part if row.seconds is not None]
-    told = [row.passes for row in part if row.passes is not None]
-    gaps = [row.gap for row in part if row.gap is not None]
+    took, gaps = values(part, "seconds"), values(part, "gap")
     beside = [(relaxations[row.instance], row) for row in part if row.instance in relaxations]
     by_method = [
         [_relaxation_seconds(r) for relaxed, _ in beside for r in relaxed if r.algorithm == method]
@@ -109,19 +84,11 @@ def _figures(part: Sequence[RunRow], relaxations: Mapping[str, list[RunRow]]) ->
         if row.seconds
         for fastest in [min(map(_relaxation_seconds, relaxed))]
     ]
-    return (
-        len(part),
-        sum(gap == 0 for gap in gaps),
-        sum(map(is_checked, part)),
-        max(gaps, default=None),
-        max((float(r.gap / r.cost) for r in part if r.gap is not None and r.cost), default=None),
-        median(took) if took else None,
-        max(took, default=None),
-        median(told) if told else None,
-        max((row.peak_memory for row in part if row.peak_memory is not None), default=None),
-        *map(_median, by_method),
-        _median(ratios),
-    )
+    worst = max(gaps, default=None), max(relative_gaps(part), default=None)
+    effort = middle(values(part, "passes")), max(values(part, "peak_memory"), default=None)
+    counts = len(part), gaps.count(0), sum(map(is_checked, part))
+    relaxed = map(_median, [*by_method, ratios])
+    return *counts, *worst, middle(took), max(took, default=None), *effort, *relaxed
 
 
 def _relaxation_seconds(row: RunRow) -> AtLeast:

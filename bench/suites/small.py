@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.figures import median
 from bench.row import RunRow
-from bench.tables import Column, Table, seconds, times
+from bench.tables import Table, columns
 from bench.task import NAMED, Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -38,30 +38,23 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         Kind.WARM.value: ("solve", "one scipy.optimize.linprog"),
         Kind.COLD.value: (f"cms plan --published {SCENARIO}", "import numpy, scipy.optimize"),
     }
-    lines = []
-    for row in rows:
-        measured = row.measurements
-        if not measured:
-            continue
-        ours, yardstick = measured["ours"], measured["yardstick"]
-        middle = median(ours), median(yardstick), measured["ratio"]
-        lines.append((*what[row.kind], row.algorithm, len(ours), *middle))
     caption = (
         f"Scenario {SCENARIO}; both sides alternate, and their medians are compared. The first "
         "yardstick is one call on the linear relaxation of the same problem's compact program, in "
         "the same process, after an unmeasured run of both; the second a Python process that "
         "imports the two libraries and ends."
     )
-    columns = (
-        Column("ours", left=True),
-        Column("yardstick", left=True),
-        Column("algorithm", left=True),
-        Column("repetitions"),
-        Column("ours s", seconds),
-        Column("yardstick s", seconds),
-        Column("ratio", times),
+    headings = columns(
+        "ours:text | yardstick:text | algorithm:text | repetitions | ours s:seconds",
+        "yardstick s:seconds | ratio:times",
     )
-    return [Table("small problems", caption, columns, tuple(lines))]
+    table = Table("small problems", caption, headings)
+    for row in rows:
+        if measured := row.measurements:
+            ours, yardstick = measured["ours"], measured["yardstick"]
+            middle = median(ours), median(yardstick), measured["ratio"]
+            table.add(*what[row.kind], row.algorithm, len(ours), *middle)
+    return [table]
 
 
 SUITE = Suite(

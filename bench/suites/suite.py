@@ -18,20 +18,9 @@ from bench.task import FAMILIES, Kind, Source, Task
 class Settings:
     """What the command line can change; every suite has its own defaults.
 
-    Parameters
-    ----------
-    methods : tuple of str, default ("auto",)
-        What is under test, by default algorithms; ratios are to the first.
-    seeds : int
-        Instances of each kind, or how often a list of instances is drawn anew.
-    time_limit : float
-        Seconds a run.
-    peer_limit : float
-        Seconds a run of a peer, where its limit is not the algorithms'.
-    peer_share : float
-        The share of the instances given to peers, where not all are.
-    requests : int
-        Of each service, where plans are replayed.
+    Ratios are to the first of the methods. Seeds are instances of each kind, or how often a list of
+    instances is drawn anew. ``peer_limit`` and ``peer_share`` are for suites whose peers do not run
+    as long, or on as many instances, as the algorithms.
     """
 
     methods: tuple[str, ...] = ("auto",)
@@ -91,19 +80,10 @@ def _no_plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A named list of tasks and what is shown of their rows.
+    """A named list of tasks and what is shown of their rows, which come in any order.
 
-    Parameters
-    ----------
-    tasks : callable
-        From settings to tasks.
-    tables : callable
-        From rows (of these tasks, in any order) and settings to tables.
-    plots : callable, optional
-        From the same to figures; none by default.
-    contestants : tuple of str, optional
-        What is compared where that is no algorithms of the registry: :attr:`Settings.methods` is
-        of these then.
+    ``contestants`` are what is compared where that is no algorithms of the registry:
+    :attr:`Settings.methods` is of these then.
     """
 
     name: str

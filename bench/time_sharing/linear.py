@@ -36,13 +36,6 @@ def linear_bound(problem: TimeSharedProblem) -> Fraction:
 
     Rates count up to the demand; there are no cuts. It is written here from the definition, for a
     handful of jobs and machines that cost 1.
-
-    Examples
-    --------
-    >>> from cms import TimeSharedJob
-    >>> job = TimeSharedJob("a", 30, 10, {"b": [(4, 1)]})
-    >>> linear_bound(TimeSharedProblem(configurations=[Configuration({"b": 2})], jobs=[job]))
-    Fraction(15, 4)
     """
     return rounded(least_machines(machines_of(problem), len(problem.jobs)))
 

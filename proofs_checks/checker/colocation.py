@@ -295,25 +295,10 @@ def examine_colocation(problem: Sharing, document: object) -> tuple[list[str], s
 
 
 def check_colocation(problem_doc: Any, solution_doc: Any) -> list[str]:
-    """Check what a solution document says about a co-location problem.
+    """Check what a solution document says about a co-location problem; return sentences.
 
     Checked are the plan, its shares and its value, the prices and the bound drawn from them, gap,
     status and proof, and the history's order; not times and names.
-
-    Parameters
-    ----------
-    problem_doc, solution_doc : object
-        The documents as :func:`parse_document` gives them.
-
-    Returns
-    -------
-    list of str
-        Empty if everything holds; otherwise sentences.
-
-    Examples
-    --------
-    >>> check_colocation({}, {})
-    ["the format is None, not 'cms-colocation-problem'"]
     """
     try:
         return examine_colocation(read_colocation(problem_doc), solution_doc)[0]

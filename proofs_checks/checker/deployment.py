@@ -23,13 +23,7 @@ _DEPLOYMENT = "format schema rule services points devices nodes plan"
 
 
 def examine_deployment(document: object) -> tuple[list[str], str]:
-    """Say what is wrong with a deployment, and what was found.
-
-    Raises
-    ------
-    Fault
-        If it cannot be read.
-    """
+    """Say what is wrong with a deployment, and what was found."""
     check_head(document, "deployment")
     fields = record(document, "the deployment", _DEPLOYMENT)
     services = read_services(fields["services"])
@@ -56,13 +50,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
 
 
 def check_deployment(document: object) -> list[str]:
-    """Say what is wrong with a deployment, in sentences; nothing if all holds.
-
-    Examples
-    --------
-    >>> check_deployment({"format": "cms-plan"})
-    ["the format is 'cms-plan', not 'cms-deployment'"]
-    """
+    """Say what is wrong with a deployment, in sentences; nothing if all holds."""
     try:
         return examine_deployment(document)[0]
     except ValueError as fault:

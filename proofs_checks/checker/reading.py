@@ -58,25 +58,7 @@ def common_step(numbers: Sequence[Fraction]) -> Fraction:
 def parse_document(text: str) -> Any:
     """Read a JSON document with every number exact: none passes through a float.
 
-    Parameters
-    ----------
-    text : str
-        The JSON text.
-
-    Returns
-    -------
-    object
-        Dictionaries, lists, strings, ``int`` and, for every other number, ``Fraction``.
-
-    Raises
-    ------
-    Fault
-        If the text is not JSON, has a key twice in one object, or has NaN or an infinity in it.
-
-    Examples
-    --------
-    >>> parse_document('{"demand": 0.1}')
-    {'demand': Fraction(1, 10)}
+    A Fault if it is not JSON, has a key twice in one object, or has NaN or an infinity in it.
     """
     try:
         return json.loads(

@@ -330,27 +330,12 @@ def examine(
 
 
 def check_solution(problem_doc: Any, solution_doc: Any) -> list[str]:
-    """Check what a solution document says about a problem.
+    """Check what a solution document says about a problem; return sentences, none if all holds.
 
     Checked are the schedule, its machines and cost, the certificate and the bound drawn from it,
     the gap, status and proof, a guarantee's verdict, and the history's order. Not checked are
     times, names, the theorem behind a guarantee, what rests on a solver's word, and whether what a
     shortage says would do.
-
-    Parameters
-    ----------
-    problem_doc, solution_doc : object
-        The documents as :func:`parse_document` gives them.
-
-    Returns
-    -------
-    list of str
-        Empty if everything holds; otherwise sentences.
-
-    Examples
-    --------
-    >>> check_solution({}, {})
-    ["the format is None, not 'cms-problem'"]
     """
     try:
         return examine(read_problem(problem_doc), solution_doc)[0]
