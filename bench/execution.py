@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, as_completed
-from typing import Protocol
+from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 from .processes import run_task
 from .results import Results, ResultsError
@@ -16,24 +15,10 @@ _LOOK = 15.0
 _GONE = "the cluster is gone; --resume goes on"
 
 
-class Executor(Protocol):
-    """What runs functions elsewhere: ``concurrent.futures.Executor``, or a cluster's client."""
-
-    def submit(
-        self, function: Callable[[Task, int], RunRow], task: Task, threads: int, /
-    ) -> Future[RunRow]:
-        """Promise the function's value."""
-        ...
-
-
 def missing(tasks: Iterable[Task], results: Results) -> list[Task]:
     """Return the tasks without a row, each once."""
     done = {row.key for row in results.rows}
-    left: dict[str, Task] = {}
-    for task in tasks:
-        if task.key not in done:
-            left.setdefault(task.key, task)
-    return list(left.values())
+    return list({task.key: task for task in tasks if task.key not in done}.values())
 
 
 def execute(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor as PoolExecutor
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,7 +69,7 @@ class Session:
                 self._show(plan, rows)
         if self.form is Form.JSON:
             document = documents if len(chosen) > 1 else documents[0]
-            print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
+            print(json.dumps(document, indent=2, ensure_ascii=False))
         return fine
 
     def _plans(self, chosen: Sequence[tuple[Suite, Settings]]) -> list[_Plan]:
@@ -146,7 +145,7 @@ class Session:
                 return execute(left, results, executor, threads=threads, on_row=note, lives=lives)
 
     @contextmanager
-    def _executor(self) -> Iterator[tuple[PoolExecutor, int, Callable[[], bool]]]:
+    def _executor(self) -> Iterator[tuple[Executor, int, Callable[[], bool]]]:
         """Yield an executor, the threads each run may use, and whether it still answers."""
         if self.dask is not None:
             with cluster(self.dask) as (executor, lives):
@@ -221,10 +220,6 @@ def _say(text: str) -> None:
 
 def _one_line(fault: BaseException) -> str:
     return " ".join(str(fault).split())
-
-
-def _as_json(value: Any) -> Any:
-    raise TypeError(f"a table holds {value!r}, which JSON does not know")
 
 
 def _warn_of_other_code(rows: Sequence[RunRow]) -> None:

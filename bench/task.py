@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cms.plugin.registry import NamedProblem, load_instance
 from cms.values.frozen import FrozenMap
@@ -47,20 +47,6 @@ class Kind(StrEnum):
     SHARE = "share"
     SHARED_DAY = "shared_day"
     SHARDS = "shards"
-
-
-class Method(Protocol):
-    """A peer, a rule or a bound, as tasks and tables speak of it."""
-
-    @property
-    def name(self) -> str:
-        """Its name in tables and rows."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it does, or with what settings, in a line."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import versions
-from bench.tables import Column, Table, seconds, times
+from bench.tables import Table, columns, seconds
 from cms.files.source import write_bytes
 from cms.solving.driver import available_cores
 
-BASELINE = Path(__file__).parent / "baseline.json"
-_YARDSTICK = "test_yardstick"
 _HERE = Path(__file__).parent
+BASELINE = _HERE / "baseline.json"
+_YARDSTICK = "test_yardstick"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,26 +83,18 @@ def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
 
 def compared(medians: Mapping[str, float], kept: Mapping[str, float], slower: float) -> Table:
     """Show what was measured beside the baseline; what is much slower in red."""
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, now in in_yardsticks(medians).items():
-        before = kept.get(name)
-        change = None if before is None else now / before
-        if change is not None and change >= slower:
-            red.add(len(lines))
-        lines.append((name.removeprefix("test_"), medians[name], now, before, change))
     caption = (
         "Medians. In yardsticks: divided by the median of sorting a million numbers beside it, "
         f"here {seconds(medians[_YARDSTICK])} s. Red: {slower:g} times the baseline or more."
     )
-    columns = (
-        Column("hot path", left=True),
-        Column("seconds", seconds),
-        Column("yardsticks", seconds),
-        Column("baseline", seconds),
-        Column("change", times),
-    )
-    return Table("hot paths", caption, columns, tuple(lines), frozenset(red))
+    headings = "hot path:text | seconds:seconds | yardsticks:seconds | baseline:seconds"
+    table = Table("hot paths", caption, columns(headings, "change:times"))
+    for name, now in in_yardsticks(medians).items():
+        before = kept.get(name)
+        change = None if before is None else now / before
+        red = change is not None and change >= slower
+        table.add(name.removeprefix("test_"), medians[name], now, before, change, red=red)
+    return table
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .answer import PeerAnswer
-from .compact import CompactProgram
+from .answer import Peer, PeerAnswer
 
 if TYPE_CHECKING:
     from .program import Program
@@ -21,18 +20,11 @@ if TYPE_CHECKING:
 _OPTIMAL, _INFEASIBLE = 0, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Highs:
+class Highs(Peer):
     """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes."""
 
-    name: str = "highs"
-    summary: str = "scipy.optimize.milp, mip_rel_gap 0"
-    integer: bool = True
-    program: type[Program] = CompactProgram
-
-    def load(self) -> None:
-        """Import scipy."""
-        import scipy.optimize  # noqa: F401
+    __slots__ = ()
+    module = "scipy.optimize"
 
     def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``milp``."""
@@ -62,22 +54,12 @@ class Highs:
 
 
 @dataclass(frozen=True, slots=True)
-class HighsRelaxation:
+class HighsRelaxation(Peer):
     """The linear relaxation alone, by dual simplex, or by interior point and crossover."""
 
-    name: str
-    method: Literal["highs-ds", "highs-ipm"]
-    integer: bool = False
-    program: type[Program] = CompactProgram
-
-    @property
-    def summary(self) -> str:
-        """Its settings, in a line."""
-        return f"linear relaxation: scipy.optimize.linprog, {self.method}"
-
-    def load(self) -> None:
-        """Import scipy."""
-        import scipy.optimize  # noqa: F401
+    method: Literal["highs-ds", "highs-ipm"] = "highs-ds"
+    module = "scipy.optimize"
+    integer = False
 
     def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``linprog``, which knows only rows with an upper side."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.files.source import write_bytes
 
@@ -24,15 +23,25 @@ _WIDTH, _DOTS, _LETTERS = 9.0, 150, 118
 _LINE = 0.17
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A figure with one pair of axes."""
+class Plot(NamedTuple):
+    """A figure with one pair of axes, inches high; the caption says how it is to be read."""
 
     name: str
     title: str
     caption: str
     fill: Callable[[Axes], None]
     height: float = 4.5
+
+
+def figure(
+    caption: str,
+) -> Callable[[Callable[[Axes, Any], None]], Callable[[str, str, Any], Plot]]:
+    """Make of a function that draws data on axes one from name, title and data to a plot."""
+
+    def made(fill: Callable[[Axes, Any], None]) -> Callable[[str, str, Any], Plot]:
+        return lambda name, title, data: Plot(name, title, caption, lambda axes: fill(axes, data))
+
+    return made
 
 
 def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:

@@ -1,13 +1,12 @@
-"""What rules and bounds are, and what they see of a problem: one GPU type's services and slices."""
+"""What rules and bounds see of a problem: one GPU type's services and slices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from bench.task import Method
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet import get_gpu
 from cms.problem.parts import Configuration
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 100_000
 
 
-class Rule(Method, Protocol):
-    """A rule that makes a schedule without looking for a better one."""
+class Rule(NamedTuple):
+    """A rule that makes a schedule without looking for a better one, or refuses a problem."""
 
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make a schedule; UnsupportedProblem if the rule does not say how."""
-        ...
+    name: str
+    summary: str
+    schedule: Callable[[Problem], Schedule]
 
 
-class Bound(Method, Protocol):
-    """A lower bound that is said in a line; it makes no schedule."""
+class Bound(NamedTuple):
+    """A lower bound that is said in a line, as its certificate; it makes no schedule."""
 
-    def certificate(self, problem: Problem) -> Certificate:
-        """Make the certificate that proves it; UnsupportedProblem if it does not say how."""
-        ...
+    name: str
+    summary: str
+    certificate: Callable[[Problem], Certificate]
 
 
 class Instance(NamedTuple):

@@ -25,6 +25,7 @@ from cms.fleet.simulation.colocation_loop import LineWeights, PlayedPolicy, Term
 from instances.families.colocation import made_up_pairs, slowdowns
 from proofs_checks.checker import check_colocation, parse_document
 
+from .solving import judged
 from .stage import Facts, Stage, Tell
 
 __all__ = ["INDEPENDENTLY", "run_share", "run_shared_day"]
@@ -40,12 +41,12 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
     assert isinstance(problem, ColocationProblem)
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
-    worked = _worked()
+    worked = sum(os.times()[:4])  # of this process and of those that it has waited for
     solution = colocate(
         problem, task.method, options=dict(task.options), time_limit=task.time_limit,
         seed=task.seed, threads=threads,
     )  # fmt: skip
-    peak, worked = peak_memory(), _worked() - worked
+    peak, worked = peak_memory(), sum(os.times()[:4]) - worked
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
     started = time.perf_counter()
     checker, faults = _rechecked(problem, solution)
@@ -69,15 +70,7 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
             "slowdown": _slowdown(problem, solution, int(task.source.arguments["seed"])),
         },
     }
-    if faults:
-        refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
-        return {**facts, "outcome": Outcome.FAILED, "error": refusal}
-    return {**facts, "outcome": Outcome.ANSWERED}
-
-
-def _worked() -> float:
-    """Return seconds of processor time, of this process and of those that it has waited for."""
-    return sum(os.times()[:4])
+    return judged(facts, checker, faults)
 
 
 def _slowdown(problem: ColocationProblem, solution: ColocationSolution, seed: int) -> float:

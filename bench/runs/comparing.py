@@ -9,8 +9,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.peers.compact import CompactProgram
-from bench.peers.highs import HighsRelaxation
+from bench.peers import PEERS, CompactProgram
 from bench.row import Outcome
 from bench.task import Task
 
@@ -32,7 +31,7 @@ def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 
     if task.warm_up:
         warm_up(task.method, task.options, threads)
-    program = HighsRelaxation("yardstick", "highs-ds").prepare(CompactProgram.of(problem))
+    program = PEERS["highs_lp_simplex"].prepare(CompactProgram.of(problem))
     program["A_ub"] = program["A_ub"].toarray()  # what one writes for a program of this size
     solutions = []
 

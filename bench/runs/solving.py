@@ -18,7 +18,7 @@ from cms.solving.solution import Incumbent, Solution
 from cms.solving.solve import solve
 from proofs_checks.checker import check_solution, parse_document
 
-from .stage import Facts, Stage, Tell
+from .stage import Facts, Stage, Tell, refused
 from .warming import warm_up
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def described(solution: Solution) -> Facts:
 def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
     """Say whether a checker accepts a solution."""
     if faults:
-        refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
-        return {**found, "outcome": Outcome.FAILED, "error": refusal}
+        why = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
+        return refused(found, why)
     return {**found, "outcome": Outcome.ANSWERED, "checker": checker}
 
 

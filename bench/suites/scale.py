@@ -1,12 +1,11 @@
-"""What large problems take, up to 10^7 jobs, and HiGHS's time for the linear relaxation alone."""
+"""What large problems take, up to 10^7 jobs, beside HiGHS's linear relaxation, and how it grows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.figures import median, middle, values
+from bench.figures import growth, median, middle, values
 from bench.peers import GROUPS
-from bench.plots import Plot
 from bench.row import Outcome, RunRow
 from bench.tables import AtLeast, Table, columns, grouped
 from bench.task import Kind, Task
@@ -17,6 +16,8 @@ from .summary import how_measured, is_checked, relative_gaps, solves, times_by_l
 FAMILY = "real-rows"
 SIZES = tuple(10**power for power in range(3, 8))
 LOADS = (1, 5, 30)
+#: Half a power of ten apart, at the larger loads: the sizes of suite growth.
+HALF_POWERS = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 #: The size at which the linear relaxation is solved, and the load.
 RELAXED = (10**5, 30)
 METHODS = GROUPS["highs_lp"]
@@ -107,16 +108,57 @@ def _median(found: Sequence[AtLeast]) -> AtLeast | None:
     return AtLeast(median([one.figure for one in middle]), any(one.open for one in middle))
 
 
-def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
-    """Draw the seconds over the number of jobs."""
-    return [times_by_load("scale_times", rows)]
+def growth_tasks(settings: Settings) -> Iterator[Task]:
+    """Yield every size, load and seed."""
+    for n in settings.sizes(HALF_POWERS):
+        for m in LOADS[1:]:
+            for seed in range(settings.seeds):
+                source = settings.source(FAMILY, n=n, m=m, seed=seed)
+                yield from settings.solves("growth", source, fresh=True)
 
 
-SUITE = Suite(
+def growth_tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
+    """Show the median time at each size, and the exponent fitted to all runs."""
+    done = [
+        row
+        for row in solves(rows)
+        if row.outcome is Outcome.ANSWERED and row.seconds is not None and row.seconds > 0
+    ]
+    done.sort(key=lambda row: (row.arguments["m"], row.arguments["n"]))
+    sizes = sorted({int(row.arguments["n"]) for row in done})
+    caption = (
+        "Median seconds at each number of jobs; exponent: of time over jobs, by least squares of "
+        "the logarithms over all runs, with its standard error. The times are to the run's end, "
+        f"with a proof or without. m: load, as in the scale suite. {how_measured(settings)}"
+    )
+    headings = columns(
+        "algorithm:text | m | runs | proved",
+        *(f"n={n:,}:seconds" for n in sizes),
+        "exponent:seconds | ± error:seconds",
+    )
+    table = Table("growth", caption, headings)
+    for (algorithm, m), part in grouped(done, lambda r: (r.algorithm, r.arguments["m"])).items():
+        by_size = grouped(part, lambda row: row.arguments["n"])
+        medians = [middle(values(by_size.get(n, []), "seconds")) for n in sizes]
+        fitted = growth([row.arguments["n"] for row in part], values(part, "seconds"))
+        proved = sum(row.proved for row in part)
+        table.add(algorithm, m, len(part), proved, *medians, *(fitted or (None, None)))
+    return [table]
+
+
+SCALE = Suite(
     "scale",
     "seconds, passes, gap and memory from 10^3 to 10^7 jobs; HiGHS's linear relaxation",
     Settings(seeds=10, time_limit=600.0, largest=10**6, peers=("highs_lp",), peer_limit=120.0),
     tasks,
     tables,
-    plots,
+    lambda rows, settings: [times_by_load("scale_times", rows)],
+)
+GROWTH = Suite(
+    "growth",
+    "the exponent of time over jobs, from 10^3 to 10^6",
+    Settings(seeds=3, time_limit=600.0, largest=10**6),
+    growth_tasks,
+    growth_tables,
+    lambda rows, settings: [times_by_load("growth_times", rows)],
 )

@@ -37,11 +37,7 @@ def linear_bound(problem: TimeSharedProblem) -> Fraction:
     Rates count up to the demand; there are no cuts. It is written here from the definition, for a
     handful of jobs and machines that cost 1.
     """
-    return rounded(least_machines(machines_of(problem), len(problem.jobs)))
-
-
-def rounded(value: float) -> Fraction:
-    """Return a value to five decimal places."""
+    value = least_machines(machines_of(problem), len(problem.jobs))
     return Fraction(round(value * 10**5), 10**5)
 
 
@@ -86,7 +82,11 @@ def least_machines(machines: Sequence[Choices], jobs: int) -> float:
     """Return the least fractional number of machines that give each job all of its demand."""
     from scipy.optimize import linprog
 
-    cuts = [np.eye(jobs)[job] * _most(machines, job) for job in range(jobs)]
+    most = [
+        [sum(float(part[:, job].max(initial=0.0)) for part in machine.parts) for job in range(jobs)]
+        for machine in machines
+    ]
+    cuts = list(np.diag(np.max(most, axis=0)))
     while True:
         matrix = np.array(cuts)
         found = linprog(-np.ones(jobs), A_ub=matrix, b_ub=np.ones(len(cuts)), method="highs")
@@ -96,24 +96,10 @@ def least_machines(machines: Sequence[Choices], jobs: int) -> float:
             )
         new = []
         for machine in machines:
-            best = sum((_dearest(part, found.x) for part in machine.parts), np.zeros(jobs))
+            rows = (part[int(np.argmax(part @ found.x))] for part in machine.parts if len(part))
+            best = sum(rows, np.zeros(jobs))
             if float(best @ found.x) > 1 + _MORE:
                 new.append(best)
         if not new:
             return float(found.x.sum())
         cuts += new
-
-
-def _dearest(part: NDArray[np.float64], prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The choice of a part that is worth most."""
-    if not len(part):
-        return np.zeros(len(prices))
-    row: NDArray[np.float64] = part[int(np.argmax(part @ prices))]
-    return row
-
-
-def _most(machines: Sequence[Choices], job: int) -> float:
-    """What a machine can give one job at most."""
-    return max(
-        sum(float(part[:, job].max(initial=0.0)) for part in machine.parts) for machine in machines
-    )
