@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from bench.figures import measured, median, middle, values
 from bench.row import RunRow
@@ -15,10 +14,9 @@ from .summary import failures_of
 
 MODULE = "instances.families.colocation"
 OURS = "muxflow"
-METHODS = (
-    OURS, "colocation_greedy", "colocation_first_fit", "colocation_random", "colocation_dedicated",
-    "colocation_dense",
-)  # fmt: skip
+DENSE = "colocation_dense"
+_BASELINES = ("greedy", "first_fit", "random", "dedicated")
+METHODS = (OURS, *(f"colocation_{name}" for name in _BASELINES), DENSE)
 #: GPUs, online and offline classes; the dense matching takes only the first.
 SIZES = (
     (1_000, 85, 30), (20_000, 85, 30), (1_000_000, 93, 30), (1_000_000, 1_065, 100),
@@ -29,10 +27,9 @@ PARTS = (4, 16, 64)
 PARTED = 20_000
 #: Policies of a day, each with the monitor or without.
 DAY = (
-    ("muxflow", True), ("muxflow", False), ("colocation_random", True), ("time_sharing", True),
+    ("muxflow", True), ("muxflow", False), ("random", True), ("time_sharing", True),
     ("dedicated", True), ("clairvoyant", True),
 )  # fmt: skip
-_POLICIES = {"colocation_random": "random"}
 _DAY_GPUS = 1_000
 
 
@@ -44,28 +41,17 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 continue
             arguments = {"gpus": gpus, "online": online, "offline": offline, "seed": seed}
             source = Source(family="shared-gpus", arguments=arguments, module=MODULE)
-            for method in settings.methods:
-                if method != "colocation_dense" or gpus <= SIZES[0][0]:
-                    yield _matched(settings, source, method, {})
-            if gpus == PARTED and OURS in settings.methods:
-                for parts in PARTS:
-                    yield _matched(settings, source, OURS, {"parts": parts})
+            methods = [m for m in settings.methods if m != DENSE or gpus <= SIZES[0][0]]
+            yield from settings.tasks(Kind.SHARE, "colocation", source, methods, fresh=True)
+            for parts in PARTS if gpus == PARTED and OURS in settings.methods else ():
+                how = {"options": {"parts": parts}, "fresh": True}
+                yield from settings.tasks(Kind.SHARE, "colocation", source, [OURS], **how)
         arguments = {"gpus": min(_DAY_GPUS, settings.largest), "seed": seed}
         source = Source(family="daily-fleet", arguments=arguments, module=MODULE)
         for name, protection in DAY if settings.instances else ():
-            yield Task(
-                suite="colocation", kind=Kind.SHARED_DAY, source=source,
-                method=_POLICIES.get(name, name),
-                options={"hours": settings.instances, "protection": protection},
-                time_limit=settings.time_limit, warm_up=False,
-            )  # fmt: skip
-
-
-def _matched(settings: Settings, source: Source, method: str, options: dict[str, Any]) -> Task:
-    return Task(
-        suite="colocation", kind=Kind.SHARE, source=source, method=method, options=options,
-        time_limit=settings.time_limit, warm_up=False, fresh=True,
-    )  # fmt: skip
+            options = {"hours": settings.instances, "protection": protection}
+            kind = Kind.SHARED_DAY
+            yield from settings.tasks(kind, "colocation", source, [name], options=options)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:

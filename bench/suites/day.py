@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench.days import SHARED
 from bench.figures import measured, median
 from bench.row import RunRow
-from bench.tables import Table, columns, grouped, plain
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 from cms.fleet.replanner import CONTENDERS, SHARING_CONTENDERS
 
@@ -43,18 +43,12 @@ def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every policy on every seed's days, of services that share nothing and that do."""
     for seed in range(settings.seeds):
         for family, kind in _KINDS.items():
-            arguments = {
-                "n": min(kind.services, settings.largest),
-                "seed": seed,
-                "days": _DAYS,
-                "hours": settings.instances,
-            }
+            n = min(kind.services, settings.largest)
+            arguments = {"n": n, "seed": seed, "days": _DAYS, "hours": settings.instances}
             source = Source(family=family, arguments=arguments, module="bench.days")
-            for name in (name for name in kind.names if name in settings.methods):
-                yield Task(
-                    suite="day", kind=Kind.DAY, source=source, method=name,
-                    time_limit=min(settings.time_limit, kind.time_limit), warm_up=False,
-                )  # fmt: skip
+            names = [name for name in kind.names if name in settings.methods]
+            limit = min(settings.time_limit, kind.time_limit)
+            yield from settings.tasks(Kind.DAY, "day", source, names, time_limit=limit)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -84,14 +78,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     return found
 
 
-def _amount(value: float) -> str:
-    return plain(f"{value:.4g}")
-
-
-def _signed(value: float) -> str:
-    return f"{100 * value:+.1f} %"
-
-
 _CAPTION = (
     "GPU hours of plans, and of what changes borrow besides; changes of plan; instances started, "
     "and in brackets those that went again; the most GPUs a change borrowed; the longest change, "
@@ -103,8 +89,8 @@ _CAPTION = (
 _COLUMNS = columns(
     "policy:text | GPU hours:n | borrowed:n | re-plans:n | starts | spare:n | longest:n | short:n",
     "least:n | to least:signed | peak:n | refused:n",
-    n=_amount,
-    signed=_signed,
+    n="{:.4g}".format,
+    signed=lambda value: f"{100 * value:+.1f} %",
 )
 
 SUITE = Suite(

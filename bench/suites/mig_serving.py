@@ -15,7 +15,7 @@ from bench.task import NAMED, Source, Task
 from .published import SCENARIOS
 from .quality import is_breached, known_values, mean_and_worst, ratio_plots, ratios
 from .suite import Settings, Suite
-from .summary import failures_of, how_measured, is_checked, solves
+from .summary import failures_of, how_measured, is_checked, is_worse, solves
 
 FAST, PIPELINE, AUTO = "mig_serving_fast", "mig_serving", "auto"
 AS_IS, RULES = "whole_gpus", ("whole_gpus", "smallest", "static_mix")
@@ -113,7 +113,8 @@ def _gpus(rows: Sequence[RunRow]) -> Table:
         }
         breached = sum(is_breached(row, known.get(row.instance)) for row in part)
         red = failures_of(part) + breached + _worse(found.get(PIPELINE, []), found) > 0
-        savings = [_saving(means[saver], means["as is"]) for saver in SAVERS]
+        base, costs = means["as is"], [means[saver] for saver in SAVERS]
+        savings = [None if c is None or not base else float(1 - c / base) for c in costs]
         table.add(name, count, *means.values(), *savings, red=red)
     return table
 
@@ -172,15 +173,10 @@ def _mean(found: Sequence[Fraction], count: int) -> Fraction | None:
     return sum(found, Fraction(0)) / count if len(found) == count else None
 
 
-def _saving(cost: Fraction | None, base: Fraction | None) -> float | None:
-    return None if cost is None or not base else float(1 - cost / base)
-
-
 def _worse(part: Sequence[RunRow], found: Mapping[str, Sequence[RunRow]]) -> int:
     """Count the runs that end worse than the fast phase alone on the same instance."""
     fast = {row.instance: row.cost for row in found.get(FAST, [])}
-    pairs = [(row.cost, fast.get(row.instance)) for row in part]
-    return sum(other is not None and (mine is None or mine > other) for mine, other in pairs)
+    return sum(is_worse(row.cost, fast.get(row.instance)) for row in part)
 
 
 SUITE = Suite(

@@ -40,18 +40,12 @@ def tasks(settings: Settings) -> Iterator[Task]:
     for family, n, number, most in wanted:
         for how, grow in _WAYS.values():
             arguments = {"n": n, "seed": number, "processes": most, **how}
+            source = Source(family=family, arguments=arguments, module="bench.plans")
+            options = {"growth": grow, "requests": settings.requests}
             for method in settings.methods:
                 for seed in range(settings.seeds):
-                    yield Task(
-                        suite="promises",
-                        kind=Kind.PROMISE,
-                        source=Source(family=family, arguments=arguments, module="bench.plans"),
-                        method=method,
-                        options={"growth": grow, "requests": settings.requests},
-                        seed=seed,
-                        time_limit=settings.time_limit,
-                        warm_up=False,
-                    )
+                    how = {"options": options, "seed": seed}
+                    yield from settings.tasks(Kind.PROMISE, "promises", source, [method], **how)
 
 
 class _Kept(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from bench.figures import middle, quantile, values
+from bench.figures import median, middle, quantile, values
 from bench.plots import Plot, observed_and_proved
 from bench.row import Outcome, RunRow
 from bench.tables import Table, columns, grouped
@@ -75,7 +75,7 @@ def quality(
         to_optimum = mean_and_worst(ratios(answered, known, "optimum"))
         times = middle(took), quantile(took, 0.95) if took else None
         counts = len(part), len(part) - len(tried), nothing, proved
-        guarantee = middle(proved_ratios(answered, known))
+        guarantee = median_guarantee(answered, known)
         red = breached + failures_of(part) > 0
         table.add(name, *counts, *to_bound, *to_optimum, guarantee, breached, *times, red=red)
     return table if table.rows else None
@@ -107,10 +107,16 @@ def proved_ratio(row: RunRow, known: Known | None) -> Fraction | None:
     return None if allowed is None else allowed / known.optimum
 
 
-def proved_ratios(rows: Iterable[RunRow], known: Mapping[str, Known]) -> list[float]:
+def proved_ratios(rows: Iterable[RunRow], known: Mapping[str, Known]) -> list[Fraction]:
     """Return what guarantees allow at the optimum, of the runs where that is known."""
     found = [proved_ratio(row, known.get(row.instance)) for row in rows]
-    return [float(value) for value in found if value is not None]
+    return [value for value in found if value is not None]
+
+
+def median_guarantee(rows: Iterable[RunRow], known: Mapping[str, Known]) -> float | None:
+    """Return the median of what guarantees allow at the optimum."""
+    found = proved_ratios(rows, known)
+    return float(median(found)) if found else None
 
 
 def is_breached(row: RunRow, known: Known | None) -> bool:
@@ -146,7 +152,10 @@ def ratio_plots(name: str, title: str, rows: Sequence[RunRow]) -> list[Plot]:
         method: [float(value) for value in ratios(part, known, "optimum")]
         for method, part in groups.items()
     }
-    proved = {method: proved_ratios(part, known) for method, part in groups.items()}
+    proved = {
+        method: [float(value) for value in proved_ratios(part, known)]
+        for method, part in groups.items()
+    }
     if not any(observed.values()):
         return []
     return [observed_and_proved(name, title, observed, proved)]

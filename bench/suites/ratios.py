@@ -16,7 +16,7 @@ from .quality import (
     known_values,
     label,
     mean_and_worst,
-    proved_ratios,
+    median_guarantee,
     ratio_plots,
     ratios,
 )
@@ -93,7 +93,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
             seen = ratios(answered, known, "optimum")
             if seen:
                 optimal = sum(value == 1 for value in seen) / len(seen)
-                guarantee = middle(proved_ratios(answered, known))
+                guarantee = median_guarantee(answered, known)
                 breached = sum(is_breached(row, known.get(row.instance)) for row in runs)
                 took = middle(values(answered, "seconds"))
                 figures = len(seen), *mean_and_worst(seen), optimal, guarantee, breached, took

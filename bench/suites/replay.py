@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.figures import middle
 from bench.row import RunRow
-from bench.tables import Table, columns, grouped, plain
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -32,15 +32,9 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 if method == "simpy" and (routing, n) not in _ASKED:
                     continue
                 for seed in range(settings.seeds):
-                    yield Task(
-                        suite="replay",
-                        kind=Kind.REPLAY,
-                        source=source,
-                        method=method,
-                        options={"routing": routing, "requests": requests},
-                        seed=seed,
-                        time_limit=settings.time_limit,
-                    )
+                    options = {"routing": routing, "requests": requests}
+                    how = {"options": options, "seed": seed, "warm_up": True}
+                    yield from settings.tasks(Kind.REPLAY, "replay", source, [method], **how)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -54,7 +48,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     headings = columns(
         "instances x processes:text | routing:text | compiled:millions | plain:millions",
         "SimPy:millions | to plain:times | to SimPy:times",
-        millions=_millions,
+        millions=lambda value: f"{value:.2g}" if value < 10 else f"{value:.0f}",
     )
     table = Table("replay", caption, headings)
     done = [row for row in rows if row.measurements]
@@ -69,10 +63,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 def _speed(row: RunRow) -> float:
     return float(row.measurements["events"]) / float(row.measurements["cpu_seconds"]) / 1e6
-
-
-def _millions(value: float) -> str:
-    return plain(f"{value:.2g}" if value < 10 else f"{value:.0f}")
 
 
 SUITE = Suite(

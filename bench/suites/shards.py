@@ -36,11 +36,8 @@ def sources_of(settings: Settings) -> Iterator[Source]:
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every instance in a folder and, up to a size, in memory."""
     for source in sources_of(settings):
-        for method in settings.methods:
-            yield Task(
-                suite="shards", kind=Kind.SHARDS, source=source, method=method,
-                time_limit=settings.time_limit, warm_up=settings.warm_up, fresh=True,
-            )  # fmt: skip
+        how = {"warm_up": settings.warm_up, "fresh": True}
+        yield from settings.tasks(Kind.SHARDS, "shards", source, settings.methods, **how)
         if source.arguments["n"] <= IN_MEMORY:
             yield from settings.solves("shards", source, fresh=True)
 

@@ -18,18 +18,11 @@ WARM, COLD = 10, 1
 
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield both comparisons for each algorithm."""
+    source = Source(family=SCENARIO, module=NAMED)
     for kind, repetitions in ((Kind.WARM, WARM), (Kind.COLD, COLD)):
-        for method in settings.methods:
-            yield Task(
-                suite="small",
-                kind=kind,
-                source=Source(family=SCENARIO, module=NAMED),
-                method=method,
-                time_limit=settings.time_limit,
-                warm_up=settings.warm_up,
-                fresh=True,
-                repetitions=repetitions * settings.seeds,
-            )
+        repeated = {"repetitions": repetitions * settings.seeds, "fresh": True}
+        how = {**repeated, "warm_up": settings.warm_up}
+        yield from settings.tasks(kind, "small", source, settings.methods, **how)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from bench.figures import median, values
@@ -21,6 +20,7 @@ from .summary import (
     failures_of,
     how_measured,
     is_checked,
+    is_worse,
     relative_gaps,
     solves,
 )
@@ -125,19 +125,25 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         *(f"{group} optimal | {group} too large" for group in settings.peers),
     )
     table = Table("machines cut at will", caption, headings)
-    for (name, algorithm), part in grouped(solves(rows), _line).items():
+    for (name, algorithm), part in grouped(
+        solves(rows), lambda row: (_name(row), row.algorithm)
+    ).items():
         beside = [row for row in rows if _name(row) == name]
         fitted = {row.instance: row.cost for row in beside if row.algorithm == RULE}
         nothing = sum(row.cost is None and row.status != "infeasible" for row in part)
-        worse = sum(_is_worse(row, fitted.get(row.instance)) for row in part)
+        worse = sum(is_worse(row.cost, fitted.get(row.instance)) for row in part)
         relative = relative_gaps(part)
         theirs = by_contestant([row for row in beside if row.kind == Kind.PEER])
         mean, most = (sum(relative) / len(relative), max(relative)) if relative else (None, None)
         gap, median_s = max(values(part, "gap"), default=None), values(part, "seconds_to_proof")
         n_fitted = sum(cost is not None for cost in fitted.values())
         counts = len(part), sum(map(is_checked, part)), nothing
-        asked = [_asked(theirs.get(f"{group} (peer)", [])) for group in settings.peers]
-        rest = worse, n_fitted, median(median_s), *(figure for pair in asked for figure in pair)
+        asked: list[int] = []  # of each peer what it proves, and what it cannot be given
+        for group in settings.peers:
+            runs = theirs.get(f"{group} (peer)", [])
+            asked.append(sum(row.proved for row in runs))
+            asked.append(sum(row.outcome is Outcome.UNSUPPORTED for row in runs))
+        rest = worse, n_fitted, median(median_s), *asked
         red = nothing + worse + failures_of(part) > 0
         table.add(name, algorithm, *counts, mean, most, gap, *rest, red=red)
     return [table, *agreement(rows)]
@@ -147,20 +153,6 @@ def _name(row: RunRow) -> str:
     """Say which line a run belongs to."""
     marks = (f"{mark}={row.arguments[mark]}" for mark in _MARKS if mark in row.arguments)
     return " ".join([row.family, *marks])
-
-
-def _line(row: RunRow) -> tuple[str, str]:
-    return _name(row), row.algorithm
-
-
-def _is_worse(row: RunRow, other: Fraction | None) -> bool:
-    return other is not None and (row.cost is None or row.cost > other)
-
-
-def _asked(runs: Sequence[RunRow]) -> tuple[int, int]:
-    """Count what a peer proves, and what it cannot be given."""
-    refused = sum(row.outcome is Outcome.UNSUPPORTED for row in runs)
-    return sum(row.proved for row in runs), refused
 
 
 SUITE = Suite(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from bench.figures import middle, quantile, values
 from bench.peers import GROUPS
@@ -106,6 +107,11 @@ def summary(
 def failures_of(rows: Sequence[RunRow]) -> int:
     """Count the failed runs."""
     return sum(row.outcome is Outcome.FAILED for row in rows)
+
+
+def is_worse(cost: Fraction | None, other: Fraction | None) -> bool:
+    """Whether a run ends above another's cost, or without a schedule where that has one."""
+    return other is not None and (cost is None or cost > other)
 
 
 def relative_gaps(rows: Sequence[RunRow]) -> list[float]:
