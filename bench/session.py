@@ -6,22 +6,23 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cms.errors import ClusterError
 from cms.running.code import code_digest
 from cms.running.interrupt import CtrlC
+from cms.shards.cluster import connected
 from cms.solving.driver import available_cores
 
-from .cluster import cluster
 from .environment import provider
 from .execution import execute, missing
 from .plots import draw
 from .processes import end_all
-from .results import Results
+from .results import Results, ResultsError
 from .row import Outcome, RunRow
 from .suites import Settings, Suite
 from .tables import Table, failures
@@ -148,9 +149,16 @@ class Session:
     def _executor(self) -> Iterator[tuple[Executor, int, Callable[[], bool]]]:
         """Yield an executor, the threads each run may use, and whether it still answers."""
         if self.dask is not None:
-            with cluster(self.dask) as (executor, lives):
-                # A cluster's workers say themselves how many runs they take at a time.
-                yield executor, 1, lives
+            with ExitStack() as stack:
+                parts = self.dask, "bench", "bench.environment", "bench"
+                try:
+                    client = stack.enter_context(connected(*parts))
+                except ClusterError as fault:
+                    raise ResultsError(f"--dask: {fault}") from None
+                # A cluster's workers say themselves how many runs they take at a time; a task whose
+                # worker dies runs again elsewhere: the scheduler sees to that.
+                gone = ("closing", "closed")
+                yield client.get_executor(pure=False), 1, lambda: client.status not in gone
             return
         # Each task starts or borrows a process of its own, so threads will do here.
         pool = ThreadPoolExecutor(max_workers=self.jobs)

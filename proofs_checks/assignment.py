@@ -44,10 +44,9 @@ from cms import InvalidCertificate
 from cms.fleet import AssignmentPrices, ColocationPlan, ColocationProblem, OfflineClass, OnlineClass
 from cms.fleet import colocate as share_gpus
 
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .lp import minimise
 
-THEOREM = "Assignment prices"
 Plan: TypeAlias = tuple[tuple[int, ...], ...]
 Circle: TypeAlias = list[int]
 
@@ -340,12 +339,14 @@ def _answer(classes: Classes, best: int) -> None:
     require(is_plan(classes, tuple(map(tuple, table))), f"muxflow's plan {table} is none")
 
 
-def check(*, seed: int = 0, cases: int = 150) -> Finding:
+@theorem(
+    "Assignment prices",
+    "weak duality, whole vertices, prices as paths, parts, rounded activities",
+    ratio="loss of two parts / certified loss",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150) -> None:
     """Run the machine check."""
-    tally = Tally(
-        THEOREM, "weak duality, whole vertices, prices as paths, parts, rounded activities",
-        ratio="loss of two parts / certified loss", proved="1",
-    )  # fmt: skip
     for number in range(cases):
         rng = random.Random(f"assignment {seed} {number}")
         classes = drawn(rng)
@@ -357,4 +358,3 @@ def check(*, seed: int = 0, cases: int = 150) -> Finding:
             tally.seen(_parts(classes, best, rng))
             _rounded(classes, rng)
             _answer(classes, best)
-    return tally.finding()

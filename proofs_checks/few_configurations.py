@@ -27,14 +27,13 @@ from cms import Reference, solve
 from .bounds import Compact, Row, compact, lp_agg, milp_c
 from .brute_force import optimum
 from .families import ALL, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import rounded
 from .t2_tadd import machines_for, scaled
 from .theorem_a import doubled
 from .tiny import Counts, Tiny, require_schedule
 
-THEOREM = "Theorems A' and A''"
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(4))
 #: What `lp_rounding` is asked for.
 _EPSILON = Fraction(1, 2)
@@ -95,18 +94,17 @@ def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
     return Counts(machines_for(best.x, Fraction(2)), given), best
 
 
-def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorems A' and A''",
+    "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",
+    ratio="ALG / (factor OPT)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> None:
     """Check A' and A''; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",
-        ratio="ALG / (factor OPT)",
-        proved="1",
-    )
     branches, ours = set[bool](), set[bool]()
     for one in (*named(), *stream(seed, cases, ALL)):
-        with tally.case(f"{one}, A''"):
-            tally.seen(_supports(one.tiny))
+        tally.check(f"{one}, A''", _supports, one.tiny)
         for epsilon in _EPSILONS if one.tiny.has_unit_costs else ():
             with tally.case(f"{one}, A', epsilon = {epsilon}"):
                 ratio, enumerates = _enumeration(one.tiny, epsilon)
@@ -121,7 +119,6 @@ def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> 
     if solver is not None:
         with tally.case("every branch of A' is taken by lp_rounding"):
             require(ours == {False, True}, f"only one branch was taken, of {ours}")
-    return tally.finding()
 
 
 def _supports(tiny: Tiny) -> Fraction:

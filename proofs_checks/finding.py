@@ -8,12 +8,15 @@ name, which is enough to build it again, and the walk goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
+Ratio: TypeAlias = Fraction | float
+_Given = ParamSpec("_Given")
 #: Failures a finding spells out; the number of all of them is told as well.
 _SPELLED_OUT = 5
 
@@ -85,6 +88,19 @@ class Tally:
         except Exception as fault:  # noqa: BLE001 (whatever it is, it is reported as a failure)
             self._failures.append(f"{name}: {type(fault).__name__}: {fault}")
 
+    def check(
+        self,
+        name: object,
+        of: Callable[_Given, Ratio | None],
+        *given: _Given.args,
+        **more: _Given.kwargs,
+    ) -> None:
+        """Check a case by a function, and note the ratio that it returns, if any."""
+        with self.case(name):
+            ratio = of(*given, **more)
+            if ratio is not None:
+                self.seen(ratio)
+
     def seen(self, ratio: Fraction | float) -> None:
         """Note how close a case came."""
         if self._worst is None or ratio > self._worst:
@@ -106,3 +122,20 @@ class Tally:
             time.monotonic() - self._started,
             tuple(shown),
         )
+
+
+def theorem(
+    title: str, checked: str, *, ratio: str, proved: str
+) -> Callable[[Callable[Concatenate[Tally, _Given], None]], Callable[_Given, Finding]]:
+    """Make of a walk over cases a check of a theorem."""
+
+    def made(walk: Callable[Concatenate[Tally, _Given], None]) -> Callable[_Given, Finding]:
+        @wraps(walk)
+        def check(*given: _Given.args, **more: _Given.kwargs) -> Finding:
+            tally = Tally(title, checked, ratio=ratio, proved=proved)
+            walk(tally, *given, **more)
+            return tally.finding()
+
+        return check
+
+    return made

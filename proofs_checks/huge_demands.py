@@ -29,14 +29,13 @@ from cms import check as violations
 from .bounds import lp_agg
 from .brute_force import options
 from .families import UNIT, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .prices import Prices, shown, worth
 from .promises import Solver, answered, proved
 from .t2_tadd import repaired
 from .theorem_b import additive_loss
 from .tiny import Blocks, Tiny, require_schedule
 
-THEOREM = "Huge demands"
 HUGE = 10**12
 #: How each method is asked.
 METHODS: Mapping[str, Mapping[str, object]] = {
@@ -80,32 +79,28 @@ def price_at_once(supply: Blocks, prices: Prices, demand: int) -> Fraction:
     return number * prices[b] + cheapest_price(supply, prices, demand - number * supply[b])
 
 
-def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Huge demands",
+    "few blocks of other types, by enumeration; prices and schedules at 10^12",
+    ratio="(ALG - LP_agg) / (n + min(c, k))",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> None:
     """Check huge demands; see the top of this file.
 
     ``cases`` also limits the supplies for which the lemma is enumerated, taken in a random order.
     """
-    tally = Tally(
-        THEOREM,
-        "few blocks of other types, by enumeration; prices and schedules at 10^12",
-        ratio="(ALG - LP_agg) / (n + min(c, k))",
-        proved="1",
-    )
     rng = random.Random(seed)
     supplies = list(_supplies())
     rng.shuffle(supplies)
     for supply in supplies[: 2 * cases]:
-        with tally.case(f"supply {supply}"):
-            _require_few_others(supply, rng)
+        tally.check(f"supply {supply}", _require_few_others, supply, rng)
     for one in stream(seed, cases, UNIT):
         tiny = one.tiny.times(HUGE)
-        with tally.case(f"{one}, times {HUGE}"):
-            tally.seen(_plain(tiny))
+        tally.check(f"{one}, times {HUGE}", _plain, tiny)
         if solver is not None:
             for method in METHODS:
-                with tally.case(f"{one}, times {HUGE}, by {method}"):
-                    _ours(solver, tiny, method)
-    return tally.finding()
+                tally.check(f"{one}, times {HUGE}, by {method}", _ours, solver, tiny, method)
 
 
 def _supplies() -> Iterator[Blocks]:

@@ -26,14 +26,13 @@ from cms import solve
 
 from .brute_force import optimum
 from .families import WHOLE, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .g_int import harmonic, largest_gain, promise_for
 from .greedy import Numbers, best_pair_first, brought, by_trying_all, gain
 from .lp import minimise
 from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
-THEOREM = "Inner problem"
 #: The factor of each inner method, by the name `greedy` has for it.
 FACTORS: Mapping[str, float] = {
     "greedy": 1 / 2,
@@ -99,28 +98,24 @@ def rounded_mean(
     return mean, float(residual[j]) * (1.0 - missed)
 
 
-def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Inner problem",
+    "1/2, 1 - 1/e on average, the gap 3/4, the trap for 1/2; greedy's inner methods",
+    ratio="best / item greedy",
+    proved="2",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> None:
     """Check the inner methods; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "1/2, 1 - 1/e on average, the gap 3/4, the trap for 1/2; greedy's inner methods",
-        ratio="best / item greedy",
-        proved="2",
-    )
     for part in range(2, 21):
-        with tally.case(f"the trap, eta = 1/{part}"):
-            tally.seen(_trap(Fraction(1, part)))
+        tally.check(f"the trap, eta = 1/{part}", _trap, Fraction(1, part))
     for one in (*named(), *stream(seed, cases, WHOLE)):
         tiny, rng = one.tiny, random.Random(f"residual of {one}")
         some = [Fraction(rng.randint(1, 4), 4) * d for d in tiny.demands]
         for name, residual in (("full", list(tiny.demands)), ("partial", some)):
-            with tally.case(f"{one}, {name} residuals"):
-                tally.seen(_plain(tiny, rng.randrange(tiny.c), residual))
+            tally.check(f"{one}, {name} residuals", _plain, tiny, rng.randrange(tiny.c), residual)
         if solver is not None and tiny.is_whole:
             for inner in FACTORS:
-                with tally.case(f"{one}, by greedy, inner {inner}"):
-                    _ours(solver, tiny, inner)
-    return tally.finding()
+                tally.check(f"{one}, by greedy, inner {inner}", _ours, solver, tiny, inner)
 
 
 def _trap(eta: Fraction) -> Fraction:

@@ -28,9 +28,7 @@ from typing import NamedTuple
 
 from cms.fleet.published import LaunchGate, SharedDevice, slowdown_bound
 
-from .finding import Finding, Tally, require
-
-THEOREM = "Launch gate"
+from .finding import Tally, require, theorem
 
 
 class Case(NamedTuple):
@@ -148,12 +146,14 @@ def _attained(rng: random.Random) -> None:
         )
 
 
-def check(*, seed: int = 0, cases: int = 200) -> Finding:
+@theorem(
+    "Launch gate",
+    "delays, launches, the tight example; that without the gate all this breaks",
+    ratio="delay / longest kernel",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 200) -> None:
     """Run the machine check."""
-    tally = Tally(
-        THEOREM, "delays, launches, the tight example; that without the gate all this breaks",
-        ratio="delay / longest kernel", proved="1",
-    )  # fmt: skip
     broken = 0
     for number in range(cases):
         rng = random.Random(f"launch gate {seed} {number}")
@@ -174,4 +174,3 @@ def check(*, seed: int = 0, cases: int = 200) -> Finding:
             broken += any(end > sooner + longest for end, sooner in late)
     with tally.case("without the gate"):
         require(2 * broken >= cases or cases < 10, f"the bound broke on {broken} of {cases} only")
-    return tally.finding()

@@ -27,13 +27,12 @@ from cms import BlockPrices, Problem, Status, solve
 
 from .bounds import Row, lp_dw_with
 from .families import Instance, anything, costs, mig, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .prices import Prices, bound, worth
 from .promises import Solver, answered, proved, require_refusal
 from .ptas_switch import assigned
 from .tiny import Tiny
 
-THEOREM = "Limits"
 #: Those whose guarantees do not hold with limits.
 REFUSE = ("greedy", "lp_rounding", "ptas")
 
@@ -72,14 +71,14 @@ def holds(tiny: Tiny, prices: Prices, sigma: Prices) -> bool:
     )
 
 
-def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Limits",
+    "duals and random prices against all fleets; branch_and_price; who refuses limits",
+    ratio="L / OPT",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> None:
     """Check limits; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "duals and random prices against all fleets; branch_and_price; who refuses limits",
-        ratio="L / OPT",
-        proved="1",
-    )
     feasible = set[bool]()
     for one, limited in _instances(seed, cases):
         with tally.case(f"{one}, limits {limited.limits}"):
@@ -94,7 +93,6 @@ def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> 
                     require_refusal(solver, limited.problem(), method, "a problem with limits")
     with tally.case("with and without a schedule"):
         require(feasible == {False, True}, f"there is a schedule: only {feasible}")
-    return tally.finding()
 
 
 def _instances(seed: int, cases: int) -> Iterator[tuple[Instance, Limited]]:

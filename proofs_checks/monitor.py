@@ -37,9 +37,8 @@ from typing import NamedTuple, TypeAlias
 from cms.fleet import MonitorState, MonitorTimes, monitor_preset, monitor_step
 from cms.fleet.published.muxflow_monitor import SIGNALS, TABLE, Action, Cell, Signal, StateName
 
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 
-THEOREM = "Monitor of a shared GPU"
 Table: TypeAlias = Mapping[tuple[StateName, Signal], Cell]
 #: In the place of "never".
 NEVER = 10**12
@@ -219,16 +218,17 @@ def drawn(rng: random.Random) -> MonitorTimes:
     )
 
 
-def check(*, seed: int = 0, cases: int = WHOLE_RUN) -> Finding:
+@theorem(
+    "Monitor of a shared GPU",
+    "every promise in every reachable state, with every timer and signal",
+    ratio="slowest recovery / (dwell + cap + 1)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = WHOLE_RUN) -> None:
     """Run the machine check."""
     every = [drawn(random.Random(f"monitor {seed} {number}")) for number in range(cases)]
     if cases >= WHOLE_RUN:
         every.append(monitor_preset("muxflow-assumed").seconds)
-    tally = Tally(
-        THEOREM, "every promise in every reachable state, with every timer and signal",
-        ratio="slowest recovery / (dwell + cap + 1)", proved="1",
-    )  # fmt: skip
     for times in every:
         with tally.case(times):
             tally.seen(require_monitor(times)[1])
-    return tally.finding()

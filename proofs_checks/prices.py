@@ -34,11 +34,10 @@ from cms import BlockPrices, solve
 from .bounds import lp_agg_duals, lp_dw
 from .brute_force import optimum, options
 from .families import ALL, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Solver, answered, proved
 from .tiny import Blocks, Tiny, dot
 
-THEOREM = "Block prices"
 Prices: TypeAlias = tuple[Fraction, ...]
 
 
@@ -105,14 +104,14 @@ def identity(tiny: Tiny, prices: Prices, machines: Sequence[int], taken: Sequenc
     return Terms(sum(reduced, Fraction(0)), worth(prices, spare), sum(extra, Fraction(0)))
 
 
-def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Block prices",
+    "duals of LP_DW and LP_agg; L's shape; the identity; certificates",
+    ratio="L / OPT",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> None:
     """Check the theory of prices; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "duals of LP_DW and LP_agg; L's shape; the identity; certificates",
-        ratio="L / OPT",
-        proved="1",
-    )
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(one):
             tally.seen(_optimal_prices(one.tiny))
@@ -120,9 +119,7 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
             for _ in range(3):
                 _any_prices(one.tiny, rng)
         if solver is not None:
-            with tally.case(f"{one}, by branch_and_price"):
-                _ours(solver, one.tiny)
-    return tally.finding()
+            tally.check(f"{one}, by branch_and_price", _ours, solver, one.tiny)
 
 
 def _optimal_prices(tiny: Tiny) -> Fraction:

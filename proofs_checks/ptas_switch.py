@@ -29,12 +29,11 @@ from .bounds import lp_dw
 from .brute_force import optimum, options, within
 from .families import NAMED, Instance, chain, instance, mig, one_shape, stream, two_types
 from .few_configurations import by_increasing_sum
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Solver, cost_of, promised, way_of
 from .theorem_b import additive_loss, promise_for, theorem_b
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
-THEOREM = "PTAS"
 EPSILONS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 10))
 _MULTIPLES = (1, 3, 8)
 #: What `ptas` is asked to find few machines by, and how it calls what these found.
@@ -99,16 +98,15 @@ def most_machines(k: int, epsilon: Fraction) -> Fraction:
     return additive_loss(k) * (1 + 1 / epsilon)
 
 
-def check(*, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "PTAS",
+    "the switch by sympy; (1 + epsilon) OPT for epsilon = 1, 1/2, 1/4, 1/10; ptas",
+    ratio="ALG / ((1 + epsilon) OPT)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> None:
     """Check the PTAS; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "the switch by sympy; (1 + epsilon) OPT for epsilon = 1, 1/2, 1/4, 1/10; ptas",
-        ratio="ALG / ((1 + epsilon) OPT)",
-        proved="1",
-    )
-    with tally.case("the switch"):
-        _require_switch()
+    tally.check("the switch", _require_switch)
     sides, found = set[bool](), set[str]()
     ways, plain = cycle(_WAYS), cycle((True, True, True, False, False, False))
     for one in (*_multiplied(seed, cases), *_short(seed, cases)):
@@ -128,7 +126,6 @@ def check(*, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> F
     if solver is not None:
         with tally.case("every way of ptas to be exact is taken"):
             require(found >= EXACT, f"schedules were found by {found} alone")
-    return tally.finding()
 
 
 def _multiplied(seed: int, cases: int) -> list[Instance]:

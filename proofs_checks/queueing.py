@@ -34,9 +34,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from .checker.loads import entries, why_not
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 
-THEOREM = "Batched queues"
 #: By so much more than a table says, it must be refused.
 RAISED = Fraction(102, 100)
 
@@ -131,12 +130,14 @@ def certified() -> Any:
     return json.loads((folder / "certified.json").read_text("utf-8"))
 
 
-def check(*, seed: int = 0, cases: int = 100) -> Finding:
+@theorem(
+    "Batched queues",
+    "facts 1 and 2 on random paths, entries of the table in integers",
+    ratio="latency / bound of fact 2",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100) -> None:
     """Check all of it; an entry of the table for every tenth path, all of them from 15,390 on."""
-    tally = Tally(
-        THEOREM, "facts 1 and 2 on random paths, entries of the table in integers",
-        ratio="latency / bound of fact 2", proved="1",
-    )  # fmt: skip
     for number in range(cases):
         with tally.case(f"path {number}"):
             path = random_path(random.Random(f"queueing {seed} {number}"))
@@ -150,4 +151,3 @@ def check(*, seed: int = 0, cases: int = 100) -> Finding:
             too_much = RAISED * load
             refused = why_not(batch, ratio, late_share, too_much)
             require(bool(refused), f"load {too_much} is not refused")
-    return tally.finding()

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .bounds import lp_agg
 from .families import ALL, Instance, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .tiny import Tiny, dot
 
@@ -41,7 +41,6 @@ Edge: TypeAlias = tuple[int, int]
 #: Amounts y[j][i].
 Amounts: TypeAlias = Sequence[Sequence[Fraction]]
 
-THEOREM = "Rounding lemma"
 # A float of a vertex that is no more than this is the solver's way to write 0.
 _ZERO = 1e-9
 
@@ -129,22 +128,20 @@ def require_lemma(tiny: Tiny, supply: Sequence[int], amounts: Amounts) -> Fracti
     return worst
 
 
-def check(*, seed: int = 0, cases: int = 400) -> Finding:
+@theorem(
+    "Rounding lemma",
+    "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of GLOP",
+    ratio="loss / one block",
+    proved="< 1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 400) -> None:
     """Check the lemma; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of GLOP",
-        ratio="loss / one block",
-        proved="< 1",
-    )
     for types, jobs in ((3, 3), (2, 4)):
-        with tally.case(f"K({types},{jobs})"):
-            _require_ownership(types, jobs)
+        tally.check(f"K({types},{jobs})", _require_ownership, types, jobs)
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(one):
             tally.seen(max(_scaled_vertices(one.tiny)))
             tally.seen(_floating_vertex(one))
-    return tally.finding()
 
 
 def _require_ownership(types: int, jobs: int) -> None:

@@ -23,12 +23,11 @@ from cms import Reference, solve
 
 from .bounds import lp_agg, lp_agg_duals
 from .families import ALL, NAMED, named, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
 from .tiny import Counts, Tiny, dot, require_schedule
 
-THEOREM = "T-2 and T-add"
 #: By how much T-2 scales a vertex.
 FACTOR = Fraction(2)
 #: The largest part of a demand that one block meets, in examples.
@@ -90,24 +89,21 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
     return sum(sorted(used, reverse=True)[: tiny.k], Fraction(0))
 
 
-def check(*, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "T-2 and T-add",
+    "2 LP_agg + p, (1 + phi) LP_agg + p, LP_agg + p + n; lp_rounding's doubling",
+    ratio="cost / bound",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> None:
     """Check T-2 and T-add; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 LP_agg + p, (1 + phi) LP_agg + p, LP_agg + p + n; lp_rounding's doubling",
-        ratio="cost / bound",
-        proved="1",
-    )
     for name, phi in PHI.items():
         with tally.case(f"phi of {name}"):
             require(NAMED[name].phi == Fraction(phi), f"phi is {NAMED[name].phi}, not {phi}")
     for number, one in enumerate((*named(), *stream(seed, cases, ALL))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by lp_rounding"):
-                tally.seen(_ours(solver, one.tiny, plain=number % 2 == 0))
-    return tally.finding()
+            tally.check(f"{one}, by lp_rounding", _ours, solver, one.tiny, plain=number % 2 == 0)
 
 
 def _plain(tiny: Tiny) -> Fraction:

@@ -25,13 +25,12 @@ from cms import Reference, solve
 from .bounds import milp_c
 from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import Amounts, rounded
 from .tiny import Counts, Tiny, require_schedule
 
-THEOREM = "Theorem A"
 #: By how much the machines are multiplied, and what they serve.
 FACTOR = 2
 #: How `lp_rounding` calls this rounding.
@@ -75,29 +74,25 @@ def partition(weights: tuple[int, ...]) -> Tiny:
     return Tiny.of([half, half], [weights, weights], [[1] * len(weights)])
 
 
-def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorem A",
+    "2 MILP_c; Partition for all vectors of 2 to 5 weights up to 4; lp_rounding's milp",
+    ratio="ALG / OPT",
+    proved="2",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> None:
     """Check Theorem A; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 MILP_c; Partition for all vectors of 2 to 5 weights up to 4; lp_rounding's milp",
-        ratio="ALG / OPT",
-        proved="2",
-    )
     for number in range(2, 6):
         for weights in combinations_with_replacement(range(1, 5), number):
-            with tally.case(f"weights {weights}"):
-                _require_partition(weights)
+            tally.check(f"weights {weights}", _require_partition, weights)
     with tally.case("the factor is reached"):
         tiny = NAMED["needless-doubling"]
         cost = tiny.cost(theorem_a(tiny).machines)
         require(cost == 2 * optimum(tiny).cost == 2, f"needless doubling costs {cost}")
     for at, one in enumerate((*named(), *stream(seed, cases, ALL))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by lp_rounding"):
-                tally.seen(_ours(solver, one.tiny, plain=at % 2 == 0))
-    return tally.finding()
+            tally.check(f"{one}, by lp_rounding", _ours, solver, one.tiny, plain=at % 2 == 0)
 
 
 def _require_partition(weights: tuple[int, ...]) -> None:

@@ -28,12 +28,11 @@ from cms import Reference, solve
 from .bounds import lp_dw
 from .brute_force import optimum, options
 from .families import ALL, Instance, hub, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, valid, way_of
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
-THEOREM = "Theorem B"
 #: How `ptas` calls its rounding.
 ROUNDED = "rounding of LP_DW"
 #: Two blocks of a type are missing, which one machine holds.
@@ -138,28 +137,25 @@ def rounds_one_way(tiny: Tiny) -> bool:
     return True
 
 
-def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorem B",
+    "split jobs, missing blocks, the bound; k = 1 and 2; K for k up to 60; ptas",
+    ratio="(ALG - LP_DW) / K",
+    proved="< 1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> None:
     """Check Theorem B; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "split jobs, missing blocks, the bound; k = 1 and 2; K for k up to 60; ptas",
-        ratio="(ALG - LP_DW) / K",
-        proved="< 1",
-    )
     with tally.case("K is the maximum"):
         for k in range(1, 61):
             most = max(p + k * max(0, k - p - 1) for p in range(1, k + 1))
             require(additive_loss(k) == most, f"K({k}) is {additive_loss(k)}, not {most}")
     for one in (*named(), *stream(seed, cases, ALL)):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by ptas"):
-                tally.seen(_ours(solver, one.tiny))
+            tally.check(f"{one}, by ptas", _ours, solver, one.tiny)
     types = set[int]()
     for one in (MISSING, *stream(seed, max(8, cases // 15), (hub,))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
             with tally.case(f"{one}, by ptas"):
                 if _rounding(solver, one.tiny):
@@ -167,7 +163,6 @@ def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> 
     if solver is not None:
         with tally.case("every way of ptas to round is taken"):
             require(types == {3, 4}, f"its rounding is the answer for k in {types} alone")
-    return tally.finding()
 
 
 def _plain(tiny: Tiny) -> Fraction:

@@ -47,7 +47,7 @@ from cms.time_sharing.dearest import dearest_mix, offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .offered import by_the_checker
 from .shared import (
     ZERO,
@@ -66,7 +66,6 @@ from .shared import (
 )
 from .tiny import Tiny, dot
 
-THEOREM = "Time sharing"
 Phi: TypeAlias = Callable[[Fraction], Fraction]
 
 
@@ -284,12 +283,14 @@ def _searches(shared: Shared, i: int, given: Sequence[PriceFunction], best: Frac
         require(by_the_checker(offers, below) is not None, "it finds none")
 
 
-def check(*, seed: int = 0, cases: int = 60) -> Finding:
+@theorem(
+    "Time sharing",
+    "cycles, LP_0, price functions, the image in CMS, the dearest mix",
+    ratio="OPT / (LP_0 rounded up + n - 1)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 60) -> None:
     """Run the machine check."""
-    tally = Tally(
-        THEOREM, "cycles, LP_0, price functions, the image in CMS, the dearest mix",
-        ratio="OPT / (LP_0 rounded up + n - 1)", proved="1",
-    )  # fmt: skip
     for number in range(cases):
         rng = random.Random(f"time sharing {seed} {number}")
         shared = drawn(rng)
@@ -299,4 +300,3 @@ def check(*, seed: int = 0, cases: int = 60) -> Finding:
                 for _ in range(4):
                     part(shared, rng)
             _image(shared, rng)
-    return tally.finding()

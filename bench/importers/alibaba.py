@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
-from cms.files.tables import TableRow, read_table
+from cms.files.tables import read_table
 from cms.fleet.colocation.classes import OfflineClass, OnlineClass
 from cms.fleet.colocation.tables import merge, round_to
 from cms.values.names import nearest
@@ -60,7 +60,12 @@ def read_alibaba_usage(
         request, model = row["gpu_request"].number(), row["model_type_public"].text or "unknown"
         pod, memory = row["pod_id"].word(), row["avg_gpu_mem_gib"].number() * _MIB
         if kind == "HP" and job == "online_inference" and request == 1:
-            activity = _activity(row, _SCALES[utilisation])
+            activity = row["avg_gpu_sm_util"].number() * _SCALES[utilisation]
+            if activity > 100:
+                raise row["avg_gpu_sm_util"].error(
+                    f"avg_gpu_sm_util is {row['avg_gpu_sm_util'].text}, which is more than all SMs",
+                    expected='at most 100, or 1 with utilisation="fraction"',
+                )
             key = row["gpu_spec_public"].word(), model, pod
             services.setdefault(key, []).append((activity, memory))
         elif kind == "LP" and job in ("training", "offline_inference") and 0 < request <= 1:
@@ -88,13 +93,3 @@ def read_alibaba_usage(
         for (job, model), pods in work.items()
     ]
     return tuple(merge(online)[0]), tuple(offline)
-
-
-def _activity(row: TableRow, scale: Fraction) -> Fraction:
-    activity = row["avg_gpu_sm_util"].number() * scale
-    if activity > 100:
-        raise row["avg_gpu_sm_util"].error(
-            f"avg_gpu_sm_util is {row['avg_gpu_sm_util'].text}, which is more than all SMs",
-            expected='at most 100, or 1 with utilisation="fraction"',
-        )
-    return activity

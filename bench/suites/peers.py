@@ -68,24 +68,16 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the performance profile of all contestants."""
-    seconds = {
-        name: {
-            f"{row.instance}, {row.time_limit:g} s": row.seconds if row.proved else None
-            for row in runs
-        }
-        for name, runs in _by_limit(rows, settings.methods).items()
-    }
-    title = "Performance profile: time to proof"
-    return [performance_profile("peers_profile", title, seconds)]
-
-
-def _by_limit(rows: Sequence[RunRow], methods: Sequence[str]) -> dict[str, list[RunRow]]:
-    """Return each contestant's best run on each instance under each limit."""
-    found: dict[str, list[RunRow]] = {}
-    for part in grouped(rows, lambda row: row.time_limit).values():
-        for name, runs in by_contestant(part, methods).items():
-            found.setdefault(name, []).extend(runs)
-    return found
+    found: dict[str, dict[str, float | None]] = {}
+    for limit, part in grouped(rows, lambda row: row.time_limit).items():
+        for name, runs in by_contestant(part, settings.methods).items():
+            found.setdefault(name, {}).update(
+                {
+                    f"{row.instance}, {limit:g} s": row.seconds if row.proved else None
+                    for row in runs
+                }
+            )
+    return [performance_profile("peers_profile", "Performance profile: time to proof", found)]
 
 
 SUITE = Suite(

@@ -49,7 +49,8 @@ def neighbours(asked: Asked) -> Iterator[Line]:
     near = abs(exact - EXACT) <= _DIGIT
     yield Line("9", f"{at} of exact pairs", f"{EXACT:.3f}, or .001 off", f"{exact:.3f}", near)
     for classes, (low, high) in IMAGES.items():
-        outer, inner = (_value(each) for each in (posed[classes].outer, posed[classes].problem))
+        images = posed[classes].outer, posed[classes].problem
+        outer, inner = (least_machines(machines_of(each), len(each.jobs)) for each in images)
         yield Line(
             "9", f"{at}s of {classes} classes: outer, inner",
             f">= {low:.3f}, <= {high:.3f}; outer <= exact <= inner", f"{outer:.3f}, {inner:.3f}",
@@ -69,10 +70,6 @@ def _posed(own: Sequence[OperatingPoint], table: Interference, classes: int) -> 
         services, own, GPU, sharing="time", interference=table, classes=classes
     )
     return posed
-
-
-def _value(problem: TimeSharedProblem) -> float:
-    return least_machines(machines_of(problem), len(problem.jobs))
 
 
 def _optimum(posed: NeighbourServing) -> Line:

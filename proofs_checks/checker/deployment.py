@@ -14,7 +14,7 @@ from .cut import cut_faults
 from .devices import read_devices
 from .fleet import Card, layout_faults, read_cards, supplies, work_fault
 from .problem import Problem, read_problem
-from .reading import check_head, record, show
+from .reading import check_head, record, sentences, show
 from .solution import examine
 from .supplies import Point, Service, read_points, read_rule, read_services
 from .turns import turn_faults
@@ -51,10 +51,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
 
 def check_deployment(document: object) -> list[str]:
     """Say what is wrong with a deployment, in sentences; nothing if all holds."""
-    try:
-        return examine_deployment(document)[0]
-    except ValueError as fault:
-        return [str(fault)]
+    return sentences(lambda: examine_deployment(document)[0])
 
 
 def fleet_faults(

@@ -37,7 +37,7 @@ from .executions import (
 )
 from .fleet import Instance
 from .necessity import necessity_faults
-from .reading import ZERO, show
+from .reading import ZERO, sentences, show
 from .sequence import Replay
 from .staying import in_common, kept_faults
 from .transition import Transition, read_transition
@@ -176,7 +176,4 @@ def examine_transition(document: object) -> tuple[list[str], str]:
 
 def check_transition(document: object) -> list[str]:
     """Say what is wrong with a transition, in sentences; nothing if all holds."""
-    try:
-        return examine_transition(document)[0]
-    except ValueError as fault:
-        return [str(fault)]
+    return sentences(lambda: examine_transition(document)[0])

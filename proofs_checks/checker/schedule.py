@@ -10,7 +10,7 @@ from typing import Any
 
 from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
-from .reading import Fault, as_a, integer, record, show
+from .reading import Fault, as_a, integer, record, sentences, show
 
 #: What a block serves: a job, or the amounts of a mix.
 Content = str | tuple[tuple[str, Fraction], ...]
@@ -169,8 +169,9 @@ def uncovered(name: str, part: Fraction, demand: Fraction) -> str:
 
 def check_schedule(problem_doc: Any, schedule_doc: Any) -> list[str]:
     """Check the ``schedule`` of a solution document by the definition; return sentences."""
-    try:
+
+    def faults() -> list[str]:
         problem = read_problem(problem_doc)
         return schedule_faults(problem, read_schedule(schedule_doc, problem))
-    except ValueError as fault:
-        return [str(fault)]
+
+    return sentences(faults)
