@@ -16,7 +16,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -171,9 +171,16 @@ _SURELY_WITHIN = 0.7
 #: T(0+) / T(b) of affine batch times, the most harmful first: processes fall into step where a
 #: batch that is not full takes a few per cent less.
 _AFFINE = (0.97, 0.99, 0.9, 1.0, 0.95, 0.98, 0.995, 0.998, 0.75, 0.5, 0.25, 0.0)
-#: The same up to half a batch, and then a rise; a rise up to half a batch, and then the same; the
-#: same up to the last request.
-_FLAT_FIRST, _FLAT_LAST, _STEP = (0.97, 0.75, 0.25), (0.9, 0.5), (0.97,)
+_SHAPES: dict[str, tuple[tuple[float, ...], Callable[..., NDArray[np.float64]]]] = {
+    "affine from": (_AFFINE, lambda low, fills: low + (1 - low) * fills),
+    "flat to half a batch, then affine from": (
+        (0.97, 0.75, 0.25), lambda low, fills: low + (1 - low) * np.maximum(2 * fills - 1, 0)
+    ),
+    "affine to half a batch, then flat, from": (
+        (0.9, 0.5), lambda low, fills: np.minimum(low + (1 - low) * 2 * fills, 1)
+    ),
+    "flat but for a full batch at": ((0.97,), lambda low, fills: np.where(fills < 1, low, 1.0)),
+}  # fmt: skip
 
 
 def shapes(batch: int) -> list[list[int]]:
@@ -183,10 +190,7 @@ def shapes(batch: int) -> list[list[int]]:
     those that are flat for half a batch, or but for a full one: between them are the measured ones.
     """
     fills = np.arange(1, batch + 1) / batch
-    found = [low + (1 - low) * fills for low in _AFFINE]
-    found += [low + (1 - low) * np.maximum(2 * fills - 1, 0) for low in _FLAT_FIRST]
-    found += [np.minimum(low + (1 - low) * 2 * fills, 1) for low in _FLAT_LAST]
-    found += [np.where(fills < 1, low, 1.0) for low in _STEP]
+    found = [of(low, fills) for lows, of in _SHAPES.values() for low in lows]
     times = [tuple(np.ceil(each * _BATCH_NS).astype(int).tolist()) for each in found]
     return [list(each) for each in dict.fromkeys(times)]
 
@@ -206,12 +210,7 @@ def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
         "picks the shapes that are worst where it does not; loads r beyond requests = "
         "500 max(1 / (1 - r)^2, processes x batch) are left out"
     )
-    kinds = {
-        "affine from": _AFFINE,
-        "flat to half a batch, then affine from": _FLAT_FIRST,
-        "affine to half a batch, then flat, from": _FLAT_LAST,
-        "flat but for a full batch at": _STEP,
-    }
+    kinds = {name: lows for name, (lows, _) in _SHAPES.items()}
     found = figures.tolist()
     facts = {"requests": requests, "seed": seed, "shapes": kinds}
     return _document("simulated", how, list(PROCESSES), found, **facts)

@@ -25,15 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line: 0, or 1 if a benchmark fails or has become much slower."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__)
     parser.add_argument("--save", action="store_true", help="make what is measured the baseline")
-    parser.add_argument("--once", action="store_true", help="run each once, measuring nothing")
     parser.add_argument(
         "--slower", type=float, default=2.0, metavar="X",
         help="exit with 1 if a median, in yardsticks, is X times the baseline's (default: 2)",
     )  # fmt: skip
     parser.add_argument("--baseline", type=Path, default=BASELINE, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.once:
-        return subprocess.run(_pytest("--benchmark-disable"), check=False).returncode
     medians = measure()
     if medians is None:
         return 1
@@ -49,23 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if table.red else 0
 
 
-def _pytest(*arguments: str) -> list[str]:
-    return [
-        sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
-        "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
-        *arguments, str(_HERE / "hot_paths.py"),
-    ]  # fmt: skip
-
-
 def measure() -> dict[str, float] | None:
     """Let pytest-benchmark measure; return each median in seconds, None if one fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "found.json"
-        run = subprocess.run(
-            _pytest(f"--benchmark-json={path}", "--benchmark-quiet"),
-            check=False, stdout=sys.stderr,
-        )  # fmt: skip
-        if run.returncode:
+        command = [
+            sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+            "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
+            f"--benchmark-json={path}", "--benchmark-quiet", str(_HERE / "hot_paths.py"),
+        ]  # fmt: skip
+        if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
             return None
         found: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return {each["name"]: each["stats"]["median"] for each in found["benchmarks"]}

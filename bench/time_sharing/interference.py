@@ -102,8 +102,8 @@ def machines_beside(solo: TimeSharedProblem, table: Interference) -> list[Choice
         pair = find_pair(shape)
         if pair is not None:
             rows = [*_side_by_side(solo, pair, factors)]
-            found.append(Choices((np.array(rows),)))
-    return [*(c for c in machines_of(solo) if len(c.parts) == 1), *found]
+            found.append((np.array(rows),))
+    return [*(c for c in machines_of(solo) if len(c) == 1), *found]
 
 
 def _factors(table: Interference) -> dict[tuple[str, str, int, str, int], float]:

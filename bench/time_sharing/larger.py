@@ -101,10 +101,8 @@ def raised(certificate: object) -> Iterator[tuple[str, MixPrices]]:
         if function.slope:
             more = type(function)(function.slope * _MORE, function.steps)
             functions = {**leaf.functions, job: more}
-            yield (
-                f"slope of {job}",
-                MixPrices(leaf.prices, leaf.limit_prices, functions=functions),
-            )
+            leaf_of = MixPrices(leaf.prices, leaf.limit_prices, functions=functions)
+            yield f"slope of {job}", leaf_of
 
 
 def _says(bound: Callable[[], Fraction | None]) -> Fraction | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 _MORE = 1e-10
 
 
-class Choices(NamedTuple):
-    """What the parts of a machine can give: a matrix each, a row a choice, a column a job.
-
-    Entries are shares of demands, at most 1 each; a part may give nothing, too.
-    """
-
-    parts: tuple[NDArray[np.float64], ...]
+#: What the parts of a machine can give: a matrix each, a row a choice, a column a job. Entries are
+#: shares of demands, at most 1 each; a part may give nothing, too.
+Choices: TypeAlias = "tuple[NDArray[np.float64], ...]"
 
 
 def linear_bound(problem: TimeSharedProblem) -> Fraction:
@@ -52,7 +48,7 @@ def machines_of(problem: TimeSharedProblem) -> list[Choices]:
         gives[block].append(row)
     tables = {b: np.array(r).reshape(len(r), len(problem.jobs)) for b, r in gives.items()}
     return [
-        Choices(tuple(tables[block] for block, n in shape.blocks.items() for _ in range(n)))
+        tuple(tables[block] for block, n in shape.blocks.items() for _ in range(n))
         for shape in problem.configurations
         if isinstance(shape, Configuration)
     ]
@@ -72,10 +68,8 @@ def admitted_mixes(
                         problem.rule.admits(cycle, point.length, problem.jobs[job].limit)
                         for job, point in zip(chosen, points, strict=True)
                     ):
-                        yield (
-                            block,
-                            {j: p.amount / cycle for j, p in zip(chosen, points, strict=True)},
-                        )
+                        pairs = zip(chosen, points, strict=True)
+                        yield block, {job: point.amount / cycle for job, point in pairs}
 
 
 def least_machines(machines: Sequence[Choices], jobs: int) -> float:
@@ -83,7 +77,7 @@ def least_machines(machines: Sequence[Choices], jobs: int) -> float:
     from scipy.optimize import linprog
 
     most = [
-        [sum(float(part[:, job].max(initial=0.0)) for part in machine.parts) for job in range(jobs)]
+        [sum(float(part[:, job].max(initial=0.0)) for part in machine) for job in range(jobs)]
         for machine in machines
     ]
     cuts = list(np.diag(np.max(most, axis=0)))
@@ -91,12 +85,10 @@ def least_machines(machines: Sequence[Choices], jobs: int) -> float:
         matrix = np.array(cuts)
         found = linprog(-np.ones(jobs), A_ub=matrix, b_ub=np.ones(len(cuts)), method="highs")
         if found.x is None:
-            raise ValueError(
-                "the linear program has no solution: some job has no mix that serves it"
-            )
+            raise ValueError("there is no solution: some job has no mix that serves it")
         new = []
         for machine in machines:
-            rows = (part[int(np.argmax(part @ found.x))] for part in machine.parts if len(part))
+            rows = (part[int(np.argmax(part @ found.x))] for part in machine if len(part))
             best = sum(rows, np.zeros(jobs))
             if float(best @ found.x) > 1 + _MORE:
                 new.append(best)
