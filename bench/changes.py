@@ -23,8 +23,6 @@ from cms.fleet.serving import Scenario, ServingProblem
 from cms.problem.problem import Problem
 from instances.load_changes import before_and_after
 
-__all__ = ["CHAIN", "DRAWN", "NEAREST_CHAIN", "Change", "change_of", "generate"]
-
 #: The family of drawn changes, and those of the published scenarios one after the other: each
 #: planned blindly, or as near to the one before as it can be.
 DRAWN, CHAIN, NEAREST_CHAIN = "load-change", "published-chain", "nearest-chain"

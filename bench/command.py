@@ -18,7 +18,7 @@ from cms.values.names import nearest
 
 from .peers import GROUPS, PEERS
 from .results import ResultsError
-from .session import Form, NothingToRun, Session
+from .session import NothingToRun, Session
 from .suites import SUITES, Settings, Suite
 from .task import FAMILIES
 
@@ -152,7 +152,7 @@ def bench(
         resume=resume,
         jobs=jobs,
         dask=dask,
-        form=Form.JSON if as_json else Form.LATEX if latex else Form.TERMINAL,
+        form="json" if as_json else "latex" if latex else "terminal",
         figures=figures,
     )
     chosen = _chosen(suite, given)

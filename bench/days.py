@@ -12,8 +12,6 @@ from instances.load_changes import Days, draw
 if TYPE_CHECKING:
     from cms.problem.machine_problem import MachineProblem
 
-__all__ = ["SHARED", "generate", "scene_of"]
-
 _GPU, _MARGIN, _DAY = "a100-80gb", "0.05", 24
 #: The days of services that share GPUs in time.
 SHARED = "shared-waves"

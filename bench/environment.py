@@ -50,7 +50,7 @@ def _status(field: str) -> int | None:
 def versions() -> dict[str, str]:
     """Return the versions of Python, the libraries and the code under test, and the machine's kind.
 
-    ``"code"`` is :func:`code_digest`, of ``cms``, ``list_algorithms`` and ``instances``.
+    ``"code"`` is :func:`code_digest`, of ``cms``, ``algorithms`` and ``instances``.
     """
     found = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:

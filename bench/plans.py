@@ -16,8 +16,6 @@ from instances.families.measured import measured_rows
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-__all__ = ["DRAWN", "generate", "scenario_of", "serving_of"]
-
 #: The family of drawn scenarios.
 DRAWN = "drawn"
 #: A service's rate in GPUs' worth of its model: 10 to these powers.

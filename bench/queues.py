@@ -6,8 +6,6 @@ from fractions import Fraction
 
 from cms import Configuration, Job, Problem
 
-__all__ = ["BATCH", "BATCH_NS", "LOAD", "generate"]
-
 BATCH, BATCH_NS = 8, 10_000_000
 LOAD = Fraction(9, 10)
 

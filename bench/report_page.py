@@ -21,8 +21,6 @@ from .row import Outcome, RunRow
 from .suites import SUITES
 from .tables import AtLeast, Table, columns, failures, grouped, plain
 
-__all__ = ["page", "read_rows", "row_faults"]
-
 _MOST_RATIO = Fraction(10**300)
 """As a float has it; a cost may be of any length."""
 MOST_LINES = 8

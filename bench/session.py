@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cms.errors import ClusterError
 from cms.running.code import code_digest
@@ -29,14 +28,6 @@ from .tables import Table, failures
 from .task import Task
 
 
-class Form(StrEnum):
-    """How tables are printed."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
-    LATEX = "latex"
-
-
 class NothingToRun(Exception):
     """The settings leave no task."""
 
@@ -49,7 +40,7 @@ class Session:
     resume: bool
     jobs: int
     dask: str | None
-    form: Form
+    form: Literal["terminal", "json", "latex"]
     figures: bool
 
     def run(self, chosen: Sequence[tuple[Suite, Settings]]) -> bool:
@@ -64,11 +55,11 @@ class Session:
         for plan in plans:
             rows, lost = self._rows(plan)
             fine &= not lost and all(row.outcome is not Outcome.FAILED for row in rows)
-            if self.form is Form.JSON:
+            if self.form == "json":
                 documents.append(self._document(plan, rows))
             else:
                 self._show(plan, rows)
-        if self.form is Form.JSON:
+        if self.form == "json":
             document = documents if len(chosen) > 1 else documents[0]
             print(json.dumps(document, indent=2, ensure_ascii=False))
         return fine
@@ -110,19 +101,9 @@ class Session:
         self, left: Sequence[Task], results: Results, *, total: int
     ) -> list[BaseException]:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TimeRemainingColumn(),
-        )  # fmt: skip
+        columns = *Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn()
         console = Console(stderr=True)
         quiet = not console.is_terminal
         with (
@@ -180,7 +161,7 @@ class Session:
 
     def _show(self, plan: _Plan, rows: Sequence[RunRow]) -> None:
         tables = _tables(plan, rows)
-        if self.form is Form.LATEX:
+        if self.form == "latex":
             print("\n\n".join(table.latex() for table in tables), flush=True)
             self._draw(plan, rows)
             return

@@ -40,11 +40,7 @@ _EPSILON = Fraction(1, 2)
 #: How it calls what it found by enumeration.
 _ENUMERATED = "the cheapest machines, twice"
 #: The options of `lp_rounding`, and the factor they are proved for with this epsilon.
-VARIANTS = {
-    "enumeration": Fraction(5, 2),
-    "supports": Fraction(3),
-    "published": Fraction(7, 2),
-}
+VARIANTS = {"enumeration": Fraction(5, 2), "supports": Fraction(3), "published": Fraction(7, 2)}
 
 
 def by_increasing_sum(c: int, most: int) -> Iterator[list[int]]:

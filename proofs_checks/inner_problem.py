@@ -56,10 +56,7 @@ def shares(
     places = [(j, i) for j in range(n) for i in range(k)]
     bids = [min(tiny.supply[j][i], residual[j]) for j, i in places]
     rows = [
-        [
-            *(Fraction(type_ == i) for type_ in range(k)),
-            *(bid * (job == j) for job in range(n)),
-        ]
+        [*(Fraction(type_ == i) for type_ in range(k)), *(bid * (job == j) for job in range(n))]
         for (j, i), bid in zip(places, bids, strict=True)
     ]
     rights = [weights[j] * bid for (j, _), bid in zip(places, bids, strict=True)]

@@ -17,8 +17,6 @@ from cms.fleet.simulation.colocation_loop import Diurnal
 
 from . import day, errors, matching, predictor, running
 
-__all__ = ["FIGURES", "FULL", "SHORT", "Sizes", "main"]
-
 
 class Sizes(NamedTuple):
     """How large the figures are made; the defaults are those that the figures are about."""

@@ -224,12 +224,7 @@ class Experiments:
             answers[" ".join(event.what for event in supervisor.events[seen:])] += 1
         ended = supervisor.stop()
         causes = Counter(event.why for event in supervisor.events if event.what == "fault")
-        return {
-            "kills": kills,
-            "answers": dict(answers),
-            "causes": dict(causes),
-            "stopped": ended,
-        }
+        return {"kills": kills, "answers": dict(answers), "causes": dict(causes), "stopped": ended}
 
     def _offline(self, seed: str, error_after: int | None = None) -> Forked:
         return Forked(lambda: offline(self._path, seed, error_after))

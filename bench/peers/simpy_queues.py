@@ -11,8 +11,6 @@ import simpy
 
 from cms.fleet.simulation.model import Station
 
-__all__ = ["ends_in_simpy"]
-
 
 class _Server:
     """A station: workers that take what waits, or wait for it."""

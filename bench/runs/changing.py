@@ -26,8 +26,6 @@ from .stage import Facts, Stage, Tell
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-__all__ = ["METHODS", "run_change"]
-
 #: So much of the time goes into looking for the nearest plan.
 _LOOKING = 0.5
 #: The transition, and the nearest plan where one was looked for.

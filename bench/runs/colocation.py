@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from bench.environment import forget_peak, peak_memory, resident_memory
@@ -23,12 +22,10 @@ from cms.fleet.colocation import (
 from cms.fleet.colocation.classes import FULL_WEIGHT
 from cms.fleet.simulation.colocation_loop import LineWeights, PlayedPolicy, Terms, colocation_day
 from instances.families.colocation import made_up_pairs, slowdowns
-from proofs_checks.checker import check_colocation, parse_document
+from proofs_checks.checker import check_colocation
 
-from .solving import judged
+from .solving import from_files, judged
 from .stage import Facts, Stage, Tell
-
-__all__ = ["INDEPENDENTLY", "run_share", "run_shared_day"]
 
 #: Pairs of classes up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 400_000
@@ -87,12 +84,9 @@ def _slowdown(problem: ColocationProblem, solution: ColocationSolution, seed: in
 def _rechecked(problem: ColocationProblem, solution: ColocationSolution) -> tuple[str, list[str]]:
     if problem.weights.size > INDEPENDENTLY:
         return "cms", [str(fault) for fault in colocation_faults(problem, solution)]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("problem.json", "share.json")]
-        write_colocation_problem(problem, paths[0])
-        write_colocation_solution(problem, solution, paths[1])
-        documents = [parse_document(path.read_text("utf-8")) for path in paths]
-    return "independent", check_colocation(*documents)
+    write = partial(write_colocation_problem, problem)
+    written = write, partial(write_colocation_solution, problem, solution)
+    return "independent", from_files(check_colocation, *written)
 
 
 def run_shared_day(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:

@@ -83,8 +83,4 @@ def _alternate(ours: Callable[[], None], yardstick: Callable[[], None], repetiti
             times[name].append(time.perf_counter() - started)
     middle = {name: median(values) for name, values in times.items()}
     measured: dict[str, Any] = {**times, "ratio": middle["ours"] / middle["yardstick"]}
-    return {
-        "outcome": Outcome.ANSWERED,
-        "seconds": middle["ours"],
-        "measurements": measured,
-    }
+    return {"outcome": Outcome.ANSWERED, "seconds": middle["ours"], "measurements": measured}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,17 +106,20 @@ def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
 def recheck(problem: Problem | TimeSharedProblem, solution: Solution) -> tuple[str, list[str]]:
     """Recheck a solution: from files by the independent checker, in large problems by ``cms``."""
     if problem.n_jobs <= INDEPENDENTLY:
-        return "independent", _from_files(problem, solution)
+        written = partial(write_problem, problem), partial(write_solution, solution)
+        return "independent", from_files(check_solution, *written)
     return "cms", [str(fault) for fault in faults_of(problem, solution)]
 
 
-def _from_files(problem: Problem | TimeSharedProblem, solution: Solution) -> list[str]:
+def from_files(check: Callable[..., list[str]], *written: Callable[[Path], object]) -> list[str]:
+    """Check documents that were written to files and read again."""
+    documents = []
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("problem.json", "solution.json")]
-        write_problem(problem, paths[0])
-        write_solution(solution, paths[1])
-        documents = [parse_document(path.read_text("utf-8")) for path in paths]
-    return check_solution(*documents)
+        path = Path(folder, "document.json")
+        for write in written:
+            write(path)
+            documents.append(parse_document(path.read_text("utf-8")))
+    return check(*documents)
 
 
 def passes(sources: Iterable[str]) -> int | None:

@@ -96,10 +96,7 @@ SUITE = Suite(
     "published",
     "GPUs on S1 to S6 beside ParvaGPU's rule and the rules of thumb",
     Settings(
-        methods=(
-            *("auto", "greedy", "lp_rounding", "ptas"),
-            *("mig_serving", "mig_serving_fast"),
-        ),
+        methods=(*("auto", "greedy", "lp_rounding", "ptas"), *("mig_serving", "mig_serving_fast")),
         time_limit=20.0,
         peers=("highs",),
         warm_up=False,

@@ -54,9 +54,7 @@ def machines_of(problem: TimeSharedProblem) -> list[Choices]:
     ]
 
 
-def admitted_mixes(
-    problem: TimeSharedProblem,
-) -> Iterator[tuple[str, Mapping[int, Fraction]]]:
+def admitted_mixes(problem: TimeSharedProblem) -> Iterator[tuple[str, Mapping[int, Fraction]]]:
     """Iterate over all mixes that are admitted, with the rate of each job."""
     for block in problem.blocks:
         for size in range(1, min(problem.max_jobs or 3, len(problem.jobs)) + 1):

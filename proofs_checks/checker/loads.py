@@ -56,11 +56,7 @@ Guess = Callable[[Fraction, int, Fraction, int], Sequence[Any]]
 
 
 def why_not(
-    batch: int,
-    ratio: Fraction,
-    late_share: Fraction,
-    load: Fraction,
-    guess: Guess | None = None,
+    batch: int, ratio: Fraction, late_share: Fraction, load: Fraction, guess: Guess | None = None
 ) -> str:
     """Say why an entry cannot be proved; nothing if it is.
 

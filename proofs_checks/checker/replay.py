@@ -28,13 +28,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from .deployment import fleet_faults, short, taken_words
-from .executions import (
-    floor_faults,
-    layout_faults,
-    lowest_capacities,
-    most_in_use,
-    removal_faults,
-)
+from .executions import floor_faults, layout_faults, lowest_capacities, most_in_use, removal_faults
 from .fleet import Instance
 from .necessity import necessity_faults
 from .reading import ZERO, sentences, show
