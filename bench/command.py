@@ -148,13 +148,9 @@ def bench(
     if as_json and latex:
         raise UsageError("--json and --latex: expected at most one of the two")
     session = Session(
-        out=out,
-        resume=resume,
-        jobs=jobs,
-        dask=dask,
-        form="json" if as_json else "latex" if latex else "terminal",
-        figures=figures,
-    )
+        out=out, resume=resume, jobs=jobs, dask=dask,
+        form="json" if as_json else "latex" if latex else "terminal", figures=figures,
+    )  # fmt: skip
     chosen = _chosen(suite, given)
     # What is wrong is told now, not by the first run.
     for one, settings in chosen:

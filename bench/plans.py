@@ -41,13 +41,10 @@ def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
         services.append(Service(name, rows.models[row], rate, limit))
     known = published.scenario("S1")
     return Scenario(
-        name=f"{DRAWN}-{seed}",
-        title=f"{n} drawn services",
-        source=known.source,
-        services=tuple(services),
-        operating_points=known.operating_points,
+        name=f"{DRAWN}-{seed}", title=f"{n} drawn services", source=known.source,
+        services=tuple(services), operating_points=known.operating_points,
         load_curves=known.load_curves,
-    )
+    )  # fmt: skip
 
 
 def serving_of(
@@ -68,14 +65,10 @@ def serving_of(
     how = queueing_rule(rule)
     asked = curves and isinstance(how, CapacityRule) and not how.certified
     return build_problem(
-        scenario.services,
-        scenario.operating_points,
-        scenario.gpus,
-        rule=how,
-        load_curves=scenario.curves_for(how) if asked else None,
-        rate_margin=margin,
+        scenario.services, scenario.operating_points, scenario.gpus, rule=how,
+        load_curves=scenario.curves_for(how) if asked else None, rate_margin=margin,
         max_processes=processes,
-    )
+    )  # fmt: skip
 
 
 def generate(family: str, **arguments: object) -> Problem:

@@ -82,17 +82,10 @@ class Worker:
         # In a session of its own, so that Ctrl-C in the terminal is for this process alone, and
         # all that it starts can be ended at once.
         self._process = subprocess.Popen(
-            [python, "-P", "-m", "bench.worker"],
-            cwd=tree,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+            [python, "-P", "-m", "bench.worker"], cwd=tree, env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self._errors, text=True, encoding="utf-8",
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
         _alive.add(self)
         self._messages: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, name="bench-listener", daemon=True)

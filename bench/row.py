@@ -98,20 +98,11 @@ class RunRow:
             # A file's name may hold bytes that are no text; printed and kept, they are escaped.
             found["error"] = found["error"].encode(errors="backslashreplace").decode()
         return RunRow(
-            key=task.key,
-            suite=task.suite,
-            kind=task.kind.value,
-            family=task.source.family,
-            arguments=dict(task.source.arguments),
-            module=task.source.module,
-            algorithm=task.method,
-            options=dict(task.options),
-            seed=task.seed,
-            time_limit=task.time_limit,
-            warm_up=task.warm_up,
-            fresh=task.fresh,
-            **found,
-        )
+            key=task.key, suite=task.suite, kind=task.kind.value, family=task.source.family,
+            arguments=dict(task.source.arguments), module=task.source.module, algorithm=task.method,
+            options=dict(task.options), seed=task.seed, time_limit=task.time_limit,
+            warm_up=task.warm_up, fresh=task.fresh, **found,
+        )  # fmt: skip
 
     @property
     def instance(self) -> str:

@@ -79,14 +79,10 @@ def read_alibaba_usage(
             )
         activities = sorted(activity for activity, _ in hours)
         one = OnlineClass(
-            device,
-            count=1,
-            sm_activity=activities[math.ceil(part * len(activities)) - 1],
+            device, count=1, sm_activity=activities[math.ceil(part * len(activities)) - 1],
             memory_mib=max(memory for _, memory in hours),
-            memory_total_mib=memory_total_mib[device],
-            model=model,
-            slowdown_limit=slowdown_limit,
-        )
+            memory_total_mib=memory_total_mib[device], model=model, slowdown_limit=slowdown_limit,
+        )  # fmt: skip
         online.append(round_to(one, 1, -1))
     offline = [
         OfflineClass(f"{job} {model}", count=len(pods), memory_mib=max(pods.values()))

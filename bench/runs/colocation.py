@@ -20,12 +20,12 @@ from cms.fleet.colocation import (
     write_colocation_solution,
 )
 from cms.fleet.colocation.classes import FULL_WEIGHT
-from cms.fleet.simulation.colocation_loop import LineWeights, PlayedPolicy, Terms, colocation_day
+from cms.fleet.simulation.colocation_loop import LineWeights, Terms, colocation_day
 from instances.families.colocation import made_up_pairs, slowdowns
 from proofs_checks.checker import check_colocation
 
 from .solving import from_files, judged
-from .stage import Facts, Stage, Tell
+from .stage import Facts, Stage, Tell, timed
 
 #: Pairs of classes up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 400_000
@@ -100,22 +100,12 @@ def run_shared_day(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
         hours=int(task.options["hours"]), job_hours=12, sample=2,
         protection=bool(task.options["protection"]),
     )  # fmt: skip
-    tell(Stage.RUNNING, {"threads": 1, "memory_before": resident_memory()})
-    forget_peak()
-    started, worked = time.perf_counter(), time.process_time()
-    day = colocation_day(problem, truth, sees=seen, terms=terms, policies=[task.method], seed=seed)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
-    return {
-        "outcome": Outcome.ANSWERED,
-        "seconds": seconds,
-        "peak_memory": peak_memory(),
-        "measurements": {"cpu_seconds": cpu, **_figures(day.policies[0])},
-    }
-
-
-def _figures(played: PlayedPolicy) -> dict[str, float]:
-    jobs = played.jobs
-    return {
+    play = partial(colocation_day, problem, truth, sees=seen, terms=terms, seed=seed)
+    worked = time.process_time()
+    played = timed(lambda: play(policies=[task.method]), tell, threads=1).policies[0]
+    jobs, cpu = played.jobs, time.process_time() - worked
+    measured = {
+        "cpu_seconds": cpu,
         "throughput_a_gpu": float(played.oversold_gpu),
         "mean_slowdown": float(played.mean_slowdown),
         "p99_slowdown": float(played.p99_slowdown),
@@ -124,3 +114,4 @@ def _figures(played: PlayedPolicy) -> dict[str, float]:
         "completion_h": float(jobs.mean_completion_minutes or 0) / 60,
         "largest_wait_h": float(jobs.largest_wait_minutes or 0) / 60,
     }
+    return {"outcome": Outcome.ANSWERED, "measurements": measured}

@@ -40,13 +40,9 @@ def solved(
 ) -> Solution:
     """Solve a problem as a task says; with other options where the task's are not the method's."""
     return solve(
-        problem,
-        task.method,
-        options=task.options if options is None else options,
-        time_limit=task.time_limit,
-        seed=task.seed,
-        threads=threads,
-    )
+        problem, task.method, options=task.options if options is None else options,
+        time_limit=task.time_limit, seed=task.seed, threads=threads,
+    )  # fmt: skip
 
 
 def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
@@ -81,18 +77,13 @@ def rechecked(problem: Problem, solution: Solution) -> Facts:
 def described(solution: Solution) -> Facts:
     """Say what a solution is: fields of a row."""
     return {
-        "status": solution.status.value,
-        "proof": solution.proof.value,
-        "stop_reason": solution.stop_reason.value,
-        "cost": solution.cost,
-        "lower_bound": solution.lower_bound,
-        "claimed_bound": solution.claimed_bound,
-        "gap": solution.gap,
-        "passes": passes(line.source for line in solution.history),
-        "guarantee": _promise(solution.guarantee),
-        "history_length": len(solution.history),
+        "status": solution.status.value, "proof": solution.proof.value,
+        "stop_reason": solution.stop_reason.value, "cost": solution.cost,
+        "lower_bound": solution.lower_bound, "claimed_bound": solution.claimed_bound,
+        "gap": solution.gap, "passes": passes(line.source for line in solution.history),
+        "guarantee": _promise(solution.guarantee), "history_length": len(solution.history),
         "history": tuple(_entry(line) for line in solution.history),
-    }
+    }  # fmt: skip
 
 
 def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:

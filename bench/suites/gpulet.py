@@ -92,11 +92,9 @@ def _total(rows: Sequence[RunRow], field: str, count: int) -> Fraction | None:
 
 def _below(rows: Sequence[RunRow]) -> bool:
     """Whether somebody takes less than is proved to be needed."""
-    for part in grouped(rows, lambda row: row.instance).values():
-        bounds, costs = values(part, "lower_bound"), values(part, "cost")
-        if bounds and costs and min(costs) < max(bounds):
-            return True
-    return False
+    parts = grouped(rows, lambda row: row.instance).values()
+    found = [(values(part, "lower_bound"), values(part, "cost")) for part in parts]
+    return any(bounds and costs and min(costs) < max(bounds) for bounds, costs in found)
 
 
 SUITE = Suite(

@@ -25,16 +25,11 @@ EARLY = 10.0
 AT_EARLY = f"{PIPELINE}, {EARLY:g} s"
 #: What the columns of GPUs are of: a heading, who, and which field of the row.
 GPUS = (
-    ("fast", FAST, "cost"),
-    (f"pipeline {EARLY:g} s", AT_EARLY, "cost"),
-    ("pipeline", PIPELINE, "cost"),
-    ("auto", AUTO, "cost"),
-    ("bound", AUTO, "lower_bound"),
-    ("as is", AS_IS, "cost"),
-    ("all 1/7", "smallest", "cost"),
-    ("4-2-1", "static_mix", "cost"),
+    ("fast", FAST, "cost"), (f"pipeline {EARLY:g} s", AT_EARLY, "cost"),
+    ("pipeline", PIPELINE, "cost"), ("auto", AUTO, "cost"), ("bound", AUTO, "lower_bound"),
+    ("as is", AS_IS, "cost"), ("all 1/7", "smallest", "cost"), ("4-2-1", "static_mix", "cost"),
     ("layouts ignored", "partition_free", "lower_bound"),
-)
+)  # fmt: skip
 SAVERS = ("fast", "pipeline", "auto")
 
 

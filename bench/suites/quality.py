@@ -147,15 +147,11 @@ def is_breached(row: RunRow, known: Known | None) -> bool:
 def ratio_plots(name: str, title: str, rows: Sequence[RunRow]) -> list[Plot]:
     """Show the ratios next to what is proved; nothing without optima."""
     known = known_values(rows)
-    groups = grouped([row for row in rows if row.outcome is Outcome.ANSWERED], label)
-    observed = {
-        method: [float(value) for value in ratios(part, known, "optimum")]
-        for method, part in groups.items()
-    }
-    proved = {
-        method: [float(value) for value in proved_ratios(part, known)]
-        for method, part in groups.items()
-    }
+    answered = [row for row in rows if row.outcome is Outcome.ANSWERED]
+    observed, proved = {}, {}
+    for method, part in grouped(answered, label).items():
+        observed[method] = [*map(float, ratios(part, known, "optimum"))]
+        proved[method] = [*map(float, proved_ratios(part, known))]
     if not any(observed.values()):
         return []
     return [observed_and_proved(name, title, observed, proved)]
