@@ -5,5 +5,5 @@ A *suite* is a list of tasks; a task is one run of one method on one instance an
 ``docs/measured/benchmarks.md`` has the protocol.
 """
 
-# Checked where names of distributions could clash: see the same marker in `list_algorithms`.
+# Checked where names of distributions could clash: see the same marker in `algorithms`.
 __cms_distribution__ = "configurable-machines"

@@ -23,8 +23,6 @@ from cms.fleet.serving import Scenario, ServingProblem
 from cms.problem.problem import Problem
 from instances.load_changes import before_and_after
 
-__all__ = ["CHAIN", "DRAWN", "NEAREST_CHAIN", "Change", "change_of", "generate"]
-
 #: The family of drawn changes, and those of the published scenarios one after the other: each
 #: planned blindly, or as near to the one before as it can be.
 DRAWN, CHAIN, NEAREST_CHAIN = "load-change", "published-chain", "nearest-chain"
@@ -52,23 +50,9 @@ def change_of(
 ) -> Change:
     """Return a change, with room for half as many GPUs more than the larger plan takes.
 
-    Parameters
-    ----------
-    family : str
-        ``load-change`` (:func:`instances.load_changes.before_and_after`), or ``published-chain`` or
-        ``nearest-chain``, each step of which starts where the one before has ended.
-    n : int, optional
-        Services of a drawn change; by default all.
-    gpus, sigma, seed
-        Of a drawn change.
-    step : int
-        Of the chain, from 0 on.
-
-    Examples
-    --------
-    >>> change = change_of("published-chain", step=0)
-    >>> print(len(change.now.used_gpus()), change.wanted.gpus)
-    3 {'a100-80gb': 12}
+    ``load-change`` draws one (:func:`instances.load_changes.before_and_after`) of n services, by
+    default all; a ``step`` of ``published-chain`` or ``nearest-chain`` starts where the one before
+    has ended.
     """
     if family in (CHAIN, NEAREST_CHAIN):
         return Change(_ends(family, step), _published(SCENARIOS[step + 1]))

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,29 +32,11 @@ CHUNK = 500_000
 _SEEDS = 10_000
 
 
-class Packing(NamedTuple):
-    """What it took to pack a folder, drawing the jobs not counted."""
-
-    cpu_seconds: float
-    seconds: float
-
-
 def generate(name: str, *, n: int, seed: int, families: str, **parameters: Any) -> Problem:
     """Make a problem of chunks in memory.
 
-    Parameters
-    ----------
-    name : str
-        A family whose machines are the same for every seed, and whose numbers are whole.
-    families : str
-        The module of generators.
-    **parameters
-        The family's.
-
-    Examples
-    --------
-    >>> generate("real-rows", n=3, seed=1, families="instances.families", m=5)
-    Problem(3 jobs, 5 blocks, 12 configurations, 1 machine types)
+    The family's machines are the same for every seed, and its numbers are whole; ``families`` is
+    the module of generators.
     """
     drawn = chunks(name, n=n, seed=seed, families=families, **parameters)
     first = next(drawn)
@@ -89,32 +71,33 @@ def _table(part: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return rows.demands, rows.supplies
 
 
-def pack(source: Source, folder: Path) -> Packing:
-    """Pack the problem of :func:`generate` into a folder, holding a chunk at a time."""
-    drawing = np.zeros(2)
+def pack(source: Source, folder: Path) -> float:
+    """Pack the problem of :func:`generate` into a folder, holding a chunk at a time.
 
-    def now() -> NDArray[np.float64]:
-        return np.array([time.process_time(), time.perf_counter()])
+    Return the seconds of processor time that this took, drawing the jobs not counted.
+    """
+    drawing = 0.0
 
     def timed() -> Iterator[Problem]:
+        nonlocal drawing
         drawn = chunks(source.family, **source.arguments)
         while True:
-            started = now()
+            started = time.process_time()
             part = next(drawn, None)
-            drawing[:] += now() - started
+            drawing += time.process_time() - started
             if part is None:
                 return
             yield part
 
-    started = now()
+    started = time.process_time()
     parts = timed()
     first = next(parts)
     head = first.replace(rows=first.rows.part(0, 0), job_names=())
     cms.pack(head, map(_table, chain([first], parts)), folder)
-    return Packing(*(now() - started - drawing).tolist())
+    return time.process_time() - started - drawing
 
 
-def pack_elsewhere(source: Source, folder: Path) -> Packing:
+def pack_elsewhere(source: Source, folder: Path) -> float:
     """The same in a process of its own, whose memory nobody sees afterwards."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(pack, source, folder).result()

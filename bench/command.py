@@ -18,13 +18,13 @@ from cms.values.names import nearest
 
 from .peers import GROUPS, PEERS
 from .results import ResultsError
-from .session import Form, NothingToRun, Session
+from .session import NothingToRun, Session
 from .suites import SUITES, Settings, Suite
 from .task import FAMILIES
 
 #: Not a suite: all of them, one after another.
 _ALL = "all"
-_DONE, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130
+_USAGE, _INTERRUPTED = 2, 130
 _EPILOG = (
     "Suites: "
     + "; ".join(f"{suite.name}: {suite.summary}" for suite in SUITES.values())
@@ -46,18 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _application(args=given, prog_name="python -m bench", standalone_mode=False)
-    except UsageError as fault:
-        return _refuse(getattr(fault, "format_message", fault.__str__)())
-    except (CmsError, ResultsError) as fault:
-        return _refuse(fault)
+    except (UsageError, CmsError, ResultsError) as fault:
+        print(f"bench: {getattr(fault, 'format_message', fault.__str__)()}", file=sys.stderr)
+        return _USAGE
     if code == _INTERRUPTED:  # what Typer makes of a KeyboardInterrupt
         print("bench: interrupted; --resume goes on where it was", file=sys.stderr)
     return int(code or 0)
-
-
-def _refuse(fault: object) -> int:
-    print(f"bench: {fault}", file=sys.stderr)
-    return _USAGE
 
 
 @_application.command(epilog=_EPILOG)
@@ -154,14 +148,10 @@ def bench(
     if as_json and latex:
         raise UsageError("--json and --latex: expected at most one of the two")
     session = Session(
-        out=out,
-        resume=resume,
-        jobs=jobs,
-        dask=dask,
-        form=Form.JSON if as_json else Form.LATEX if latex else Form.TERMINAL,
-        figures=figures,
-    )
-    chosen = [(one, replace(one.defaults, **_heeded(given, one, suite))) for one in _suites(suite)]
+        out=out, resume=resume, jobs=jobs, dask=dask,
+        form="json" if as_json else "latex" if latex else "terminal", figures=figures,
+    )  # fmt: skip
+    chosen = _chosen(suite, given)
     # What is wrong is told now, not by the first run.
     for one, settings in chosen:
         _refuse_unknown_methods(one, settings.methods)
@@ -171,22 +161,20 @@ def bench(
         fine = session.run(chosen)
     except NothingToRun as fault:
         raise UsageError(str(fault)) from None
-    return _DONE if fine else _FAILED
+    return 0 if fine else 1
 
 
-def _suites(name: str) -> list[Suite]:
-    if name == _ALL:
-        return list(SUITES.values())
-    if name not in SUITES:
+def _chosen(name: str, given: dict[str, Any]) -> list[tuple[Suite, Settings]]:
+    """Return suites with their settings: among all, algorithms are not for every one."""
+    if name in SUITES:
+        return [(SUITES[name], replace(SUITES[name].defaults, **given))]
+    if name != _ALL:
         raise UsageError(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}, {_ALL}")
-    return [SUITES[name]]
-
-
-def _heeded(given: dict[str, Any], suite: Suite, name: str) -> dict[str, Any]:
-    """Return what is given that a suite heeds: among all, algorithms are not for every one."""
-    if suite.contestants and name == _ALL:
-        return {key: value for key, value in given.items() if key != "methods"}
-    return given
+    others = {key: value for key, value in given.items() if key != "methods"}
+    return [
+        (suite, replace(suite.defaults, **(others if suite.contestants else given)))
+        for suite in SUITES.values()
+    ]
 
 
 def _refuse_unknown_methods(suite: Suite, methods: Sequence[str]) -> None:

@@ -12,8 +12,6 @@ from instances.load_changes import Days, draw
 if TYPE_CHECKING:
     from cms.problem.machine_problem import MachineProblem
 
-__all__ = ["SHARED", "generate", "scene_of"]
-
 _GPU, _MARGIN, _DAY = "a100-80gb", "0.05", 24
 #: The days of services that share GPUs in time.
 SHARED = "shared-waves"
@@ -30,24 +28,8 @@ def scene_of(
 ) -> Scene:
     """Return the last hours of some days, for plans with a margin of 5 %; all before is history.
 
-    Parameters
-    ----------
-    family : str
-        ``"waves"``, of services with instances of MIG for themselves; or ``"shared-waves"``, of
-        services that share GPUs in time, which change plans within 2 minutes.
-    n : int
-        Services.
-    days : int
-        That are drawn.
-    hours : int
-        That are played.
-    time_limit : float or None
-        Seconds of each plan.
-
-    Examples
-    --------
-    >>> scene_of("waves", n=2, seed=0, days=2, hours=24, time_limit=None).count
-    24
+    The family is ``"waves"``, of services with MIG instances of their own, or ``"shared-waves"``,
+    of services that share GPUs in time and change plans within 2 minutes.
     """
     drawn = _drawn(family, n, seed, days)
     rates = Rates(Fraction(0), Fraction(drawn.step_s), drawn.rates_rps)
@@ -64,11 +46,6 @@ def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> Machin
     """Make the problem of the highest rates of all days.
 
     Parameters are those of :func:`scene_of`.
-
-    Examples
-    --------
-    >>> generate("waves", n=3, seed=0, days=2, hours=24).n_jobs
-    3
     """
     drawn = _drawn(family, n, seed, days)
     parts = drawn.services, drawn.operating_points, [_GPU]

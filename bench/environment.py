@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
@@ -20,27 +21,16 @@ _DISTRIBUTIONS = (
 
 def forget_peak() -> None:
     """Let :func:`peak_memory` start anew, where the system can (Linux)."""
-    try:
+    with suppress(OSError):  # elsewhere the peak is the process's, which `peak_memory` says
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return  # elsewhere the peak is the process's, which `peak_memory` says
 
 
 def peak_memory() -> int:
-    """Return the largest resident size in bytes: since :func:`forget_peak`, or of the process.
-
-    Examples
-    --------
-    >>> peak_memory() >= 10**6
-    True
-    """
-    found = _status("VmHWM")
-    if found is not None:
-        return found
+    """Return the largest resident size in bytes: since :func:`forget_peak`, or of the process."""
     import resource
 
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size if sys.platform == "darwin" else 1024 * size
+    return _status("VmHWM") or (size if sys.platform == "darwin" else 1024 * size)
 
 
 def resident_memory() -> int | None:
@@ -49,13 +39,10 @@ def resident_memory() -> int | None:
 
 
 def _status(field: str) -> int | None:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith(f"{field}:"):
-            return 1024 * int(line.split()[1])
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(f"{field}:"):
+                return 1024 * int(line.split()[1])
     return None
 
 
@@ -63,19 +50,12 @@ def _status(field: str) -> int | None:
 def versions() -> dict[str, str]:
     """Return the versions of Python, the libraries and the code under test, and the machine's kind.
 
-    ``"code"`` is :func:`code_digest`, of ``cms``, ``list_algorithms`` and ``instances``.
-
-    Examples
-    --------
-    >>> {"code", "configurable-machines", "numpy", "python"} <= set(versions())
-    True
+    ``"code"`` is :func:`code_digest`, of ``cms``, ``algorithms`` and ``instances``.
     """
     found = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
-        try:
+        with suppress(PackageNotFoundError):  # an extra that is not installed
             found[name.lower()] = version(name)
-        except PackageNotFoundError:
-            continue  # an extra that is not installed
     found["platform"] = f"{platform.system()} {platform.machine()}"
     found["processor"] = processor()
     found["code"] = code_digest()
@@ -84,13 +64,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def provider(kind: str, method: str) -> dict[str, str]:
-    """Return the distribution of a third party's algorithm with its version.
-
-    Examples
-    --------
-    >>> provider("solve", "auto")
-    {}
-    """
+    """Return the distribution of a third party's algorithm with its version."""
     if kind in ("peer", "rule", "bound", "replay", "day", "change"):
         return {}
     found = {}
@@ -102,16 +76,9 @@ def provider(kind: str, method: str) -> dict[str, str]:
 
 
 def processor() -> str:
-    """Return the processor's name as the system gives it.
-
-    Examples
-    --------
-    >>> bool(processor())
-    True
-    """
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    """Return the processor's name as the system gives it."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, as_completed
-from typing import Protocol
+from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 from .processes import run_task
 from .results import Results, ResultsError
@@ -16,24 +15,10 @@ _LOOK = 15.0
 _GONE = "the cluster is gone; --resume goes on"
 
 
-class Executor(Protocol):
-    """What runs functions elsewhere: ``concurrent.futures.Executor``, or a cluster's client."""
-
-    def submit(
-        self, function: Callable[[Task, int], RunRow], task: Task, threads: int, /
-    ) -> Future[RunRow]:
-        """Promise the function's value."""
-        ...
-
-
 def missing(tasks: Iterable[Task], results: Results) -> list[Task]:
     """Return the tasks without a row, each once."""
     done = {row.key for row in results.rows}
-    left: dict[str, Task] = {}
-    for task in tasks:
-        if task.key not in done:
-            left.setdefault(task.key, task)
-    return list(left.values())
+    return list({task.key: task for task in tasks if task.key not in done}.values())
 
 
 def execute(
@@ -45,26 +30,10 @@ def execute(
     on_row: Callable[[RunRow], object],
     lives: Callable[[], bool] = lambda: True,
 ) -> list[BaseException]:
-    """Run tasks; a row is kept as soon as it is there.
+    """Run tasks; a row is kept as soon as it is there. Return why some tasks have none.
 
-    Parameters
-    ----------
-    results : Results
-        Where the rows go.
-    executor : Executor
-        Each task starts or borrows a process of its own, so threads will do.
-    threads : int
-        For an algorithm's own use.
-    on_row : callable
-        Called with every new row.
-    lives : callable, optional
-        Whether the executor can still answer; asked while no answer comes.
-
-    Returns
-    -------
-    list of BaseException
-        Why tasks have no row, one for each: the executor could not run them (a cluster that lost
-        one again and again, say). That says nothing of the method, so it is no row.
+    The executor could not run those (a cluster that lost one again and again, say). That says
+    nothing of the method, so it is no row. ``lives`` is asked while no answer comes.
     """
     lost: list[BaseException] = []
     waiting = [executor.submit(run_task, task, threads) for task in tasks]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from bench.tables import Column, Table
+from bench.tables import Table, columns
 
 
 class Line(NamedTuple):
@@ -22,13 +22,9 @@ class Line(NamedTuple):
 
 def show(title: str, caption: str, found: Iterable[Line]) -> int:
     """Print figures as a table, those that are not as expected in red; return 1 if there is one."""
-    lines = [*found]
-    red = frozenset(at for at, line in enumerate(lines) if not line.holds)
-    columns = (
-        Column("figure", left=True), Column("of", left=True), Column("expected", left=True),
-        Column("found", left=True), Column("holds", left=True),
-    )  # fmt: skip
-    rows = tuple((*line[:4], "yes" if line.holds else "no") for line in lines)
-    said = f"{caption} Red: not as expected."
-    Console().print(Table(title, said, columns, rows, red).rich())
-    return 1 if red else 0
+    headings = columns("figure:text | of:text | expected:text | found:text | holds:text")
+    table = Table(title, f"{caption} Red: not as expected.", headings)
+    for line in found:
+        table.add(*line[:4], "yes" if line.holds else "no", red=not line.holds)
+    Console().print(table.rich())
+    return 1 if table.red else 0

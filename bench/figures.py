@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, log, sqrt
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Growth", "growth", "median", "quantile"]
+from .row import RunRow
+
+__all__ = ["Growth", "growth", "measured", "median", "middle", "quantile", "values"]
+
+
+def values(rows: Iterable[RunRow], field: str) -> list[Any]:
+    """Return a field of the rows that have it."""
+    return [value for row in rows if (value := getattr(row, field)) is not None]
+
+
+def measured(rows: Sequence[RunRow]) -> dict[str, list[float]]:
+    """Return the measurements of all rows by name."""
+    return {key: [float(row.measurements[key]) for row in rows] for key in rows[0].measurements}
+
+
+def middle(found: Sequence[float]) -> float | None:
+    """Return the median; None of nothing."""
+    return median(found) if found else None
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the smallest of the values that at least this share of them does not exceed.
-
-    Examples
-    --------
-    >>> quantile([3, 1, 2, 4], 0.95), quantile([3, 1, 2, 4], 0.5)
-    (4, 2)
-    """
+    """Return the smallest of the values that at least this share of them does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
@@ -30,13 +41,7 @@ class Growth(NamedTuple):
 
 
 def growth(sizes: Sequence[float], times: Sequence[float]) -> Growth | None:
-    """Fit ``time = a * size ** exponent`` by least squares of the logarithms.
-
-    Examples
-    --------
-    >>> round(growth([10, 100, 1000], [1, 100, 10_000]).exponent, 6)
-    2.0
-    """
+    """Fit ``time = a * size ** exponent`` by least squares of the logarithms."""
     if len(set(sizes)) < 2:
         return None
     x, y = [log(size) for size in sizes], [log(time) for time in times]

@@ -15,7 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -30,16 +31,6 @@ from proofs_checks.checker.loads import why_not
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "BATCHES",
-    "LATE_SHARES",
-    "RATIOS",
-    "certified_table",
-    "late_share",
-    "largest_load",
-    "shapes",
-]
-
 LATE_SHARES = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
 BATCHES = tuple(1 << k for k in range(9))
 RATIOS = tuple(
@@ -50,6 +41,7 @@ RATIOS = tuple(
 _PARTS = 1000
 
 
+@lru_cache(maxsize=64)
 def waiting_tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
     """Compute P(W >= w) for w = 1...m; as the checker's own, by numpy."""
     size = 1 << max(32, m, math.ceil(120 / decay)).bit_length()
@@ -66,22 +58,7 @@ def waiting_tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
 
 
 def late_share(a: float, b: int, ratio: float | Fraction) -> float:
-    """Compute the share of requests that are late, with a mean of a arrivals in a batch time.
-
-    Parameters
-    ----------
-    a : float
-        Below b.
-    b : int
-        The largest batch.
-    ratio : float or Fraction
-        The latency limit in batch times, >= 2.
-
-    Examples
-    --------
-    >>> round(late_share(0.507 * 8, 8, 2), 5)
-    0.01003
-    """
+    """Compute the late share: a < b requests arrive in a batch time, the limit is a ratio >= 2."""
     (share,) = _late_shares(a, b, (Fraction(ratio),))
     return float(share)
 
@@ -89,7 +66,7 @@ def late_share(a: float, b: int, ratio: float | Fraction) -> float:
 def _late_shares(a: float, b: int, ratios: Iterable[Fraction]) -> list[float]:
     decay = _decay(a, b)
     reach = (int(max(ratios)) + 1) * b
-    tail = np.concatenate([[1.0], _tail(a, b, decay, reach + 1)])
+    tail = np.concatenate([[1.0], waiting_tail(a, b, decay, reach + 1)])
     waiting = tail[:-1] - tail[1:]
     cycle = a + waiting[0] * math.exp(-a)
     found = []
@@ -103,11 +80,6 @@ def _late_shares(a: float, b: int, ratios: Iterable[Fraction]) -> list[float]:
         expected = waiting[: len(late)] @ late + tail[len(late)]
         found.append(a * expected / cycle)
     return found
-
-
-@lru_cache(maxsize=64)
-def _tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
-    return waiting_tail(a, b, decay, m)
 
 
 def _decay(a: float, b: int) -> float:
@@ -138,13 +110,7 @@ def _poisson_tails(mean: float, size: int) -> NDArray[np.float64]:
 
 
 def largest_load(b: int, ratio: Fraction, share: Fraction) -> Fraction:
-    """Find the largest load in thousandths that is proved; 0 if there is none.
-
-    Examples
-    --------
-    >>> largest_load(8, Fraction(2), Fraction(1, 100))
-    Fraction(253, 500)
-    """
+    """Find the largest load in thousandths that is proved; 0 if there is none."""
     low, high = 0, _PARTS
     while high - low > 1:
         middle = (low + high) // 2
@@ -156,7 +122,7 @@ def largest_load(b: int, ratio: Fraction, share: Fraction) -> Fraction:
 
 
 def _guess(a: Fraction, b: int, decay: Fraction, m: int) -> list[float]:
-    return list(map(float, waiting_tail(float(a), b, float(decay), m)))
+    return [float(tail) for tail in waiting_tail(float(a), b, float(decay), m)]
 
 
 def certified_table() -> dict[str, Any]:
@@ -165,16 +131,26 @@ def certified_table() -> dict[str, Any]:
         [[[int(largest_load(b, ratio, share) * _PARTS) for b in BATCHES] for ratio in RATIOS]]
         for share in LATE_SHARES
     ]
+    how = (
+        "the exact chain of one process, batches of one length, Poisson arrivals; each "
+        "entry proved in integers (proofs_checks/checker/loads.py)"
+    )
+    return _document("certified", how, [1], rows)
+
+
+def _document(
+    kind: str, how: str, processes: list[int], thousandths: list[Any], **more: object
+) -> dict[str, Any]:
     table = {
-        "kind": "certified",
-        "made": "python -m bench.loads certified",
-        "how": "the exact chain of one process, batches of one length, Poisson arrivals; each "
-        "entry proved in integers (proofs_checks/checker/loads.py)",
+        "kind": kind,
+        "made": f"python -m bench.loads {kind}",
+        "how": how,
+        **more,
         "late_shares": [str(share) for share in LATE_SHARES],
         "ratios": [str(ratio) for ratio in RATIOS],
-        "processes": [1],
+        "processes": processes,
         "batches": list(BATCHES),
-        "thousandths": rows,
+        "thousandths": thousandths,
     }
     return {**table, "sha256": digest(table)}
 
@@ -195,9 +171,16 @@ _SURELY_WITHIN = 0.7
 #: T(0+) / T(b) of affine batch times, the most harmful first: processes fall into step where a
 #: batch that is not full takes a few per cent less.
 _AFFINE = (0.97, 0.99, 0.9, 1.0, 0.95, 0.98, 0.995, 0.998, 0.75, 0.5, 0.25, 0.0)
-#: The same up to half a batch, and then a rise; a rise up to half a batch, and then the same; the
-#: same up to the last request.
-_FLAT_FIRST, _FLAT_LAST, _STEP = (0.97, 0.75, 0.25), (0.9, 0.5), (0.97,)
+_SHAPES: dict[str, tuple[tuple[float, ...], Callable[..., NDArray[np.float64]]]] = {
+    "affine from": (_AFFINE, lambda low, fills: low + (1 - low) * fills),
+    "flat to half a batch, then affine from": (
+        (0.97, 0.75, 0.25), lambda low, fills: low + (1 - low) * np.maximum(2 * fills - 1, 0)
+    ),
+    "affine to half a batch, then flat, from": (
+        (0.9, 0.5), lambda low, fills: np.minimum(low + (1 - low) * 2 * fills, 1)
+    ),
+    "flat but for a full batch at": ((0.97,), lambda low, fills: np.where(fills < 1, low, 1.0)),
+}  # fmt: skip
 
 
 def shapes(batch: int) -> list[list[int]]:
@@ -205,17 +188,9 @@ def shapes(batch: int) -> list[list[int]]:
 
     Affine ones, padded ones and all that take no time when they are nearly empty among them, and
     those that are flat for half a batch, or but for a full one: between them are the measured ones.
-
-    Examples
-    --------
-    >>> [[round(time / 2**30, 3) for time in times] for times in shapes(2)][:4]
-    [[0.985, 1.0], [0.995, 1.0], [0.95, 1.0], [1.0, 1.0]]
     """
     fills = np.arange(1, batch + 1) / batch
-    found = [low + (1 - low) * fills for low in _AFFINE]
-    found += [low + (1 - low) * np.maximum(2 * fills - 1, 0) for low in _FLAT_FIRST]
-    found += [np.minimum(low + (1 - low) * 2 * fills, 1) for low in _FLAT_LAST]
-    found += [np.where(fills < 1, low, 1.0) for low in _STEP]
+    found = [of(low, fills) for lows, of in _SHAPES.values() for low in lows]
     times = [tuple(np.ceil(each * _BATCH_NS).astype(int).tolist()) for each in found]
     return [list(each) for each in dict.fromkeys(times)]
 
@@ -227,30 +202,18 @@ def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
     for at, processes in enumerate(PROCESSES):
         for nth, batch in enumerate(BATCHES):
             figures[:, at, :, nth] = simulated_loads(processes, batch, unit)
-    table = {
-        "kind": "simulated",
-        "made": "python -m bench.loads simulated",
-        "how": "processes on one queue, Poisson arrivals; the largest load of a grid whose late "
+    how = (
+        "processes on one queue, Poisson arrivals; the largest load of a grid whose late "
         "share, and that of all lower loads, is within the tolerated one by the upper end of a "
         "99 % interval for all shapes of batch times; a thirtieth or a tenth of the requests "
         "decides where it shows at most 0.7 of the tolerated share, or more than all of it, and "
         "picks the shapes that are worst where it does not; loads r beyond requests = "
-        "500 max(1 / (1 - r)^2, processes x batch) are left out",
-        "requests": requests,
-        "seed": seed,
-        "shapes": {
-            "affine from": _AFFINE,
-            "flat to half a batch, then affine from": _FLAT_FIRST,
-            "affine to half a batch, then flat, from": _FLAT_LAST,
-            "flat but for a full batch at": _STEP,
-        },
-        "late_shares": [str(share) for share in LATE_SHARES],
-        "ratios": [str(ratio) for ratio in RATIOS],
-        "processes": list(PROCESSES),
-        "batches": list(BATCHES),
-        "thousandths": figures.tolist(),
-    }
-    return {**table, "sha256": digest(table)}
+        "500 max(1 / (1 - r)^2, processes x batch) are left out"
+    )
+    kinds = {name: lows for name, (lows, _) in _SHAPES.items()}
+    found = figures.tolist()
+    facts = {"requests": requests, "seed": seed, "shapes": kinds}
+    return _document("simulated", how, list(PROCESSES), found, **facts)
 
 
 def simulated_loads(processes: int, batch: int, unit: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -337,17 +300,10 @@ def main() -> None:
     table = certified_table() if certified else simulated_table(options.requests)
     text = json.dumps(table, indent=1)
     # a row of numbers is a line
-    write_bytes(f"{_rows_on_lines(text)}\n".encode(), options.file)
-
-
-def _rows_on_lines(text: str) -> str:
-    import re
-
-    return re.sub(
-        r"\[\s*((?:\d+|\"[\d/.]+\")(?:,\s*(?:\d+|\"[\d/.]+\"))*)\s*\]",
-        lambda m: "[" + re.sub(r"\s+", " ", m.group(1)) + "]",
-        text,
-    )
+    number = r"(?:\d+|\"[\d/.]+\")"
+    rows = rf"\[\s*({number}(?:,\s*{number})*)\s*\]"
+    text = re.sub(rows, lambda found: f"[{' '.join(found[1].split())}]", text)
+    write_bytes(f"{text}\n".encode(), options.file)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ from instances.families.measured import measured_rows
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-__all__ = ["DRAWN", "generate", "scenario_of", "serving_of"]
-
 #: The family of drawn scenarios.
 DRAWN = "drawn"
 #: A service's rate in GPUs' worth of its model: 10 to these powers.
@@ -25,21 +23,9 @@ _LEAST, _MOST = -1.0, 0.3
 
 
 def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
-    """Return a published scenario, or draw one from the same measurements.
+    """Return a published scenario, or draw one of n services from the same measurements.
 
-    Parameters
-    ----------
-    family : str
-        ``S1`` to ``S6``, or ``drawn``.
-    n : int
-        Services of a drawn scenario; models may come more than once, with limits of their own.
-
-    Examples
-    --------
-    >>> for service in scenario_of("drawn", n=2, seed=1).services:
-    ...     print(service)
-    mobilenetv2-1 (mobilenetv2): 731.1 requests/s within 929.2 ms
-    vgg19-2 (vgg19): 543.9 requests/s within 116.6 ms
+    Models may come more than once, with limits of their own.
     """
     if family != DRAWN:
         return published.scenario(family)
@@ -55,13 +41,10 @@ def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
         services.append(Service(name, rows.models[row], rate, limit))
     known = published.scenario("S1")
     return Scenario(
-        name=f"{DRAWN}-{seed}",
-        title=f"{n} drawn services",
-        source=known.source,
-        services=tuple(services),
-        operating_points=known.operating_points,
+        name=f"{DRAWN}-{seed}", title=f"{n} drawn services", source=known.source,
+        services=tuple(services), operating_points=known.operating_points,
         load_curves=known.load_curves,
-    )
+    )  # fmt: skip
 
 
 def serving_of(
@@ -74,38 +57,18 @@ def serving_of(
     margin: str = "0",
     seed: int = 0,
 ) -> ServingProblem:
-    """Build the problem of a scenario under a rule.
+    """Build the problem of a scenario under a rule of :data:`cms.fleet.serving.RULES`.
 
-    Parameters
-    ----------
-    family, n, seed
-        As for :func:`scenario_of`.
-    rule : str
-        A key of :data:`cms.fleet.serving.RULES`.
-    processes : int
-        At most so many in an instance.
-    curves : bool, default True
-        Whether load curves go before the table, for a rule that asks for them.
-    margin : str, default "0"
-        Plan for rates that are higher by this share.
-
-    Examples
-    --------
-    >>> serving_of("S1", n=6, rule="capacity", processes=5).problem
-    Problem(6 jobs, 5 blocks, 12 configurations, 1 machine types)
+    ``curves``: whether load curves go before the table, for a rule that asks for them.
     """
     scenario = scenario_of(family, n=n, seed=seed)
     how = queueing_rule(rule)
     asked = curves and isinstance(how, CapacityRule) and not how.certified
     return build_problem(
-        scenario.services,
-        scenario.operating_points,
-        scenario.gpus,
-        rule=how,
-        load_curves=scenario.curves_for(how) if asked else None,
-        rate_margin=margin,
+        scenario.services, scenario.operating_points, scenario.gpus, rule=how,
+        load_curves=scenario.curves_for(how) if asked else None, rate_margin=margin,
         max_processes=processes,
-    )
+    )  # fmt: skip
 
 
 def generate(family: str, **arguments: object) -> Problem:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,8 +42,7 @@ _TOLD = (Kind.PEER, Kind.RULE, Kind.BOUND)
 
 def run_task(task: Task, threads: int) -> RunRow:
     """Run a task in a process of its own, or in one that is idle, and return its row."""
-    worker = None if task.fresh else _idle.take()
-    worker = worker or Worker()
+    worker = (None if task.fresh else _take_idle()) or Worker()
     reuse = False
     try:
         row, reuse = worker.run(task, threads)
@@ -56,7 +56,8 @@ def run_task(task: Task, threads: int) -> RunRow:
 
 def end_all() -> None:
     """End every process, busy or idle: their runs give no rows."""
-    _idle.clear()
+    while _take_idle() is not None:
+        pass
     for worker in list(_alive):
         worker.end()
 
@@ -81,17 +82,10 @@ class Worker:
         # In a session of its own, so that Ctrl-C in the terminal is for this process alone, and
         # all that it starts can be ended at once.
         self._process = subprocess.Popen(
-            [python, "-P", "-m", "bench.worker"],
-            cwd=tree,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+            [python, "-P", "-m", "bench.worker"], cwd=tree, env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self._errors, text=True, encoding="utf-8",
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
         _alive.add(self)
         self._messages: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, name="bench-listener", daemon=True)
@@ -157,18 +151,14 @@ class Worker:
         return True
 
     def _end_group(self) -> None:
-        try:
+        with suppress(ProcessLookupError):  # nothing of it is left
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return  # nothing of it is left
 
     def _send(self, order: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):  # it has died: the listener says so next
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            return  # it has died: the listener says so next
 
     def _death(self) -> str:
         try:
@@ -192,7 +182,8 @@ class Worker:
         self._listener.join(_LAST_WORDS)
         for stream in (self._process.stdin, self._errors):
             if stream is not None:
-                _close(stream)
+                with suppress(BrokenPipeError):  # an order that nobody will read
+                    stream.close()
         _alive.discard(self)
 
 
@@ -203,13 +194,6 @@ def _message(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         message = None
     return message if isinstance(message, dict) else {"no message": line.strip()}
-
-
-def _close(stream: IO[Any]) -> None:
-    try:
-        stream.close()
-    except BrokenPipeError:
-        return  # an order that nobody will read
 
 
 def _seconds(task: Task, stage: Stage) -> float:
@@ -233,25 +217,13 @@ def _overdue(task: Task, stage: Stage, limit: float, known: dict[str, Any]) -> R
     return RunRow.of(task, outcome=Outcome.FAILED, error=error, **known)
 
 
-class _Idle:
-    """Processes that wait for a task."""
-
-    def __init__(self) -> None:
-        self._workers: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-
-    def take(self) -> Worker | None:
-        try:
-            return self._workers.get_nowait()
-        except queue.Empty:
-            return None
-
-    def put(self, worker: Worker) -> None:
-        self._workers.put(worker)
-
-    def clear(self) -> None:
-        while (worker := self.take()) is not None:
-            worker.end()
+def _take_idle() -> Worker | None:
+    try:
+        return _idle.get_nowait()
+    except queue.Empty:
+        return None
 
 
 _alive: set[Worker] = set()
-_idle = _Idle()
+#: Processes that wait for a task.
+_idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()

@@ -38,15 +38,7 @@ _EXACT = 2**53
 
 
 class Written(NamedTuple):
-    """What a file holds.
-
-    Attributes
-    ----------
-    program : str
-        "compact", with a variable a configuration, or "arc flow".
-    step : Fraction
-        What 1 of the objective costs.
-    """
+    """What a file holds: the "compact" program or "arc flow", and what 1 of its objective costs."""
 
     program: str
     variables: int
@@ -62,14 +54,6 @@ def write(problem: MachineProblem, path: Path) -> Written:
     the blocks of a type that a job is given; comments at the head say which is which. All
     coefficients are integers that floats hold exactly; superfluous parts of the problem are left
     out. The least objective times ``step`` is the least cost.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If jobs share blocks in time or are in shards, a number does not fit, or there is nothing to
-        decide.
-    FileError
-        If the file cannot be written.
     """
     if isinstance(problem, ShardedProblem):
         raise UnsupportedProblem("the jobs are in shards; if they fit, write problem.load()")

@@ -6,29 +6,12 @@ from fractions import Fraction
 
 from cms import Configuration, Job, Problem
 
-__all__ = ["BATCH", "BATCH_NS", "LOAD", "generate"]
-
 BATCH, BATCH_NS = 8, 10_000_000
 LOAD = Fraction(9, 10)
 
 
 def generate(family: str, *, instances: int, processes: int) -> Problem:
-    """Make a service that loads so many instances to nine tenths.
-
-    Parameters
-    ----------
-    family : str
-        What the instance is called.
-    instances : int
-        How many.
-    processes : int
-        In each; a batch of 8 takes 10 ms in one.
-
-    Examples
-    --------
-    >>> generate("one-service", instances=4, processes=2).jobs[0].demand
-    Fraction(5760, 1)
-    """
+    """Make a service that loads so many instances to nine tenths."""
     supply = Fraction(processes * BATCH * 10**9, BATCH_NS)
     service = Job(family, instances * supply * LOAD, {"instance": supply})
     return Problem(configurations=[Configuration({"instance": 1})], jobs=[service])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from cms.errors import FileError
 from cms.files import read_source
@@ -16,12 +16,10 @@ from cms.fleet.report.page import Bullets, Fact, Page, Part, Section
 from cms.fleet.report.tables import Cell, Column, Grid
 from cms.schedule.faults import Violation
 
-from .figures import quantile
+from .figures import middle, quantile, values
 from .row import Outcome, RunRow
 from .suites import SUITES
-from .tables import AtLeast, Table, exact, failures, grouped, plain, ratio, seconds
-
-__all__ = ["page", "read_rows", "row_faults"]
+from .tables import AtLeast, Table, columns, failures, grouped, plain
 
 _MOST_RATIO = Fraction(10**300)
 """As a float has it; a cost may be of any length."""
@@ -97,16 +95,18 @@ def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
         if row.instance_sha256 and row.lower_bound is not None and row.lower_bound > 0:
             known = best.get(row.instance_sha256, row.lower_bound)
             best[row.instance_sha256] = max(known, row.lower_bound)
-    columns = (
-        Column("algorithm"), Column("runs", number=True), Column("answered", number=True),
-        Column("proved", number=True), Column("mean ratio", number=True),
-        Column("worst", number=True), Column("median seconds", number=True),
-        Column("95 %", number=True),
-    )  # fmt: skip
-    table, proofs = [], []
+    table = Table(
+        "Algorithms",
+        "",
+        columns(
+            "algorithm:text | runs | answered | proved | mean ratio:ratio | worst:ratio",
+            "median seconds:seconds | 95 %:seconds",
+        ),
+    )
+    proofs = []
     for name, own in grouped(rows, lambda row: row.algorithm).items():
         answered = [row for row in own if row.outcome is Outcome.ANSWERED]
-        times = [row.seconds for row in answered if row.seconds is not None]
+        times = values(answered, "seconds")
         ratios = [
             float(min(row.cost / best[row.instance_sha256], _MOST_RATIO))
             for row in answered
@@ -114,28 +114,14 @@ def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
         ]
         proved = sorted(row.seconds for row in own if row.proved and row.seconds is not None)
         proofs.append((name, proved))
-        table.append(
-            [
-                Cell(name),
-                _number(len(own)), _number(len(answered)), _number(len(proved)),
-                _figure(statistics.fmean(ratios) if ratios else None, ratio),
-                _figure(max(ratios, default=None), ratio),
-                _figure(statistics.median(times) if times else None, seconds),
-                _figure(quantile(times, 0.95) if times else None, seconds),
-            ]
-        )  # fmt: skip
-    yield Grid("Algorithms", columns, table)
+        mean = statistics.fmean(ratios) if ratios else None
+        took = middle(times), quantile(times, 0.95) if times else None
+        counts = len(own), len(answered), len(proved)
+        table.add(name, *counts, mean, max(ratios, default=None), *took)
+    yield _grid(table)
     drawn = sorted(proofs, key=lambda each: -len(each[1]))[:MOST_LINES]
     if any(times for _, times in drawn):
         yield counts_picture(drawn, "runs that had ended with a proof, over seconds")
-
-
-def _number(value: int) -> Cell:
-    return Cell(plain(value), value)
-
-
-def _figure(value: float | None, write: Any) -> Cell:
-    return Cell("-", math.nan) if value is None else Cell(write(value), value)
 
 
 def _suite(path: Path, name: str, rows: Sequence[RunRow]) -> Iterator[Section]:
@@ -160,15 +146,15 @@ def _suite(path: Path, name: str, rows: Sequence[RunRow]) -> Iterator[Section]:
 
 
 def _grid(table: Table) -> Grid:
-    columns = [Column(each.name, number=not each.left) for each in table.columns]
+    shown = [Column(each.name, number=not each.left) for each in table.columns]
     rows = [
         [
             Cell(text, _order(value, column.number), tone="bad" if number in table.red else "")
-            for text, value, column in zip(texts, values, columns, strict=True)
+            for text, value, column in zip(texts, cells, shown, strict=True)
         ]
-        for number, (texts, values) in enumerate(zip(table.texts(), table.rows, strict=True))
+        for number, (texts, cells) in enumerate(zip(table.texts(), table.rows, strict=True))
     ]
-    return Grid(table.title, columns, rows)
+    return Grid(table.title, shown, rows)
 
 
 def _order(value: object, number: bool) -> Fraction | float | str | None:
@@ -180,26 +166,18 @@ def _order(value: object, number: bool) -> Fraction | float | str | None:
 
 
 def _runs(rows: Sequence[RunRow]) -> Grid:
-    columns = (
-        Column("instance", long=True), Column("algorithm"), Column("seed", number=True),
-        Column("outcome"), Column("status"), Column("cost", number=True),
-        Column("bound", number=True), Column("gap", number=True), Column("seconds", number=True),
-        Column("limit", number=True), Column("checked by"),
-    )  # fmt: skip
-    table = [
-        [
-            Cell(f"{row.suite}: {row.instance}"), Cell(row.algorithm), _number(row.seed),
-            Cell(
-                row.outcome.replace("_", " ") + (f"\n{row.error}" if row.error else ""),
-                tone="bad" if row.outcome is Outcome.FAILED else "",
-            ),
-            Cell(_status(row)), _exact(row.cost), _exact(row.lower_bound), _exact(row.gap),
-            _figure(row.seconds, seconds), _figure(row.time_limit, seconds),
-            Cell(row.checker or "-"),
-        ]
-        for row in rows
-    ]  # fmt: skip
-    return Grid("Every run", columns, table)
+    headings = columns(
+        "instance:text | algorithm:text | seed | outcome:text | status:text | cost:exact",
+        "bound:exact | gap:exact | seconds:seconds | limit:seconds | checked by:text",
+    )
+    table = Table("Every run", "", headings)
+    for row in rows:
+        outcome = row.outcome.replace("_", " ") + (f"\n{row.error}" if row.error else "")
+        named = f"{row.suite}: {row.instance}", row.algorithm, row.seed, outcome, _status(row)
+        figures = row.cost, row.lower_bound, row.gap, row.seconds, row.time_limit, row.checker
+        table.add(*named, *figures, red=row.outcome is Outcome.FAILED)
+    grid = _grid(table)
+    return replace(grid, columns=[Column("instance", long=True), *grid.columns[1:]])
 
 
 def _status(row: RunRow) -> str:
@@ -207,10 +185,6 @@ def _status(row: RunRow) -> str:
         return "-"
     proof = {"checked": ", checked", "solver": ", a solver's word"}.get(row.proof or "", "")
     return row.status.replace("_", " ") + proof
-
-
-def _exact(value: Fraction | None) -> Cell:
-    return Cell("-", math.nan) if value is None else Cell(exact(value), value)
 
 
 def _recheck(path: Path) -> Section:

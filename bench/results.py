@@ -14,36 +14,11 @@ class ResultsError(Exception):
 
 
 class Results:
-    """The rows of one suite in a folder; a context manager.
+    """The rows of one suite in a folder, ``SUITE.jsonl``; a context manager.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    suite : str
-        The file is called ``SUITE.jsonl``.
-    resume : bool
-        Whether to keep the rows that are there. Without it a file with rows is refused, never
-        overwritten.
-
-    Raises
-    ------
-    ResultsError
-        If there are rows already and ``resume`` is False, a line is no row, or the folder cannot be
-        written.
-
-    Notes
-    -----
     A row is one line and reaches the disk before the next is written. A last line without an end
     was cut off by a kill; it is dropped, and its task runs again. Until the context is entered
-    nothing is written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with Results(Path(tempfile.mkdtemp()), "proof", resume=False) as results:
-    ...     len(results.rows), results.path.name
-    (0, 'proof.jsonl')
+    nothing is written. Without ``resume`` a file with rows is refused, never overwritten.
     """
 
     def __init__(self, folder: Path, suite: str, *, resume: bool) -> None:

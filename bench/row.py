@@ -41,37 +41,12 @@ class Outcome(StrEnum):
 class RunRow:
     """What came of one task; every suite's rows have the same fields.
 
-    Attributes
-    ----------
-    instance_sha256, n, blocks, configurations, machine_types
-        None if the run ended before the instance was made.
-    error : str or None
-        Why it failed, or is unsupported.
-    status, proof, stop_reason : str or None
-        As :class:`cms.Solution` has them; a peer's proof is its own word: "solver".
-    checker : str or None
-        Who accepted the answer: "independent" (``proofs_checks.checker``, from files) or "cms".
-    cost, lower_bound, claimed_bound, gap : Fraction or None
-        Exact. A peer's bound is claimed, and its gap is to its own bound.
-    seconds, make_seconds, build_seconds, check_seconds : float or None
-        Of the run alone; to make the instance, to build a peer's model, to recheck the answer.
-    peak_memory, memory_before : int or None
-        Bytes: the largest resident size of the run (or of the process), and that at its beginning.
-    guarantee : Mapping[str, str]
-        What the algorithm promises and the verdict on this answer; empty if it promises nothing.
-    history : tuple of [seconds, cost, lower_bound, source]
-    measurements : Mapping[str, float or list of float]
-        Further figures of a comparison, or a relaxation's value.
-
-    Examples
-    --------
-    >>> from bench.task import Kind, Source
-    >>> task = Task(
-    ...     suite="s", kind=Kind.SOLVE, source=Source(family="f"), method="auto", time_limit=1
-    ... )
-    >>> row = RunRow.of(task, outcome=Outcome.FAILED, error="it crashed")
-    >>> RunRow.from_line(row.to_line()) == row
-    True
+    Sizes are None if the run ended before the instance was made. ``error`` says why it failed, or
+    is unsupported. ``checker`` accepted the answer: "independent" (``proofs_checks.checker``, from
+    files) or "cms". A peer's proof is its own word, "solver", its bound is claimed, and its gap is
+    to its own bound. ``seconds`` are of the run alone. Memory is in bytes: the largest resident
+    size of the run (or of the process), and that at its beginning. ``history`` has seconds, cost,
+    lower bound and source; ``measurements`` further figures, or a relaxation's value.
     """
 
     key: str
@@ -123,20 +98,11 @@ class RunRow:
             # A file's name may hold bytes that are no text; printed and kept, they are escaped.
             found["error"] = found["error"].encode(errors="backslashreplace").decode()
         return RunRow(
-            key=task.key,
-            suite=task.suite,
-            kind=task.kind.value,
-            family=task.source.family,
-            arguments=dict(task.source.arguments),
-            module=task.source.module,
-            algorithm=task.method,
-            options=dict(task.options),
-            seed=task.seed,
-            time_limit=task.time_limit,
-            warm_up=task.warm_up,
-            fresh=task.fresh,
-            **found,
-        )
+            key=task.key, suite=task.suite, kind=task.kind.value, family=task.source.family,
+            arguments=dict(task.source.arguments), module=task.source.module, algorithm=task.method,
+            options=dict(task.options), seed=task.seed, time_limit=task.time_limit,
+            warm_up=task.warm_up, fresh=task.fresh, **found,
+        )  # fmt: skip
 
     @property
     def instance(self) -> str:

@@ -5,36 +5,27 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor as PoolExecutor
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from cms.errors import ClusterError
 from cms.running.code import code_digest
 from cms.running.interrupt import CtrlC
+from cms.shards.cluster import connected
 from cms.solving.driver import available_cores
 
-from .cluster import cluster
 from .environment import provider
 from .execution import execute, missing
 from .plots import draw
 from .processes import end_all
-from .results import Results
+from .results import Results, ResultsError
 from .row import Outcome, RunRow
 from .suites import Settings, Suite
 from .tables import Table, failures
 from .task import Task
-
-
-class Form(StrEnum):
-    """How tables are printed."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
-    LATEX = "latex"
 
 
 class NothingToRun(Exception):
@@ -43,35 +34,20 @@ class NothingToRun(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """How suites are run, and where what comes of them goes.
-
-    Parameters
-    ----------
-    out : Path
-        Rows go to ``out/SUITE.jsonl``, figures to ``out/figures``.
-    resume : bool
-        Whether to keep the rows that are there.
-    jobs : int
-        Runs at a time, in local processes.
-    dask : str or None
-        The address of a cluster's scheduler, to run there instead.
-    """
+    """How suites are run, and where what comes of them goes."""
 
     out: Path
     resume: bool
     jobs: int
     dask: str | None
-    form: Form
+    form: Literal["terminal", "json", "latex"]
     figures: bool
 
     def run(self, chosen: Sequence[tuple[Suite, Settings]]) -> bool:
         """Run what is missing of suites, one after another, and show their tables.
 
-        Parameters
-        ----------
-        chosen : sequence of (Suite, Settings)
-            Of several, those with nothing to run are left out, which is told. As JSON one suite is
-            an object, several are an array.
+        Of several, those with nothing to run are left out, which is told. As JSON one suite is an
+        object, several are an array.
         """
         # What is wrong with any of them is found before the first run.
         plans = self._plans(chosen)
@@ -79,13 +55,13 @@ class Session:
         for plan in plans:
             rows, lost = self._rows(plan)
             fine &= not lost and all(row.outcome is not Outcome.FAILED for row in rows)
-            if self.form is Form.JSON:
+            if self.form == "json":
                 documents.append(self._document(plan, rows))
             else:
                 self._show(plan, rows)
-        if self.form is Form.JSON:
+        if self.form == "json":
             document = documents if len(chosen) > 1 else documents[0]
-            print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
+            print(json.dumps(document, indent=2, ensure_ascii=False))
         return fine
 
     def _plans(self, chosen: Sequence[tuple[Suite, Settings]]) -> list[_Plan]:
@@ -125,19 +101,9 @@ class Session:
         self, left: Sequence[Task], results: Results, *, total: int
     ) -> list[BaseException]:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), TimeRemainingColumn(),
-        )  # fmt: skip
+        columns = *Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn()
         console = Console(stderr=True)
         quiet = not console.is_terminal
         with (
@@ -161,12 +127,19 @@ class Session:
                 return execute(left, results, executor, threads=threads, on_row=note, lives=lives)
 
     @contextmanager
-    def _executor(self) -> Iterator[tuple[PoolExecutor, int, Callable[[], bool]]]:
+    def _executor(self) -> Iterator[tuple[Executor, int, Callable[[], bool]]]:
         """Yield an executor, the threads each run may use, and whether it still answers."""
         if self.dask is not None:
-            with cluster(self.dask) as (executor, lives):
-                # A cluster's workers say themselves how many runs they take at a time.
-                yield executor, 1, lives
+            with ExitStack() as stack:
+                parts = self.dask, "bench", "bench.environment", "bench"
+                try:
+                    client = stack.enter_context(connected(*parts))
+                except ClusterError as fault:
+                    raise ResultsError(f"--dask: {fault}") from None
+                # A cluster's workers say themselves how many runs they take at a time; a task whose
+                # worker dies runs again elsewhere: the scheduler sees to that.
+                gone = ("closing", "closed")
+                yield client.get_executor(pure=False), 1, lambda: client.status not in gone
             return
         # Each task starts or borrows a process of its own, so threads will do here.
         pool = ThreadPoolExecutor(max_workers=self.jobs)
@@ -188,7 +161,7 @@ class Session:
 
     def _show(self, plan: _Plan, rows: Sequence[RunRow]) -> None:
         tables = _tables(plan, rows)
-        if self.form is Form.LATEX:
+        if self.form == "latex":
             print("\n\n".join(table.latex() for table in tables), flush=True)
             self._draw(plan, rows)
             return
@@ -236,10 +209,6 @@ def _say(text: str) -> None:
 
 def _one_line(fault: BaseException) -> str:
     return " ".join(str(fault).split())
-
-
-def _as_json(value: Any) -> Any:
-    raise TypeError(f"a table holds {value!r}, which JSON does not know")
 
 
 def _warn_of_other_code(rows: Sequence[RunRow]) -> None:

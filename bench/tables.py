@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,59 +21,29 @@ _FLOATS = 10**308
 
 
 def plain(value: Any) -> str:
-    """Write a name or a count.
-
-    Examples
-    --------
-    >>> plain(12345), plain("sparse")
-    ('12,345', 'sparse')
-    """
+    """Write a name or a count."""
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def seconds(value: float) -> str:
-    """Write a time with three digits.
-
-    Examples
-    --------
-    >>> seconds(0.01234), seconds(12.34), seconds(1234.5)
-    ('0.0123', '12.3', '1234')
-    """
+    """Write a time with three digits."""
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def times(value: float) -> str:
-    """Write a ratio.
-
-    Examples
-    --------
-    >>> times(52.34), times(0.1234)
-    ('52.3x', '0.123x')
-    """
+    """Write a ratio."""
     return f"{seconds(value)}x"
 
 
 def ratio(value: float) -> str:
-    """Write a ratio to a bound or an optimum with its thousandths; 1 is exactly 1.
-
-    Examples
-    --------
-    >>> ratio(1.0), ratio(1.03456), ratio(1.0001), ratio(12.5)
-    ('1', '1.035', '1.000+', '12.500')
-    """
+    """Write a ratio to a bound or an optimum with its thousandths; 1 is exactly 1."""
     if value == 1:
         return "1"
     return "1.000+" if 1 < value < 1.0005 else f"{value:.3f}"
 
 
 def exact(value: Fraction) -> str:
-    """Write a cost exactly, or with three digits if that is long.
-
-    Examples
-    --------
-    >>> exact(Fraction(5, 2)), exact(Fraction(1, 3))
-    ('2.5', '1/3')
-    """
+    """Write a cost exactly, or with three digits if that is long."""
     text = str(number_to_json(value))
     if len(text) <= 10:
         return text
@@ -81,37 +51,19 @@ def exact(value: Fraction) -> str:
 
 
 def amount(value: Fraction) -> str:
-    """Write a mean of costs, or a bound that is not rounded, with its hundredths.
-
-    Examples
-    --------
-    >>> amount(Fraction(12)), amount(Fraction(82, 7))
-    ('12', '11.71')
-    """
+    """Write a mean of costs, or a bound that is not rounded, with its hundredths."""
     return str(value) if value.denominator == 1 else f"{float(value):.2f}"
 
 
 def percent(value: float) -> str:
-    """Write a share.
-
-    Examples
-    --------
-    >>> percent(0.995), percent(0.00012), percent(0.99999), percent(1)
-    ('99.5 %', '0.012 %', '<100 %', '100 %')
-    """
+    """Write a share."""
     if 0.99995 <= value < 1:
         return "<100 %"
     return f"{100 * value:.4g} %"
 
 
 def gibibytes(value: float) -> str:
-    """Write a size of memory.
-
-    Examples
-    --------
-    >>> gibibytes(3 * 2**29)
-    '1.5 GiB'
-    """
+    """Write a size of memory."""
     return f"{value / _GIB:.2g} GiB"
 
 
@@ -123,13 +75,7 @@ class AtLeast(NamedTuple):
 
 
 def at_least(write: Callable[[float], str]) -> Callable[[AtLeast], str]:
-    """Write a figure that may be open upwards.
-
-    Examples
-    --------
-    >>> at_least(seconds)(AtLeast(20.0, True))
-    '>20'
-    """
+    """Write a figure that may be open upwards."""
     return lambda value: f"{'>' if value.open else ''}{write(value.figure)}"
 
 
@@ -141,31 +87,44 @@ class Column(NamedTuple):
     left: bool = False
 
 
+#: How values are written, by the word after a heading; without one they are names or counts.
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "": plain, "text": plain, "seconds": seconds, "times": times, "ratio": ratio, "exact": exact,
+    "amount": amount, "percent": percent, "memory": gibibytes, ">seconds": at_least(seconds),
+    ">times": at_least(times),
+}  # fmt: skip
+
+
+def columns(*headings: str, **own: Callable[[Any], str]) -> tuple[Column, ...]:
+    """Read headings like ``"family:text | share:percent"``; a table may have its own words."""
+    writers = {**_WRITERS, **own}
+    found = []
+    for heading in " | ".join(headings).split(" | "):
+        name, _, how = heading.partition(":")
+        found.append(Column(name, writers[how], left=how == "text"))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of values under named columns.
+    """Rows of values under named columns, None where there is none; ``red`` ones tell of faults.
 
-    Parameters
-    ----------
-    title, caption : str
-        The caption says how the table is to be read.
-    rows : tuple of tuples
-        A value for each column; None where there is none.
-    red : frozenset of int, optional
-        Rows that tell of something wrong.
-
-    Examples
-    --------
-    >>> table = Table("sizes", "", (Column("n"), Column("time", seconds)), ((10, 0.5), (20, None)))
-    >>> table.texts()
-    [['10', '0.5'], ['20', '-']]
+    The caption says how the table is to be read.
     """
 
     title: str
     caption: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    red: frozenset[int] = frozenset()
+    rows: Sequence[tuple[Any, ...]] = field(default_factory=list)
+    red: Collection[int] = field(default_factory=set)
+
+    def add(self, *cells: Any, red: bool = False) -> None:
+        """Append a row to a table that was made without any."""
+        assert isinstance(self.rows, list)
+        assert isinstance(self.red, set)
+        if red:
+            self.red.add(len(self.rows))
+        self.rows.append(cells)
 
     def texts(self) -> list[list[str]]:
         """Return every row's cells as texts."""
@@ -195,23 +154,7 @@ class Table:
         return shown
 
     def latex(self) -> str:
-        r"""Return it as a LaTeX table; it needs the packages booktabs and, for red, xcolor.
-
-        Examples
-        --------
-        >>> table = Table("a_b", "", (Column("name", left=True), Column("n")), (("x & y", 2),))
-        >>> print(table.latex())
-        \begin{table}
-        \caption{a\_b.}
-        \begin{tabular}{lr}
-        \toprule
-        name & n \\
-        \midrule
-        x \& y & 2 \\
-        \bottomrule
-        \end{tabular}
-        \end{table}
-        """
+        r"""Return it as a LaTeX table; it needs the packages booktabs and, for red, xcolor."""
         sides = "".join("l" if column.left else "r" for column in self.columns)
         lines = []
         for number, texts in enumerate(self.texts()):
@@ -276,9 +219,9 @@ def failures(rows: Iterable[RunRow]) -> Table | None:
     return Table(
         f"{len(failed)} failed run{'s' if len(failed) > 1 else ''}",
         "A run fails if it crashes, does not stop, or says what the checkers refuse.",
-        (Column("instance", left=True), Column("algorithm", left=True), Column("why", left=True)),
-        tuple((row.instance, row.algorithm, row.error) for row in failed),
-        frozenset(range(len(failed))),
+        columns("instance:text | algorithm:text | why:text"),
+        [(row.instance, row.algorithm, row.error) for row in failed],
+        range(len(failed)),
     )
 
 

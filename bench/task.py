@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cms.plugin.registry import NamedProblem, load_instance
 from cms.values.frozen import FrozenMap
@@ -49,31 +49,12 @@ class Kind(StrEnum):
     SHARDS = "shards"
 
 
-class Method(Protocol):
-    """A peer, a rule or a bound, as tasks and tables speak of it."""
-
-    @property
-    def name(self) -> str:
-        """Its name in tables and rows."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it does, or with what settings, in a line."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where an instance comes from.
 
     ``module`` holds the function ``generate(family, **arguments)``; ``"cms.instances"`` stands for
     the registered instances, which take no arguments.
-
-    Examples
-    --------
-    >>> Source(family="non-irup", module=NAMED).problem()
-    Problem(3 jobs, 3 blocks, 1 configurations, 1 machine types)
     """
 
     family: str
@@ -104,28 +85,9 @@ class Source:
 class Task:
     """One run, described by plain values; it can be sent to another process or machine.
 
-    Parameters
-    ----------
-    method : str
-        The name of an algorithm, a peer, a rule or a bound; ``options`` and ``seed`` are its own.
-    time_limit : float
-        Seconds of wall-clock time; a peer that exceeds it by more than a moment is ended.
-    warm_up, fresh : bool
-        Whether the process solves two problems before its first run, or has done nothing else.
-    repetitions : int, default 1
-        Of what is alternated with a yardstick.
-
-    Examples
-    --------
-    >>> task = Task(
-    ...     suite="proof",
-    ...     kind=Kind.SOLVE,
-    ...     source=Source(family="sparse", arguments={"n": 5, "seed": 0}),
-    ...     method="auto",
-    ...     time_limit=10,
-    ... )
-    >>> Task.from_json(task.to_json()) == task, len(task.key)
-    (True, 16)
+    A peer that exceeds the time limit by more than a moment is ended. ``warm_up``: the process
+    solves two problems before its first run; ``fresh``: it has done nothing else; ``repetitions``:
+    of what is alternated with a yardstick.
     """
 
     suite: str

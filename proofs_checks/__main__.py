@@ -18,18 +18,7 @@ _HEAD = ("theorem", "what was checked", "cases", "ratio", "worst", "proved", "se
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if every check holds, 1 if one does not; argparse exits with 2 for bad usage.
-    """
+    """Run the command line."""
     options = _parser().parse_args(arguments)
     console, waiting = Console(soft_wrap=True), Console(stderr=True)
     findings = []

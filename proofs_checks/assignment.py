@@ -44,10 +44,9 @@ from cms import InvalidCertificate
 from cms.fleet import AssignmentPrices, ColocationPlan, ColocationProblem, OfflineClass, OnlineClass
 from cms.fleet import colocate as share_gpus
 
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .lp import minimise
 
-THEOREM = "Assignment prices"
 Plan: TypeAlias = tuple[tuple[int, ...], ...]
 Circle: TypeAlias = list[int]
 
@@ -107,13 +106,7 @@ def is_plan(classes: Classes, plan: Plan) -> bool:
 
 
 def plans(classes: Classes) -> Iterator[Plan]:
-    """Iterate over all plans of a tiny problem, row by row.
-
-    Examples
-    --------
-    >>> len(list(plans(Classes((1,), (1, 1), ((5, None),)))))
-    2
-    """
+    """Iterate over all plans of a tiny problem, row by row."""
     rows = [
         [
             row
@@ -142,13 +135,7 @@ def bound(classes: Classes, u: tuple[int, ...], v: tuple[int, ...]) -> int:
 
 
 def completed(classes: Classes, v: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the least prices of the online side beside those of the offline side.
-
-    Examples
-    --------
-    >>> completed(Classes((1, 1), (1,), ((5,), (None,))), (2,))
-    (3, 0)
-    """
+    """Return the least prices of the online side beside those of the offline side."""
     return tuple(
         max([0, *(w - p for w, p in zip(row, v, strict=True) if w is not None)])
         for row in classes.weights
@@ -233,15 +220,7 @@ def arcs(classes: Classes, plan: Plan) -> dict[tuple[int, int], int]:
 
 
 def longest(size: int, lengths: dict[tuple[int, int], int]) -> tuple[list[int], Circle | None]:
-    """Return the longest paths from the last node, or a circle of positive length.
-
-    Examples
-    --------
-    >>> longest(2, {(1, 0): 3, (0, 1): -3})
-    ([3, 0], None)
-    >>> longest(2, {(1, 0): 3, (0, 1): -2})[1]
-    [0, 1]
-    """
+    """Return the longest paths from the last node, or a circle of positive length."""
     path: list[int | None] = [None] * (size - 1) + [0]
     before = [size - 1] * size
     last = None
@@ -360,24 +339,14 @@ def _answer(classes: Classes, best: int) -> None:
     require(is_plan(classes, tuple(map(tuple, table))), f"muxflow's plan {table} is none")
 
 
-def check(*, seed: int = 0, cases: int = 150) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 150
-        So many random problems.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
-    tally = Tally(
-        THEOREM, "weak duality, whole vertices, prices as paths, parts, rounded activities",
-        ratio="loss of two parts / certified loss", proved="1",
-    )  # fmt: skip
+@theorem(
+    "Assignment prices",
+    "weak duality, whole vertices, prices as paths, parts, rounded activities",
+    ratio="loss of two parts / certified loss",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150) -> None:
+    """Run the machine check."""
     for number in range(cases):
         rng = random.Random(f"assignment {seed} {number}")
         classes = drawn(rng)
@@ -389,4 +358,3 @@ def check(*, seed: int = 0, cases: int = 150) -> Finding:
             tally.seen(_parts(classes, best, rng))
             _rounded(classes, rng)
             _answer(classes, best)
-    return tally.finding()

@@ -25,11 +25,10 @@ from cms import Reference, solve
 from .bounds import reference, single_job
 from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
-THEOREM = "Bound chain"
 _CHAINS = (
     (Reference.LP_AGG, Reference.LP_STAR, Reference.MILP_C, Reference.OPT),
     (Reference.LP_AGG, Reference.LP_DW, Reference.OPT),
@@ -48,14 +47,14 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 
 
-def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Bound chain",
+    "LP_agg <= LP* <= MILP_c <= OPT, LP_agg <= LP_DW <= OPT, known values; branch_and_price",
+    ratio="largest bound / OPT",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> None:
     """Check the chains; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "LP_agg <= LP* <= MILP_c <= OPT, LP_agg <= LP_DW <= OPT, known values; branch_and_price",
-        ratio="largest bound / OPT",
-        proved="1",
-    )
     for name, values in KNOWN.items():
         with tally.case(name):
             for against, value in zip(_COLUMNS, values, strict=True):
@@ -66,14 +65,12 @@ def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> 
             with tally.case(f"one job of {demand}, machines of {blocks} blocks of 3"):
                 _require_single_job(demand, blocks)
     for one in (*named(), *stream(seed, cases, ALL)):
-        with tally.case(one):
-            tally.seen(_chains(one.tiny))
+        tally.check(one, _chains, one.tiny)
         if solver is not None:
             with tally.case(f"{one}, by branch_and_price"):
                 cost = cost_of(promised(solver, one.tiny, "branch_and_price", None))
                 best = optimum(one.tiny).cost
                 require(cost == best, f"cost {cost}, optimum {best}")
-    return tally.finding()
 
 
 def _require_single_job(demand: int, blocks: int) -> None:

@@ -54,14 +54,7 @@ class OverOptions(NamedTuple):
 def compact(
     tiny: Tiny, supply: Sequence[Sequence[Fraction]], more: Sequence[Row] = ()
 ) -> Compact | None:
-    """Solve the compact program over real numbers with this supply and further rows about x.
-
-    Examples
-    --------
-    >>> tiny = Tiny.of([1], [[10]], [[1]])
-    >>> compact(tiny, tiny.supply).value, compact(tiny, tiny.cut).value
-    (Fraction(1, 10), Fraction(1, 1))
-    """
+    """Solve the compact program over real numbers with this supply and further rows about x."""
     c, k = tiny.c, tiny.k
     found = _compact_vertex(tiny, supply, more)
     if found is None:
@@ -86,37 +79,19 @@ def _compact_vertex(
 
 @cache
 def lp_agg(tiny: Tiny) -> Compact:
-    """Solve LP_agg: the compact program over real numbers with truncated supply.
-
-    Examples
-    --------
-    >>> lp_agg(Tiny.of([1] * 5, [["0.9"]] * 5, [[1]])).value
-    Fraction(50, 9)
-    """
+    """Solve LP_agg: the compact program over real numbers with truncated supply."""
     return _there(compact(tiny, tiny.cut))
 
 
 def lp_agg_duals(tiny: Tiny) -> tuple[Fraction, tuple[Fraction, ...]]:
-    """Return the value of LP_agg, and what a unit of each job's demand is worth in its dual.
-
-    Examples
-    --------
-    >>> lp_agg_duals(Tiny.of([2, 3], [[1], [2]], [[4]]))
-    (Fraction(7, 8), (Fraction(1, 4), Fraction(1, 8)))
-    """
+    """Return the value of LP_agg, and what a unit of each job's demand is worth in its dual."""
     vertex = _there(_compact_vertex(tiny, tiny.cut, ()))
     return vertex.value, vertex.duals[tiny.k :]
 
 
 @cache
 def milp_c(tiny: Tiny) -> Compact:
-    """Solve MILP_c, LP_agg with whole machines, by branching on the machines.
-
-    Examples
-    --------
-    >>> milp_c(Tiny.of([1] * 5, [["0.9"]] * 5, [[1]])).value
-    Fraction(6, 1)
-    """
+    """Solve MILP_c, LP_agg with whole machines, by branching on the machines."""
     best: Compact | None = None
     waiting: list[tuple[Row, ...]] = [()]
     while waiting:
@@ -136,14 +111,7 @@ def milp_c(tiny: Tiny) -> Compact:
 
 @cache
 def lp_star(tiny: Tiny) -> Star:
-    """Solve LP*: truncation machine by machine.
-
-    Examples
-    --------
-    >>> machines_of_one_type = [[10, 0], [0, 10]]
-    >>> lp_star(Tiny.of([1, 1], [[1, 0], [0, 1]], machines_of_one_type)).value
-    Fraction(2, 1)
-    """
+    """Solve LP*: truncation machine by machine."""
     places = [
         (j, i, C)
         for j in range(tiny.n)
@@ -177,24 +145,12 @@ def lp_star(tiny: Tiny) -> Star:
 
 @cache
 def lp_dw(tiny: Tiny) -> OverOptions:
-    """Solve LP_DW over all minimal options.
-
-    Examples
-    --------
-    >>> lp_dw(Tiny.of([1] * 5, [["0.9"]] * 5, [[1]])).value
-    Fraction(10, 1)
-    """
+    """Solve LP_DW over all minimal options."""
     return _there(lp_dw_with(tiny, ()))[0]
 
 
 def lp_dw_with(tiny: Tiny, more: Sequence[Row]) -> tuple[OverOptions, tuple[Fraction, ...]] | None:
-    """Solve LP_DW with further rows about x; also these rows' duals. None if it is infeasible.
-
-    Examples
-    --------
-    >>> lp_dw_with(Tiny.of([3], [[1]], [[1], [2]]), [({1: -1}, -1)])[0].value
-    Fraction(2, 1)
-    """
+    """Solve LP_DW with further rows about x; also these rows' duals. None if it is infeasible."""
     columns = [(j, option) for j in range(tiny.n) for option in options(tiny, j)]
     rows: list[Row] = []
     for i in range(tiny.k):
@@ -218,13 +174,7 @@ def lp_dw_with(tiny: Tiny, more: Sequence[Row]) -> tuple[OverOptions, tuple[Frac
 
 
 def single_job(tiny: Tiny) -> int:
-    """Return the machines that the neediest job needs by itself.
-
-    Examples
-    --------
-    >>> single_job(Tiny.of([7, 1], [[2], [1]], [[2]]))
-    2
-    """
+    """Return the machines that the neediest job needs by itself."""
     return max(ceil(tiny.demands[j] / best_machine(tiny, j)) for j in range(tiny.n))
 
 
@@ -234,14 +184,7 @@ def best_machine(tiny: Tiny, j: int) -> Fraction:
 
 
 def reference(tiny: Tiny, against: Reference) -> Fraction:
-    """Return the exact value that a guarantee is stated against.
-
-    Examples
-    --------
-    >>> ceil_gap = Tiny.of([1] * 5, [["0.9"]] * 5, [[1]])
-    >>> [str(reference(ceil_gap, against)) for against in Reference]
-    ['10', '50/9', '50/9', '6', '10']
-    """
+    """Return the exact value that a guarantee is stated against."""
     match against:
         case Reference.OPT:
             return optimum(tiny).cost

@@ -27,13 +27,7 @@ class Optimum(NamedTuple):
 
 @cache
 def options(tiny: Tiny, j: int) -> tuple[Blocks, ...]:
-    """Return the minimal options of a job, of types that some configuration holds.
-
-    Examples
-    --------
-    >>> options(Tiny.of([4], [[1, 3]], [[1, 1]]), 0)
-    ((0, 2), (1, 1), (4, 0))
-    """
+    """Return the minimal options of a job, of types that some configuration holds."""
     supply, demand = tiny.supply[j], tiny.demands[j]
     useful = [i for i in tiny.held if supply[i]]
 
@@ -61,30 +55,13 @@ def options(tiny: Tiny, j: int) -> tuple[Blocks, ...]:
 
 
 def within(small: Sequence[int | Fraction], large: Sequence[int | Fraction]) -> bool:
-    """Whether no entry of one vector exceeds the other's.
-
-    Examples
-    --------
-    >>> within((1, 2), (1, 3)), within((2, 2), (1, 3))
-    (True, False)
-    """
+    """Whether no entry of one vector exceeds the other's."""
     return all(one <= two for one, two in zip(small, large, strict=True))
 
 
 @cache
 def optimum(tiny: Tiny) -> Optimum:
-    """Find an optimal schedule.
-
-    Raises
-    ------
-    ValueError
-        If some job can be served by no block that a machine holds.
-
-    Examples
-    --------
-    >>> optimum(Tiny.of([5, 5], [[3, 3, 3, 1]] * 2, [[1, 1, 1, 1]])).cost
-    Fraction(2, 1)
-    """
+    """Find an optimal schedule."""
     choices = [options(tiny, j) for j in range(tiny.n)]
     if not all(choices):
         raise ValueError("some job has no block that any machine holds")

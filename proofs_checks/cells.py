@@ -46,25 +46,13 @@ class Polytope(NamedTuple):
         return min(self.slacks(point)) >= 0
 
     def points(self) -> list[Point]:
-        """All integer points inside.
-
-        Examples
-        --------
-        >>> Polytope((2, 3), 4).points()
-        [(0, 0), (0, 1), (1, 0), (2, 0)]
-        """
+        """All integer points inside."""
         ranges = (range(self.capacity // size + 1) for size in self.sizes)
         return [point for point in product(*ranges) if self.holds(point)]
 
 
 def slack_class(slack: int, dimension: int) -> int:
-    """Return 0 for slack 0, else 1 + t with gamma^t <= slack < gamma^(t + 1), gamma = 1 + 1/D.
-
-    Examples
-    --------
-    >>> [slack_class(slack, 1) for slack in (0, 1, 2, 3, 4)]
-    [0, 1, 2, 2, 3]
-    """
+    """Return 0 for slack 0, else 1 + t with gamma^t <= slack < gamma^(t + 1), gamma = 1 + 1/D."""
     if not slack:
         return 0
     t = 0
@@ -74,13 +62,7 @@ def slack_class(slack: int, dimension: int) -> int:
 
 
 def cells(polytope: Polytope) -> list[list[Point]]:
-    """Return the points that share the class of every slack.
-
-    Examples
-    --------
-    >>> cells(Polytope((1,), 3))
-    [[(0,)], [(1,)], [(2,)], [(3,)]]
-    """
+    """Return the points that share the class of every slack."""
     found: dict[Point, list[Point]] = {}
     for point in polytope.points():
         key = tuple(slack_class(slack, polytope.dimension) for slack in polytope.slacks(point))
@@ -94,13 +76,7 @@ def box() -> tuple[int, int]:
 
 
 def around(cell: Sequence[Point]) -> Piece:
-    """Return the parallelepiped of a cell's largest simplex.
-
-    Examples
-    --------
-    >>> around([(0, 0), (1, 0), (0, 1)])
-    Piece(origin=(0, 0), edges=((1, 0), (0, 1)), low=-1, high=1)
-    """
+    """Return the parallelepiped of a cell's largest simplex."""
     for q in range(len(cell[0]), 0, -1):
         best: tuple[int, Piece] | None = None
         for origin, *others in combinations(cell, q + 1):
@@ -119,13 +95,7 @@ def by_cells(polytope: Polytope) -> list[Piece]:
 
 
 def by_boxes(polytope: Polytope) -> list[Piece]:
-    """Return the boxes below all maximal points.
-
-    Examples
-    --------
-    >>> [piece.edges for piece in by_boxes(Polytope((2, 3), 4))]
-    [((0, 1),), ((2, 0),)]
-    """
+    """Return the boxes below all maximal points."""
     D = polytope.dimension
     unit = [tuple(int(i == at) for i in range(D)) for at in range(D)]
     pieces = []
@@ -137,13 +107,7 @@ def by_boxes(polytope: Polytope) -> list[Piece]:
 
 
 def vertices(piece: Piece) -> Iterator[Point]:
-    """Return the corners of a piece.
-
-    Examples
-    --------
-    >>> list(vertices(Piece((2, 2), ((1, 0),), -1, 1)))
-    [(1, 2), (3, 2)]
-    """
+    """Return the corners of a piece."""
     for mu in product((piece.low, piece.high), repeat=len(piece.edges)):
         yield at(piece, mu)
 
@@ -157,15 +121,7 @@ def at(piece: Piece, mu: Sequence[int]) -> Point:
 
 
 def multiples(piece: Piece, point: Point) -> list[Fraction] | None:
-    """Return mu of a point; None if it does not lie on the edges' span, or outside of the box.
-
-    Examples
-    --------
-    >>> multiples(Piece((0, 0), ((2, 0),), -1, 1), (1, 0))
-    [Fraction(1, 2)]
-    >>> multiples(Piece((0, 0), ((2, 0),), -1, 1), (3, 0)) is None
-    True
-    """
+    """Return mu of a point; None if it does not lie on the edges' span, or outside of the box."""
     way, edges = _minus(point, piece.origin), piece.edges
     gram = [[_dot(a, b) for b in edges] for a in edges]
     whole = _determinant(gram)

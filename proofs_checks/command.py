@@ -20,18 +20,7 @@ _ASKED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if everything holds, 1 if something does not, 2 if a file cannot be read.
-    """
+    """Run the command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] and given[0] in _ASKED:
         module = _ASKED[given.pop(0)]

@@ -220,26 +220,14 @@ NAMED: dict[str, Tiny] = {
 
 
 def instance(family: str, number: int) -> Instance:
-    """Build the problem of this number in a family, the same every time.
-
-    Examples
-    --------
-    >>> instance("one_block", 3).tiny == instance("one_block", 3).tiny
-    True
-    """
+    """Build the problem of this number in a family, the same every time."""
     if family in NAMED:
         return Instance(family, number, NAMED[family])
     return Instance(family, number, _BY_NAME[family](random.Random(f"{family} {number}")))
 
 
 def stream(seed: int, cases: int, families: Sequence[Family] = UNIT) -> Iterator[Instance]:
-    """Return so many instances, the families in turn.
-
-    Examples
-    --------
-    >>> [str(one) for one in stream(7, 3, (one_job, mig))]
-    ['one_job 700000', 'mig 700000', 'one_job 700001']
-    """
+    """Return so many instances, the families in turn."""
     first = 100_000 * seed
     endless = (
         instance(family.__name__, first + number) for number in range(cases) for family in families
@@ -253,13 +241,7 @@ def named() -> Iterator[Instance]:
 
 
 def set_cover(size: int, sets: Sequence[Collection[int]]) -> Tiny:
-    """Reduce set cover to CMS: a job and a block type an element, a configuration a set.
-
-    Examples
-    --------
-    >>> set_cover(2, [{0}, {0, 1}]).configurations
-    ((1, 0), (1, 1))
-    """
+    """Reduce set cover to CMS: a job and a block type an element, a configuration a set."""
     elements = range(size)
     return Tiny.of(
         [1] * size,
@@ -273,11 +255,6 @@ def harmonic_trap(q: int) -> tuple[frozenset[int], ...]:
 
     First those that greedy prefers: each holds ceil(R/q) of the R elements that the ones before it
     leave, spread evenly over the columns; so it is as good as any column, and listed before them.
-
-    Examples
-    --------
-    >>> [sorted(elements) for elements in harmonic_trap(2)]
-    [[0, 1, 4, 5], [2, 6], [3], [7], [0, 1, 2, 3], [4, 5, 6, 7]]
     """
     columns = [list(range(at * q * q, (at + 1) * q * q)) for at in range(q)]
     left = [list(column) for column in columns]
@@ -291,13 +268,7 @@ def harmonic_trap(q: int) -> tuple[frozenset[int], ...]:
 
 
 def covers_of_three() -> Iterator[tuple[int, tuple[frozenset[int], ...]]]:
-    """All families of subsets that cover three elements, up to the elements' names; numbered.
-
-    Examples
-    --------
-    >>> next(covers_of_three())
-    (7, (frozenset({0}), frozenset({1}), frozenset({2})))
-    """
+    """All families of subsets that cover three elements, up to the elements' names; numbered."""
     sets = [frozenset(s) for size in (1, 2, 3) for s in combinations(range(3), size)]
     seen = set[frozenset[frozenset[int]]]()
     for number in range(1, 2 ** len(sets)):

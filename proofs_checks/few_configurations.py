@@ -27,35 +27,24 @@ from cms import Reference, solve
 from .bounds import Compact, Row, compact, lp_agg, milp_c
 from .brute_force import optimum
 from .families import ALL, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import rounded
 from .t2_tadd import machines_for, scaled
 from .theorem_a import doubled
 from .tiny import Counts, Tiny, require_schedule
 
-THEOREM = "Theorems A' and A''"
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(4))
 #: What `lp_rounding` is asked for.
 _EPSILON = Fraction(1, 2)
 #: How it calls what it found by enumeration.
 _ENUMERATED = "the cheapest machines, twice"
 #: The options of `lp_rounding`, and the factor they are proved for with this epsilon.
-VARIANTS = {
-    "enumeration": Fraction(5, 2),
-    "supports": Fraction(3),
-    "published": Fraction(7, 2),
-}
+VARIANTS = {"enumeration": Fraction(5, 2), "supports": Fraction(3), "published": Fraction(7, 2)}
 
 
 def by_increasing_sum(c: int, most: int) -> Iterator[list[int]]:
-    """Return the vectors of c whole numbers of sum at most so much, by increasing sum.
-
-    Examples
-    --------
-    >>> list(by_increasing_sum(2, 1))
-    [[0, 0], [1, 0], [0, 1]]
-    """
+    """Return the vectors of c whole numbers of sum at most so much, by increasing sum."""
 
     def of_sum(total: int, length: int) -> Iterator[list[int]]:
         if length == 1:
@@ -86,13 +75,7 @@ def most_machines(tiny: Tiny, epsilon: Fraction) -> Fraction:
 
 
 def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
-    """Run A''; also the cheapest program's solution.
-
-    Examples
-    --------
-    >>> by_supports(Tiny.of([1, 1], [[1], [1]], [[3]]))[0].machines
-    [2]
-    """
+    """Run A''; also the cheapest program's solution."""
     best: Compact | None = None
     for number in range(1, tiny.c + 1):
         for support in combinations(range(tiny.c), number):
@@ -107,18 +90,17 @@ def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
     return Counts(machines_for(best.x, Fraction(2)), given), best
 
 
-def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorems A' and A''",
+    "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",
+    ratio="ALG / (factor OPT)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> None:
     """Check A' and A''; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",
-        ratio="ALG / (factor OPT)",
-        proved="1",
-    )
     branches, ours = set[bool](), set[bool]()
     for one in (*named(), *stream(seed, cases, ALL)):
-        with tally.case(f"{one}, A''"):
-            tally.seen(_supports(one.tiny))
+        tally.check(f"{one}, A''", _supports, one.tiny)
         for epsilon in _EPSILONS if one.tiny.has_unit_costs else ():
             with tally.case(f"{one}, A', epsilon = {epsilon}"):
                 ratio, enumerates = _enumeration(one.tiny, epsilon)
@@ -133,7 +115,6 @@ def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> 
     if solver is not None:
         with tally.case("every branch of A' is taken by lp_rounding"):
             require(ours == {False, True}, f"only one branch was taken, of {ours}")
-    return tally.finding()
 
 
 def _supports(tiny: Tiny) -> Fraction:

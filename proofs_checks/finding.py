@@ -8,12 +8,15 @@ name, which is enough to build it again, and the walk goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
+Ratio: TypeAlias = Fraction | float
+_Given = ParamSpec("_Given")
 #: Failures a finding spells out; the number of all of them is told as well.
 _SPELLED_OUT = 5
 
@@ -23,39 +26,17 @@ class Breach(AssertionError):
 
 
 def require(holds: bool, words: str) -> None:
-    """Raise :class:`Breach` with these words unless the statement holds.
-
-    Examples
-    --------
-    >>> require(2 + 2 == 5, "arithmetic")
-    Traceback (most recent call last):
-        ...
-    proofs_checks.finding.Breach: arithmetic
-    """
+    """Raise :class:`Breach` with these words unless the statement holds."""
     if not holds:
         raise Breach(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """What a check found: the largest ratio seen beside what is proved, and failures by case.
 
-    Attributes
-    ----------
-    theorem : str
-    checked : str
-        What was checked by machine, in a few words.
-    cases : int
-    ratio : str
-        What the ratio compares.
-    worst : float or None
-        The largest ratio seen; None if no case has one.
-    proved : str
-        What is proved about it.
-    seconds : float
-    failures : tuple of str
-        Each names its case: a family and a number for :func:`proofs_checks.families.instance`, or
-        the data themselves.
+    Each failure names its case: a family and a number for :func:`proofs_checks.families.instance`,
+    or the data themselves.
     """
 
     theorem: str
@@ -73,13 +54,7 @@ class Finding:
         return self.cases > 0 and not self.failures
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as plain JSON values.
-
-        Examples
-        --------
-        >>> Finding("T-2", "all", 3, "cost / bound", 0.75, "1", 0.5, ()).to_json()["ok"]
-        True
-        """
+        """Return the finding as plain JSON values."""
         return {
             **{each.name: getattr(self, each.name) for each in fields(self)},
             "seconds": round(self.seconds, 3),
@@ -89,24 +64,7 @@ class Finding:
 
 
 class Tally:
-    """Counts the cases of one check and keeps what failed.
-
-    Parameters
-    ----------
-    theorem, checked, ratio, proved : str
-        As in :class:`Finding`.
-
-    Examples
-    --------
-    >>> tally = Tally("squares", "are not negative", ratio="x / x", proved="1")
-    >>> for x in (1, 2):
-    ...     with tally.case(f"x = {x}"):
-    ...         require(x * x < 4, f"{x} squared is {x * x}")
-    ...         tally.seen(Fraction(x, x))
-    >>> finding = tally.finding()
-    >>> finding.cases, finding.worst, finding.failures
-    (2, 1.0, ('x = 2: 2 squared is 4',))
-    """
+    """Counts the cases of one check and keeps what failed."""
 
     def __init__(self, theorem: str, checked: str, *, ratio: str, proved: str) -> None:
         self._theorem, self._checked = theorem, checked
@@ -130,6 +88,19 @@ class Tally:
         except Exception as fault:  # noqa: BLE001 (whatever it is, it is reported as a failure)
             self._failures.append(f"{name}: {type(fault).__name__}: {fault}")
 
+    def check(
+        self,
+        name: object,
+        of: Callable[_Given, Ratio | None],
+        *given: _Given.args,
+        **more: _Given.kwargs,
+    ) -> None:
+        """Check a case by a function, and note the ratio that it returns, if any."""
+        with self.case(name):
+            ratio = of(*given, **more)
+            if ratio is not None:
+                self.seen(ratio)
+
     def seen(self, ratio: Fraction | float) -> None:
         """Note how close a case came."""
         if self._worst is None or ratio > self._worst:
@@ -151,3 +122,20 @@ class Tally:
             time.monotonic() - self._started,
             tuple(shown),
         )
+
+
+def theorem(
+    title: str, checked: str, *, ratio: str, proved: str
+) -> Callable[[Callable[Concatenate[Tally, _Given], None]], Callable[_Given, Finding]]:
+    """Make of a walk over cases a check of a theorem."""
+
+    def made(walk: Callable[Concatenate[Tally, _Given], None]) -> Callable[_Given, Finding]:
+        @wraps(walk)
+        def check(*given: _Given.args, **more: _Given.kwargs) -> Finding:
+            tally = Tally(title, checked, ratio=ratio, proved=proved)
+            walk(tally, *given, **more)
+            return tally.finding()
+
+        return check
+
+    return made

@@ -28,14 +28,13 @@ from cms import Reference, solve
 from .bounds import lp_star
 from .brute_force import optimum
 from .families import ALL, named, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .g_int import INNER
 from .g_real import targets
 from .greedy import Inner, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny, require_schedule
 
-THEOREM = "G-alone"
 #: The factor that a filling has of the assignment program, by the names of `g_int.INNER`.
 OF_THE_PROGRAM = {"exact": Fraction(3, 4), "greedy": Fraction(1, 2)}
 # How far a float may be off where an inequality between rationals and logarithms is decided.
@@ -45,13 +44,7 @@ _NEAR = 1.01
 
 
 def alone(tiny: Tiny, j: int) -> Fraction:
-    """Return rho_j: what a unit of a job's demand costs on the best machine that it has alone.
-
-    Examples
-    --------
-    >>> alone(Tiny.of([4], [[1, 3]], [[2, 0], [0, 1]]), 0)
-    Fraction(1, 3)
-    """
+    """Return rho_j: what a unit of a job's demand costs on the best machine that it has alone."""
     amounts = [
         min(tiny.demands[j], sum(a * f for a, f in zip(row, tiny.cut[j], strict=True)))
         for row in tiny.configurations
@@ -65,26 +58,19 @@ def factor(few: int, delta: Fraction) -> float:
 
 
 def best_delta(few: int) -> Fraction:
-    """Return a rational at which the factor is nearly the least: ln(N/delta) = 1/delta.
-
-    Examples
-    --------
-    >>> best_delta(7)
-    Fraction(8, 25)
-    """
+    """Return a rational at which the factor is nearly the least: ln(N/delta) = 1/delta."""
     return min((Fraction(i, 50) for i in range(1, 51)), key=lambda delta: factor(few, delta))
 
 
-def check(*, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "G-alone",
+    "sum rho_j d_j; the rate of every step; bounds against OPT and LP*; greedy alone",
+    ratio="cost / bound",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> None:
     """Check G-alone; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "sum rho_j d_j; the rate of every step; bounds against OPT and LP*; greedy alone",
-        ratio="cost / bound",
-        proved="1",
-    )
-    with tally.case("the sum of the rates"):
-        _require_sum()
+    tally.check("the sum of the rates", _require_sum)
     for one in (*named(), *stream(seed, cases, ALL)):
         few = min(one.tiny.n, one.tiny.s)
         for name, (inner, beta) in INNER.items():
@@ -92,9 +78,7 @@ def check(*, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> F
                 with tally.case(f"{one}, {name}, delta = {delta}"):
                     tally.seen(_plain(one.tiny, inner, beta, OF_THE_PROGRAM[name], delta))
             if solver is not None:
-                with tally.case(f"{one}, {name}, by greedy"):
-                    tally.seen(_ours(solver, one.tiny, name, beta))
-    return tally.finding()
+                tally.check(f"{one}, {name}, by greedy", _ours, solver, one.tiny, name, beta)
 
 
 def _require_sum() -> None:

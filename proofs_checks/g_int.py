@@ -32,12 +32,11 @@ from .families import (
     set_cover,
     stream,
 )
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .greedy import Inner, best_pair_first, brought, by_trying_all, gain, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny, dot, require_schedule
 
-THEOREM = "G-int"
 #: What the two ways to fill one machine are worth, by the name `greedy` has for them.
 INNER: dict[str, tuple[Inner, Fraction]] = {
     "exact": (by_trying_all, Fraction(1)),
@@ -46,25 +45,13 @@ INNER: dict[str, tuple[Inner, Fraction]] = {
 
 
 def harmonic(m: int) -> Fraction:
-    """Return H(m) = 1 + 1/2 + ... + 1/m.
-
-    Examples
-    --------
-    >>> harmonic(3)
-    Fraction(11, 6)
-    """
+    """Return H(m) = 1 + 1/2 + ... + 1/m."""
     return sum((Fraction(1, unit) for unit in range(1, m + 1)), Fraction(0))
 
 
 @cache
 def largest_gain(tiny: Tiny) -> int:
-    """Return g_max: the most units of demand that one machine meets.
-
-    Examples
-    --------
-    >>> largest_gain(Tiny.of([2, 5], [[3], [3]], [[2]]))
-    5
-    """
+    """Return g_max: the most units of demand that one machine meets."""
     weights = [Fraction(1)] * tiny.n
     gains = (
         gain(weights, tiny.demands, brought(tiny, by_trying_all(tiny, C, weights, tiny.demands)))
@@ -91,26 +78,22 @@ def promise_for(tiny: Tiny, beta: Fraction) -> Promise:
     return Promise(Reference.OPT, in_floats(max(factor, Fraction(1))))
 
 
-def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "G-int",
+    "H by sympy; every step and the bound, also on all set covers of 3 elements; greedy",
+    ratio="cost / (H(g_max) OPT / beta)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> None:
     """Check G-int; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "H by sympy; every step and the bound, also on all set covers of 3 elements; greedy",
-        ratio="cost / (H(g_max) OPT / beta)",
-        proved="1",
-    )
-    with tally.case("harmonic numbers"):
-        _require_harmonic()
+    tally.check("harmonic numbers", _require_harmonic)
     trap = Instance("harmonic-trap", 2, set_cover(8, harmonic_trap(2)))
     covers = (Instance("cover", at, set_cover(3, sets)) for at, sets in covers_of_three())
     for one in (*named(), trap, *covers, *stream(seed, cases, (*WHOLE, costs))):
         for name, (inner, beta) in INNER.items() if one.tiny.is_whole else ():
-            with tally.case(f"{one}, {name}"):
-                tally.seen(_plain(one.tiny, inner, beta))
+            tally.check(f"{one}, {name}", _plain, one.tiny, inner, beta)
             if solver is not None and one.family != "cover":
-                with tally.case(f"{one}, {name}, by greedy"):
-                    tally.seen(_ours(solver, one.tiny, name, beta))
-    return tally.finding()
+                tally.check(f"{one}, {name}, by greedy", _ours, solver, one.tiny, name, beta)
 
 
 def _require_harmonic() -> None:

@@ -25,13 +25,12 @@ from cms import Reference, solve
 
 from .brute_force import optimum
 from .families import ALL, named, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .g_int import INNER
 from .greedy import Inner, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny, require_schedule
 
-THEOREM = "G-real"
 #: n: kappa(n) and e/(e - 1) kappa(n), in hundredths, rounded up.
 TABLE: Mapping[int, tuple[int, int]] = {
     2: (268, 424),
@@ -51,13 +50,7 @@ _NEAR = 1.01
 
 
 def kappa(n: int) -> float:
-    """Return the solution >= 1 of kappa - 1 - ln kappa = ln n, by bisection, from above.
-
-    Examples
-    --------
-    >>> round(kappa(8), 4)
-    4.607
-    """
+    """Return the solution >= 1 of kappa - 1 - ln kappa = ln n, by bisection, from above."""
     low, high = 1.0, 3.0 + 2.0 * log(n)
     for _ in range(100):
         middle = (low + high) / 2
@@ -69,13 +62,7 @@ def kappa(n: int) -> float:
 
 
 def best_delta(n: int) -> Fraction:
-    """Return a rational close to 1/(kappa - 1); 1 for a single job, where larger is ever better.
-
-    Examples
-    --------
-    >>> best_delta(2)
-    Fraction(28, 47)
-    """
+    """Return a rational close to 1/(kappa - 1); 1 for a single job, where larger is ever better."""
     return Fraction(1) if n == 1 else Fraction(1 / (kappa(n) - 1)).limit_denominator(50)
 
 
@@ -85,38 +72,27 @@ def factor(n: int, delta: Fraction) -> float:
 
 
 def targets(tiny: Tiny, delta: Fraction) -> list[Fraction]:
-    """Return the inflated targets.
-
-    Examples
-    --------
-    >>> targets(Tiny.of([4], [[1]], [[1]]), Fraction(1, 2))
-    [Fraction(6, 1)]
-    """
+    """Return the inflated targets."""
     return [(1 + delta) * demand for demand in tiny.demands]
 
 
-def check(*, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "G-real",
+    "best delta by sympy, table of kappa; every step and the bound; greedy inflated",
+    ratio="cost / bound",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> None:
     """Check G-real; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "best delta by sympy, table of kappa; every step and the bound; greedy inflated",
-        ratio="cost / bound",
-        proved="1",
-    )
-    with tally.case("the best delta"):
-        _require_stationary()
+    tally.check("the best delta", _require_stationary)
     for n, known in TABLE.items():
-        with tally.case(f"kappa({n})"):
-            _require_kappa(n, known)
+        tally.check(f"kappa({n})", _require_kappa, n, known)
     for one in (*named(), *stream(seed, cases, ALL)):
         for name, (inner, beta) in INNER.items():
             for delta in (Fraction(3, 10), Fraction(1, 2), Fraction(1), best_delta(one.tiny.n)):
-                with tally.case(f"{one}, {name}, delta = {delta}"):
-                    tally.seen(_plain(one.tiny, inner, beta, delta))
+                tally.check(f"{one}, {name}, delta = {delta}", _plain, one.tiny, inner, beta, delta)
             if solver is not None:
-                with tally.case(f"{one}, {name}, by greedy"):
-                    tally.seen(_ours(solver, one.tiny, name, beta))
-    return tally.finding()
+                tally.check(f"{one}, {name}, by greedy", _ours, solver, one.tiny, name, beta)
 
 
 def _require_stationary() -> None:

@@ -50,14 +50,7 @@ def gain(weights: Numbers, residual: Numbers, amounts: Numbers) -> Fraction:
 
 
 def by_trying_all(tiny: Tiny, C: int, weights: Numbers, residual: Numbers) -> Assignment:
-    """Return the best assignment of a configuration.
-
-    Examples
-    --------
-    >>> trap = Tiny.of([1, 1], [[1, "9/10"], ["9/10", 0]], [[1, 1]])
-    >>> by_trying_all(trap, 0, [1, 1], trap.demands)
-    ((0, 1), (1, 0))
-    """
+    """Return the best assignment of a configuration."""
     (worth,) = _whole(weights)
     most, *supply = _whole(residual, *tiny.supply)
     # Ways to assign the types so far, by what every job has got: of equal ones the first is kept.
@@ -84,14 +77,7 @@ def _whole(*rows: Numbers) -> list[list[int]]:
 
 
 def best_pair_first(tiny: Tiny, C: int, weights: Numbers, residual: Numbers) -> Assignment:
-    """Return an assignment worth at least half of the best: one block at a time.
-
-    Examples
-    --------
-    >>> trap = Tiny.of([1, 1], [[1, "9/10"], ["9/10", 0]], [[1, 1]])
-    >>> best_pair_first(trap, 0, [1, 1], trap.demands)
-    ((1, 1), (0, 0))
-    """
+    """Return an assignment worth at least half of the best: one block at a time."""
     left, counts = list(residual), list(tiny.configurations[C])
     given = [[0] * tiny.k for _ in range(tiny.n)]
     while any(counts):
@@ -117,24 +103,7 @@ def enough(tiny: Tiny, amounts: Numbers) -> bool:
 
 
 def run(tiny: Tiny, weights: Numbers, targets: Numbers, inner: Inner) -> list[Step]:
-    """Open machines until the demands hold.
-
-    Parameters
-    ----------
-    tiny : Tiny
-    weights : n numbers
-        What a unit of each job's target is worth.
-    targets : n numbers
-        At least the demands: what is gained beyond them does not count.
-    inner : callable
-        How the blocks of one machine are assigned.
-
-    Examples
-    --------
-    >>> trap = Tiny.of([1, 1], [[1, "9/10"], ["9/10", 0]], [[1, 1]])
-    >>> len(run(trap, [1, 1], trap.demands, by_trying_all))
-    2
-    """
+    """Open machines until the demands hold; what is gained beyond the targets does not count."""
     residual, amounts = list(targets), [Fraction(0)] * tiny.n
     steps = []
     while not enough(tiny, amounts):

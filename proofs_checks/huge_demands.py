@@ -29,14 +29,13 @@ from cms import check as violations
 from .bounds import lp_agg
 from .brute_force import options
 from .families import UNIT, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .prices import Prices, shown, worth
 from .promises import Solver, answered, proved
 from .t2_tadd import repaired
 from .theorem_b import additive_loss
 from .tiny import Blocks, Tiny, require_schedule
 
-THEOREM = "Huge demands"
 HUGE = 10**12
 #: How each method is asked.
 METHODS: Mapping[str, Mapping[str, object]] = {
@@ -55,36 +54,18 @@ def most_machines(tiny: Tiny, method: str) -> Fraction:
 
 
 def best_type(supply: Blocks, prices: Prices) -> int:
-    """Return the type of the least price a unit, the first of equals.
-
-    Examples
-    --------
-    >>> best_type((2, 3), (Fraction(1), Fraction(1)))
-    1
-    """
+    """Return the type of the least price a unit, the first of equals."""
     useful = [i for i, f in enumerate(supply) if f]
     return min(useful, key=lambda i: prices[i] / supply[i])
 
 
 def at_once(supply: Blocks, b: int, demand: int) -> int:
-    """Return how many blocks of type b some cheapest option is certain to hold.
-
-    Examples
-    --------
-    >>> at_once((2, 3), 1, 20)
-    5
-    """
+    """Return how many blocks of type b some cheapest option is certain to hold."""
     return max(0, ceil(Fraction(demand - (supply[b] - 1) * max(supply), supply[b])))
 
 
 def cheapest_price(supply: Blocks, prices: Prices, demand: int) -> Fraction:
-    """Return what a cheapest option costs, by enumeration.
-
-    Examples
-    --------
-    >>> cheapest_price((2, 3), (Fraction(1), Fraction(1)), 7)
-    Fraction(3, 1)
-    """
+    """Return what a cheapest option costs, by enumeration."""
     if demand <= 0:
         return Fraction(0)
     tiny = Tiny.of([demand], [supply], [[1] * len(supply)])
@@ -98,32 +79,28 @@ def price_at_once(supply: Blocks, prices: Prices, demand: int) -> Fraction:
     return number * prices[b] + cheapest_price(supply, prices, demand - number * supply[b])
 
 
-def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Huge demands",
+    "few blocks of other types, by enumeration; prices and schedules at 10^12",
+    ratio="(ALG - LP_agg) / (n + min(c, k))",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> None:
     """Check huge demands; see the top of this file.
 
     ``cases`` also limits the supplies for which the lemma is enumerated, taken in a random order.
     """
-    tally = Tally(
-        THEOREM,
-        "few blocks of other types, by enumeration; prices and schedules at 10^12",
-        ratio="(ALG - LP_agg) / (n + min(c, k))",
-        proved="1",
-    )
     rng = random.Random(seed)
     supplies = list(_supplies())
     rng.shuffle(supplies)
     for supply in supplies[: 2 * cases]:
-        with tally.case(f"supply {supply}"):
-            _require_few_others(supply, rng)
+        tally.check(f"supply {supply}", _require_few_others, supply, rng)
     for one in stream(seed, cases, UNIT):
         tiny = one.tiny.times(HUGE)
-        with tally.case(f"{one}, times {HUGE}"):
-            tally.seen(_plain(tiny))
+        tally.check(f"{one}, times {HUGE}", _plain, tiny)
         if solver is not None:
             for method in METHODS:
-                with tally.case(f"{one}, times {HUGE}, by {method}"):
-                    _ours(solver, tiny, method)
-    return tally.finding()
+                tally.check(f"{one}, times {HUGE}, by {method}", _ours, solver, tiny, method)
 
 
 def _supplies() -> Iterator[Blocks]:

@@ -26,14 +26,13 @@ from cms import solve
 
 from .brute_force import optimum
 from .families import WHOLE, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .g_int import harmonic, largest_gain, promise_for
 from .greedy import Numbers, best_pair_first, brought, by_trying_all, gain
 from .lp import minimise
 from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
-THEOREM = "Inner problem"
 #: The factor of each inner method, by the name `greedy` has for it.
 FACTORS: Mapping[str, float] = {
     "greedy": 1 / 2,
@@ -52,20 +51,12 @@ def shares(
 
     It is the dual of a covering program: a price for each type and one for each budget, which
     together cover every bid.
-
-    Examples
-    --------
-    >>> shares(Tiny.of([1, 1], [[1], [1]], [[1]]), 0, [1, 1], [1, 1])[0]
-    Fraction(1, 1)
     """
     n, k = tiny.n, tiny.k
     places = [(j, i) for j in range(n) for i in range(k)]
     bids = [min(tiny.supply[j][i], residual[j]) for j, i in places]
     rows = [
-        [
-            *(Fraction(type_ == i) for type_ in range(k)),
-            *(bid * (job == j) for job in range(n)),
-        ]
+        [*(Fraction(type_ == i) for type_ in range(k)), *(bid * (job == j) for job in range(n))]
         for (j, i), bid in zip(places, bids, strict=True)
     ]
     rights = [weights[j] * bid for (j, _), bid in zip(places, bids, strict=True)]
@@ -78,14 +69,7 @@ def shares(
 def together(
     one: Mapping[Fraction, float], two: Mapping[Fraction, float], cap: Fraction
 ) -> dict[Fraction, float]:
-    """Return the distribution of the sum of two independent amounts, capped.
-
-    Examples
-    --------
-    >>> coin = {Fraction(0): 0.5, Fraction(1): 0.5}
-    >>> together(coin, coin, Fraction(1))
-    {Fraction(0, 1): 0.25, Fraction(1, 1): 0.75}
-    """
+    """Return the distribution of the sum of two independent amounts, capped."""
     found: dict[Fraction, float] = {}
     for a, p in one.items():
         for b, q in two.items():
@@ -111,28 +95,24 @@ def rounded_mean(
     return mean, float(residual[j]) * (1.0 - missed)
 
 
-def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Inner problem",
+    "1/2, 1 - 1/e on average, the gap 3/4, the trap for 1/2; greedy's inner methods",
+    ratio="best / item greedy",
+    proved="2",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> None:
     """Check the inner methods; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "1/2, 1 - 1/e on average, the gap 3/4, the trap for 1/2; greedy's inner methods",
-        ratio="best / item greedy",
-        proved="2",
-    )
     for part in range(2, 21):
-        with tally.case(f"the trap, eta = 1/{part}"):
-            tally.seen(_trap(Fraction(1, part)))
+        tally.check(f"the trap, eta = 1/{part}", _trap, Fraction(1, part))
     for one in (*named(), *stream(seed, cases, WHOLE)):
         tiny, rng = one.tiny, random.Random(f"residual of {one}")
         some = [Fraction(rng.randint(1, 4), 4) * d for d in tiny.demands]
         for name, residual in (("full", list(tiny.demands)), ("partial", some)):
-            with tally.case(f"{one}, {name} residuals"):
-                tally.seen(_plain(tiny, rng.randrange(tiny.c), residual))
+            tally.check(f"{one}, {name} residuals", _plain, tiny, rng.randrange(tiny.c), residual)
         if solver is not None and tiny.is_whole:
             for inner in FACTORS:
-                with tally.case(f"{one}, by greedy, inner {inner}"):
-                    _ours(solver, tiny, inner)
-    return tally.finding()
+                tally.check(f"{one}, by greedy, inner {inner}", _ours, solver, tiny, inner)
 
 
 def _trap(eta: Fraction) -> Fraction:

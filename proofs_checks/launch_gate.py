@@ -28,9 +28,7 @@ from typing import NamedTuple
 
 from cms.fleet.published import LaunchGate, SharedDevice, slowdown_bound
 
-from .finding import Finding, Tally, require
-
-THEOREM = "Launch gate"
+from .finding import Tally, require, theorem
 
 
 class Case(NamedTuple):
@@ -61,13 +59,7 @@ def drawn(rng: random.Random) -> Case:
 
 
 def alone(requests: tuple[tuple[int, int], ...]) -> list[int]:
-    """Return when requests are done without any offline work.
-
-    Examples
-    --------
-    >>> alone(((0, 2), (1, 2), (9, 1)))
-    [2, 4, 10]
-    """
+    """Return when requests are done without any offline work."""
     ends, free = [], 0
     for arrival, service in requests:
         free = max(free, arrival) + service
@@ -76,13 +68,7 @@ def alone(requests: tuple[tuple[int, int], ...]) -> list[int]:
 
 
 def in_ticks(case: Case, *, gated: bool) -> tuple[list[int], list[int]]:
-    """Return when requests are done, and when kernels are launched, tick by tick.
-
-    Examples
-    --------
-    >>> in_ticks(Case(((0, 2),), (6, 6), 50, 0, 3), gated=True)
-    ([8], [0, 12])
-    """
+    """Return when requests are done, and when kernels are launched, tick by tick."""
     ends, launches = [], []
     kernels, arriving = list(case.kernels), list(case.requests)
     queue: list[list[int]] = []  # ticks left, and whether it is online
@@ -160,24 +146,14 @@ def _attained(rng: random.Random) -> None:
         )
 
 
-def check(*, seed: int = 0, cases: int = 200) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 200
-        So many random inputs.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
-    tally = Tally(
-        THEOREM, "delays, launches, the tight example; that without the gate all this breaks",
-        ratio="delay / longest kernel", proved="1",
-    )  # fmt: skip
+@theorem(
+    "Launch gate",
+    "delays, launches, the tight example; that without the gate all this breaks",
+    ratio="delay / longest kernel",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 200) -> None:
+    """Run the machine check."""
     broken = 0
     for number in range(cases):
         rng = random.Random(f"launch gate {seed} {number}")
@@ -198,4 +174,3 @@ def check(*, seed: int = 0, cases: int = 200) -> Finding:
             broken += any(end > sooner + longest for end, sooner in late)
     with tally.case("without the gate"):
         require(2 * broken >= cases or cases < 10, f"the bound broke on {broken} of {cases} only")
-    return tally.finding()

@@ -27,13 +27,12 @@ from cms import BlockPrices, Problem, Status, solve
 
 from .bounds import Row, lp_dw_with
 from .families import Instance, anything, costs, mig, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .prices import Prices, bound, worth
 from .promises import Solver, answered, proved, require_refusal
 from .ptas_switch import assigned
 from .tiny import Tiny
 
-THEOREM = "Limits"
 #: Those whose guarantees do not hold with limits.
 REFUSE = ("greedy", "lp_rounding", "ptas")
 
@@ -50,14 +49,7 @@ class Limited(NamedTuple):
 
 
 def best_fleet(limited: Limited) -> Fraction | None:
-    """Return the least cost of a schedule within the limits, by trying all fleets.
-
-    Examples
-    --------
-    >>> twice = Tiny.of([3], [[1]], [[1], [2]], [1, 3])
-    >>> best_fleet(Limited(twice, (1, 5))), best_fleet(Limited(twice, (1, 0))) is None
-    (Fraction(4, 1), True)
-    """
+    """Return the least cost of a schedule within the limits, by trying all fleets."""
     tiny = limited.tiny
     fleets = product(*(range(limit + 1) for limit in limited.limits))
     for fleet in sorted(fleets, key=tiny.cost):
@@ -67,14 +59,7 @@ def best_fleet(limited: Limited) -> Fraction | None:
 
 
 def limited_bound(limited: Limited, prices: Prices, sigma: Prices) -> Fraction:
-    """Return L(pi) - sum u_m sigma_m.
-
-    Examples
-    --------
-    >>> twice = Limited(Tiny.of([3], [[1]], [[1], [2]], [1, 3]), (1, 5))
-    >>> limited_bound(twice, (Fraction(3, 2),), (Fraction(1, 2), Fraction(0)))
-    Fraction(4, 1)
-    """
+    """Return L(pi) - sum u_m sigma_m."""
     return bound(limited.tiny, prices) - worth(sigma, limited.limits)
 
 
@@ -86,14 +71,14 @@ def holds(tiny: Tiny, prices: Prices, sigma: Prices) -> bool:
     )
 
 
-def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Limits",
+    "duals and random prices against all fleets; branch_and_price; who refuses limits",
+    ratio="L / OPT",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> None:
     """Check limits; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "duals and random prices against all fleets; branch_and_price; who refuses limits",
-        ratio="L / OPT",
-        proved="1",
-    )
     feasible = set[bool]()
     for one, limited in _instances(seed, cases):
         with tally.case(f"{one}, limits {limited.limits}"):
@@ -108,7 +93,6 @@ def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> 
                     require_refusal(solver, limited.problem(), method, "a problem with limits")
     with tally.case("with and without a schedule"):
         require(feasible == {False, True}, f"there is a schedule: only {feasible}")
-    return tally.finding()
 
 
 def _instances(seed: int, cases: int) -> Iterator[tuple[Instance, Limited]]:

@@ -23,23 +23,13 @@ from itertools import combinations, combinations_with_replacement
 from cms import solve
 
 from .brute_force import optimum
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .promises import Solver, cost_of, require_refusal, valid
 from .tiny import Tiny
 
-THEOREM = "Lists are hard"
-
 
 def two_numbers(width: int, listed: Sequence[int], machines: int, total: int) -> Tiny:
-    """Reduce the question whether so many listed numbers sum to the total.
-
-    Examples
-    --------
-    >>> optimum(two_numbers(20, (3, 7, 11, 18), 3, 21)).cost
-    Fraction(3, 1)
-    >>> optimum(two_numbers(20, (3, 7, 11, 18), 3, 22)).cost
-    Fraction(4, 1)
-    """
+    """Reduce the question whether so many listed numbers sum to the total."""
     shapes = [[w, width - w] for w in listed]
     return Tiny.of(other_demand(width, machines, total), [[1, 0], [0, 1]], shapes)
 
@@ -54,11 +44,6 @@ def digits(numbers: Sequence[int], total: int) -> tuple[list[int], int]:
 
     Every number is listed twice, taken and skipped, with the same digit for its index. A sum of as
     many numbers has every digit once only if it holds one of each two.
-
-    Examples
-    --------
-    >>> digits([2, 3], 3)
-    ([9, 7, 24, 21], 31)
     """
     # Even one number taken over and over does not carry into the digits, nor one digit into others.
     base, unit = len(numbers) + 1, len(numbers) * max(numbers) + 1
@@ -70,17 +55,17 @@ def digits(numbers: Sequence[int], total: int) -> tuple[list[int], int]:
     return listed, wanted
 
 
-def check(*, seed: int = 0, cases: int = 250, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Lists are hard",
+    "lists of up to 3 numbers below 8, subset sums of up to 4 numbers; conic",
+    ratio="OPT / machines, where the sum exists",
+    proved="1, an equality",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 250, solver: Solver | None = solve) -> None:
     """Check the hardness of lists; see the top of this file.
 
     ``cases`` limits the questions asked of short lists, taken in a random order.
     """
-    tally = Tally(
-        THEOREM,
-        "lists of up to 3 numbers below 8, subset sums of up to 4 numbers; conic",
-        ratio="OPT / machines, where the sum exists",
-        proved="1, an equality",
-    )
     questions = [
         (7, listed, machines, total)
         for number in (1, 2, 3)
@@ -99,13 +84,11 @@ def check(*, seed: int = 0, cases: int = 250, solver: Solver | None = solve) -> 
                 tally.seen(1)
     for number in (1, 2, 3, 4):
         for numbers in combinations_with_replacement(range(1, 6), number):
-            with tally.case(f"subset sums of {numbers}"):
-                _require_digits(numbers)
+            tally.check(f"subset sums of {numbers}", _require_digits, numbers)
     if solver is not None:
         with tally.case("conic refuses a long list"):
             problem = two_numbers(101, range(102), 3, 150).problem()
             require_refusal(solver, problem, "conic", "a list of 102 configurations", "list")
-    return tally.finding()
 
 
 def _sums(listed: Sequence[int], machines: int) -> set[int]:

@@ -24,16 +24,10 @@ _PATIENCE = 400
 
 
 class Vertex(NamedTuple):
-    """An optimal basic solution.
+    """An optimal basic solution, and its duals: one >= 0 a row, with ``duals . rows <= costs``.
 
-    Attributes
-    ----------
-    value : Fraction
-    point : tuple of Fraction
-        The columns of its positive entries are linearly independent of each other and of those of
-        the positive slacks.
-    duals : tuple of Fraction
-        One >= 0 a row; ``duals . rows <= costs`` and ``duals . rights == value``.
+    The columns of the point's positive entries are linearly independent of each other and of those
+    of the positive slacks. ``duals . rights == value``.
     """
 
     value: Fraction
@@ -44,27 +38,7 @@ class Vertex(NamedTuple):
 def minimise(
     costs: Sequence[Number], rows: Sequence[Sequence[Number]], rights: Sequence[Number]
 ) -> Vertex | None:
-    """Solve a covering program; None if it is infeasible.
-
-    Parameters
-    ----------
-    costs : sequence of N numbers
-        >= 0.
-    rows : M sequences of N numbers
-    rights : sequence of M numbers
-
-    Returns
-    -------
-    Vertex or None
-
-    Examples
-    --------
-    >>> best = minimise([1, 1], [[2, 1], [1, 3]], [3, 4])
-    >>> best.value, best.point, best.duals
-    (Fraction(2, 1), (Fraction(1, 1), Fraction(1, 1)), (Fraction(2, 5), Fraction(1, 5)))
-    >>> minimise([1], [[-1]], [1]) is None
-    True
-    """
+    """Solve a covering program; None if it is infeasible."""
     if any(cost < 0 for cost in costs):
         raise ValueError(f"the costs are {list(costs)}; expected numbers >= 0")
     scales, table = [], []

@@ -37,9 +37,8 @@ from typing import NamedTuple, TypeAlias
 from cms.fleet import MonitorState, MonitorTimes, monitor_preset, monitor_step
 from cms.fleet.published.muxflow_monitor import SIGNALS, TABLE, Action, Cell, Signal, StateName
 
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 
-THEOREM = "Monitor of a shared GPU"
 Table: TypeAlias = Mapping[tuple[StateName, Signal], Cell]
 #: In the place of "never".
 NEVER = 10**12
@@ -48,27 +47,14 @@ WHOLE_RUN = 20
 
 
 class Graph(NamedTuple):
-    """Every state that can be reached, and its steps in the order of the signals.
-
-    Attributes
-    ----------
-    states : list of MonitorState
-    steps : list of list of (int, str)
-        The place of the next state, and the action.
-    """
+    """Every state that can be reached; its steps by signal: the next place, and the action."""
 
     states: list[MonitorState]
     steps: list[list[tuple[int, Action]]]
 
 
 def length(times: MonitorTimes, level: int) -> int:
-    """Return the back-off of a level.
-
-    Examples
-    --------
-    >>> [length(MonitorTimes(1, 3, 10, 1), level) for level in (1, 2, 3)]
-    [3, 6, 10]
-    """
+    """Return the back-off of a level."""
     return int(min(times.cap, times.base * 2 ** (level - 1)))
 
 
@@ -81,18 +67,7 @@ def top(times: MonitorTimes) -> int:
 
 
 def reach(times: MonitorTimes, table: Table = TABLE) -> Graph:
-    """Search all states from a fresh monitor.
-
-    Raises
-    ------
-    Breach
-        If a timer leaves its range.
-
-    Examples
-    --------
-    >>> len(reach(MonitorTimes(dwell=12, base=8, cap=128, calm=160)).states)
-    1199
-    """
+    """Search all states from a fresh monitor."""
     highest = top(times)
     states, steps = [MonitorState()], []
     place = {states[0]: 0}
@@ -227,18 +202,7 @@ def _expected(
 
 
 def require_monitor(times: MonitorTimes, table: Table = TABLE) -> tuple[int, Fraction]:
-    """Search a monitor; return how many states it has, and the slowest recovery by its bound.
-
-    Raises
-    ------
-    Breach
-        Naming the first step that breaks the statement.
-
-    Examples
-    --------
-    >>> require_monitor(MonitorTimes(dwell=12, base=8, cap=128, calm=160))
-    (1199, Fraction(140, 141))
-    """
+    """Search a monitor; return how many states it has, and the slowest recovery by its bound."""
     graph = reach(times, table)
     breach = next(breaches(times, graph), None)
     require(breach is None, str(breach))
@@ -254,28 +218,17 @@ def drawn(rng: random.Random) -> MonitorTimes:
     )
 
 
-def check(*, seed: int = 0, cases: int = WHOLE_RUN) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 20
-        So many small monitors; from 20 on the shipped one, too.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+@theorem(
+    "Monitor of a shared GPU",
+    "every promise in every reachable state, with every timer and signal",
+    ratio="slowest recovery / (dwell + cap + 1)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = WHOLE_RUN) -> None:
+    """Run the machine check."""
     every = [drawn(random.Random(f"monitor {seed} {number}")) for number in range(cases)]
     if cases >= WHOLE_RUN:
         every.append(monitor_preset("muxflow-assumed").seconds)
-    tally = Tally(
-        THEOREM, "every promise in every reachable state, with every timer and signal",
-        ratio="slowest recovery / (dwell + cap + 1)", proved="1",
-    )  # fmt: skip
     for times in every:
         with tally.case(times):
             tally.seen(require_monitor(times)[1])
-    return tally.finding()

@@ -30,10 +30,9 @@ from cms import Reference
 from .bounds import compact, reference
 from .brute_force import optimum
 from .families import UNIT, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .tiny import Blocks, Tiny
 
-THEOREM = "Monotone, invariant"
 T = TypeVar("T")
 #: From a problem to a changed one.
 Change = Callable[[Tiny, random.Random], Tiny]
@@ -148,26 +147,24 @@ SAME: tuple[Change, ...] = (
 )
 
 
-def check(*, seed: int = 0, cases: int = 120) -> Finding:
+@theorem(
+    "Monotone, invariant",
+    "5 changes that may not lower, 6 that change nothing; sums, multiples, merging",
+    ratio="(OPT(q d) - q LP_0) / (n + min(c, k))",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 120) -> None:
     """Check the changes; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "5 changes that may not lower, 6 that change nothing; sums, multiples, merging",
-        ratio="(OPT(q d) - q LP_0) / (n + min(c, k))",
-        proved="1",
-    )
     for one in stream(seed, cases, UNIT):
         tiny = one.tiny
         for change in (*NOT_LOWER, *SAME):
             with tally.case(f"{one}, {change.__name__}"):
                 _require_change(tiny, change, random.Random(f"{change.__name__} {one}"))
         for q in _MULTIPLES if optimum(tiny).cost <= _FEW_MACHINES else ():
-            with tally.case(f"{one}, {q} times"):
-                tally.seen(_multiple(tiny, q))
+            tally.check(f"{one}, {q} times", _multiple, tiny, q)
         for combined in (_require_sum, _require_merged_jobs, _require_better_configurations):
             with tally.case(f"{one}, {combined.__name__.removeprefix('_require_')}"):
                 combined(tiny, random.Random(f"{combined.__name__} {one}"))
-    return tally.finding()
 
 
 def _require_change(tiny: Tiny, change: Change, rng: random.Random) -> None:

@@ -131,18 +131,7 @@ def dearest(offers: Sequence[Offer], above: Fraction, most_jobs: int | None = No
 
 
 def require_agreement(seed: int, *, jobs: int) -> None:
-    """Both searches, the list and the enumeration agree, on the value and on either side of it.
-
-    Parameters
-    ----------
-    seed : int
-    jobs : int
-        At most so many.
-
-    Raises
-    ------
-    Breach
-    """
+    """Both searches, the list and the enumeration agree, on the value and on either side of it."""
     rng = random.Random(f"dearest {seed}")
     make = wild_offers if seed % 10 == 4 else random_offers
     offers = make(rng, rng.randint(1, jobs))

@@ -34,11 +34,10 @@ from cms import BlockPrices, solve
 from .bounds import lp_agg_duals, lp_dw
 from .brute_force import optimum, options
 from .families import ALL, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Solver, answered, proved
 from .tiny import Blocks, Tiny, dot
 
-THEOREM = "Block prices"
 Prices: TypeAlias = tuple[Fraction, ...]
 
 
@@ -56,24 +55,12 @@ def worth(prices: Prices, blocks: Sequence[int | Fraction]) -> Fraction:
 
 
 def cheapest(tiny: Tiny, j: int, prices: Prices) -> Blocks:
-    """Return a cheapest option of a job.
-
-    Examples
-    --------
-    >>> cheapest(Tiny.of([4], [[1, 3]], [[1, 1]]), 0, (Fraction(1), Fraction(2)))
-    (1, 1)
-    """
+    """Return a cheapest option of a job."""
     return min(options(tiny, j), key=lambda option: worth(prices, option))
 
 
 def bound(tiny: Tiny, prices: Prices) -> Fraction:
-    """Return L at these prices.
-
-    Examples
-    --------
-    >>> bound(Tiny.of([4], [[1, 3]], [[1, 1]]), (Fraction(1, 3), Fraction(2, 3)))
-    Fraction(1, 1)
-    """
+    """Return L at these prices."""
     return sum((worth(prices, cheapest(tiny, j, prices)) for j in range(tiny.n)), Fraction(0))
 
 
@@ -90,13 +77,7 @@ def in_region(tiny: Tiny, prices: Prices) -> bool:
 
 
 def scaled_in(tiny: Tiny, prices: Prices) -> Prices:
-    """Scale prices down, if need be, until they lie in the region.
-
-    Examples
-    --------
-    >>> scaled_in(Tiny.of([1], [[1]], [[4]]), (Fraction(2),))
-    (Fraction(1, 4),)
-    """
+    """Scale prices down, if need be, until they lie in the region."""
     pairs = zip(tiny.configurations, tiny.costs, strict=True)
     over = max(worth(prices, row) / cost for row, cost in pairs)
     return tuple(p / over for p in prices) if over > 1 else prices
@@ -123,14 +104,14 @@ def identity(tiny: Tiny, prices: Prices, machines: Sequence[int], taken: Sequenc
     return Terms(sum(reduced, Fraction(0)), worth(prices, spare), sum(extra, Fraction(0)))
 
 
-def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Block prices",
+    "duals of LP_DW and LP_agg; L's shape; the identity; certificates",
+    ratio="L / OPT",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> None:
     """Check the theory of prices; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "duals of LP_DW and LP_agg; L's shape; the identity; certificates",
-        ratio="L / OPT",
-        proved="1",
-    )
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(one):
             tally.seen(_optimal_prices(one.tiny))
@@ -138,9 +119,7 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
             for _ in range(3):
                 _any_prices(one.tiny, rng)
         if solver is not None:
-            with tally.case(f"{one}, by branch_and_price"):
-                _ours(solver, one.tiny)
-    return tally.finding()
+            tally.check(f"{one}, by branch_and_price", _ours, solver, one.tiny)
 
 
 def _optimal_prices(tiny: Tiny) -> Fraction:
@@ -245,11 +224,5 @@ def _ours(solver: Solver, tiny: Tiny) -> None:
 
 
 def shown(prices: Prices) -> str:
-    """Return prices as text.
-
-    Examples
-    --------
-    >>> shown((Fraction(1, 2), Fraction(1)))
-    '(1/2, 1)'
-    """
+    """Return prices as text."""
     return f"({', '.join(map(str, prices))})"

@@ -27,24 +27,12 @@ _FLOATS, _DIGITS = Fraction(2, 10**5), Fraction(2, 10**6)
 
 
 def in_floats(factor: Fraction) -> Fraction:
-    """Return what a theorem's factor may become where floats have a part in it.
-
-    Examples
-    --------
-    >>> float(in_floats(Fraction(2)))
-    2.000042
-    """
+    """Return what a theorem's factor may become where floats have a part in it."""
     return factor * (1 + _FLOATS) + _DIGITS
 
 
 class Promise(NamedTuple):
-    """What a theorem says an algorithm's guarantee is: ``cost <= factor * against + additive``.
-
-    Examples
-    --------
-    >>> Promise(Reference.OPT, Fraction(2)).allows(Tiny.of([1, 1], [[1], [1]], [[1]]))
-    Fraction(4, 1)
-    """
+    """What a theorem says an algorithm's guarantee is: ``cost <= factor * against + additive``."""
 
     against: Reference
     factor: Fraction
@@ -70,23 +58,10 @@ def promised(
 ) -> Solution:
     """Return a method's answer, after checking everything but the theorem at hand.
 
-    Parameters
-    ----------
-    solver : Solver
-    tiny : Tiny
-    method : str
-    promise : Promise or None
-        The theorem's guarantee, which the method's own must not exceed; None for a method whose
-        word is its status, and that states none.
-    **options
-        The method's options.
-
-    Raises
-    ------
-    Breach
-        If there is no answer, the schedule is not valid or cheaper than the optimum, the bound
-        exceeds the optimum, the method's own guarantee is missing or allows more than the
-        theorem's, each at the exact value of its reference, or the cost exceeds it.
+    A Breach if there is no answer, the schedule is not valid or cheaper than the optimum, the bound
+    exceeds the optimum, the method's own guarantee is missing or allows more than the theorem's
+    promise, each at the exact value of its reference, or the cost exceeds it. Without a promise the
+    method's word is its status.
     """
     said = f"{method} {options}" if options else method
     solution = valid(solver, tiny, method, **options)

@@ -29,12 +29,11 @@ from .bounds import lp_dw
 from .brute_force import optimum, options, within
 from .families import NAMED, Instance, chain, instance, mig, one_shape, stream, two_types
 from .few_configurations import by_increasing_sum
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Solver, cost_of, promised, way_of
 from .theorem_b import additive_loss, promise_for, theorem_b
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
-THEOREM = "PTAS"
 EPSILONS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 10))
 _MULTIPLES = (1, 3, 8)
 #: What `ptas` is asked to find few machines by, and how it calls what these found.
@@ -59,13 +58,7 @@ def rounds(k: int, value: Fraction, epsilon: Fraction) -> bool:
 
 
 def assigned(tiny: Tiny, blocks: Blocks) -> tuple[Blocks, ...] | None:
-    """Serve all jobs with these blocks, by the table over the jobs; None if that is impossible.
-
-    Examples
-    --------
-    >>> assigned(Tiny.of([1, 2], [[1, 1], [1, 2]], [[1, 1]]), (1, 1))
-    ((1, 0), (0, 1))
-    """
+    """Serve all jobs with these blocks, by the table over the jobs; None if that is impossible."""
     # From blocks of the other types that are used to the least of the last, and who uses them.
     table: dict[Blocks, tuple[int, tuple[Blocks, ...]]] = {(0,) * (tiny.k - 1): (0, ())}
     for j in range(tiny.n):
@@ -83,13 +76,7 @@ def assigned(tiny: Tiny, blocks: Blocks) -> tuple[Blocks, ...] | None:
 
 
 def by_table(tiny: Tiny, most: int) -> Counts:
-    """Return an optimal schedule of at most so many machines.
-
-    Examples
-    --------
-    >>> by_table(Tiny.of([1, 2], [[1, 1], [1, 2]], [[1, 1]]), 3).machines
-    [1]
-    """
+    """Return an optimal schedule of at most so many machines."""
     for machines in by_increasing_sum(tiny.c, most):
         blocks = tuple(int(b) for b in tiny.held_by(machines))
         given = assigned(tiny, blocks)
@@ -111,16 +98,15 @@ def most_machines(k: int, epsilon: Fraction) -> Fraction:
     return additive_loss(k) * (1 + 1 / epsilon)
 
 
-def check(*, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "PTAS",
+    "the switch by sympy; (1 + epsilon) OPT for epsilon = 1, 1/2, 1/4, 1/10; ptas",
+    ratio="ALG / ((1 + epsilon) OPT)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> None:
     """Check the PTAS; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "the switch by sympy; (1 + epsilon) OPT for epsilon = 1, 1/2, 1/4, 1/10; ptas",
-        ratio="ALG / ((1 + epsilon) OPT)",
-        proved="1",
-    )
-    with tally.case("the switch"):
-        _require_switch()
+    tally.check("the switch", _require_switch)
     sides, found = set[bool](), set[str]()
     ways, plain = cycle(_WAYS), cycle((True, True, True, False, False, False))
     for one in (*_multiplied(seed, cases), *_short(seed, cases)):
@@ -140,7 +126,6 @@ def check(*, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> F
     if solver is not None:
         with tally.case("every way of ptas to be exact is taken"):
             require(found >= EXACT, f"schedules were found by {found} alone")
-    return tally.finding()
 
 
 def _multiplied(seed: int, cases: int) -> list[Instance]:

@@ -34,26 +34,14 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from .checker.loads import entries, why_not
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 
-THEOREM = "Batched queues"
 #: By so much more than a table says, it must be refused.
 RAISED = Fraction(102, 100)
 
 
 class Path(NamedTuple):
-    """One run of an instance; all times are whole.
-
-    Attributes
-    ----------
-    c, b : int
-    times : sequence of int
-        T(1)...T(b), none above the last of all.
-    arrivals : sequence of int
-        Ascending.
-    starts, ends : sequences of int
-        Of the batch of each request.
-    """
+    """One run of an instance in whole times: T(1)...T(b), arrivals, each request's batch."""
 
     c: int
     b: int
@@ -73,14 +61,7 @@ class Path(NamedTuple):
 
 
 def replay(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> Path:
-    """Serve arrivals in their order: an idle process takes min(queue, b) at once.
-
-    Examples
-    --------
-    >>> path = replay(1, 2, [3, 5], [0, 1, 2, 2])
-    >>> path.starts, path.ends
-    ([0, 3, 3, 8], [3, 8, 8, 11])
-    """
+    """Serve arrivals in their order: an idle process takes min(queue, b) at once."""
     free, starts, ends = [0] * c, list[int](), list[int]()
     at = 0
     while at < len(arrivals):
@@ -149,25 +130,14 @@ def certified() -> Any:
     return json.loads((folder / "certified.json").read_text("utf-8"))
 
 
-def check(*, seed: int = 0, cases: int = 100) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 100
-        So many random paths; an entry of the table for every tenth of them, all from 15,390.
-
-    Examples
-    --------
-    >>> finding = check(cases=10)
-    >>> finding.ok, finding.worst <= 1
-    (True, True)
-    """
-    tally = Tally(
-        THEOREM, "facts 1 and 2 on random paths, entries of the table in integers",
-        ratio="latency / bound of fact 2", proved="1",
-    )  # fmt: skip
+@theorem(
+    "Batched queues",
+    "facts 1 and 2 on random paths, entries of the table in integers",
+    ratio="latency / bound of fact 2",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 100) -> None:
+    """Check all of it; an entry of the table for every tenth path, all of them from 15,390 on."""
     for number in range(cases):
         with tally.case(f"path {number}"):
             path = random_path(random.Random(f"queueing {seed} {number}"))
@@ -181,4 +151,3 @@ def check(*, seed: int = 0, cases: int = 100) -> Finding:
             too_much = RAISED * load
             refused = why_not(batch, ratio, late_share, too_much)
             require(bool(refused), f"load {too_much} is not refused")
-    return tally.finding()

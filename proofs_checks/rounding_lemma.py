@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .bounds import lp_agg
 from .families import ALL, Instance, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .tiny import Tiny, dot
 
@@ -41,7 +41,6 @@ Edge: TypeAlias = tuple[int, int]
 #: Amounts y[j][i].
 Amounts: TypeAlias = Sequence[Sequence[Fraction]]
 
-THEOREM = "Rounding lemma"
 # A float of a vertex that is no more than this is the solver's way to write 0.
 _ZERO = 1e-9
 
@@ -54,18 +53,7 @@ class Rounded(NamedTuple):
 
 
 def owners(edges: Iterable[Edge]) -> dict[Edge, Node]:
-    """Give every edge to one of its ends, at most one edge to each: peel leaves, go round cycles.
-
-    Raises
-    ------
-    Breach
-        If the graph is no pseudoforest: then there is no such ownership.
-
-    Examples
-    --------
-    >>> owners([(0, 0), (0, 1)])
-    {(0, 0): ('job', 0), (0, 1): ('job', 1)}
-    """
+    """Give every edge to one of its ends, at most one to each: peel leaves, go round cycles."""
     import networkx as nx
 
     graph: nx.Graph[Node] = nx.Graph()
@@ -101,22 +89,7 @@ def rounds_up(owner: Node) -> bool:
 
 
 def rounded(amounts: Amounts) -> Rounded:
-    """Round a vertex.
-
-    Parameters
-    ----------
-    amounts : n sequences of k Fractions
-
-    Raises
-    ------
-    Breach
-        If its fractional part is no pseudoforest.
-
-    Examples
-    --------
-    >>> rounded([[Fraction(3, 2)], [Fraction(1, 2)]])
-    Rounded(given=[[1], [0]], lost=[[0], [0]])
-    """
+    """Round a vertex."""
     fractional = [
         (i, j) for j, row in enumerate(amounts) for i, y in enumerate(row) if y.denominator > 1
     ]
@@ -155,22 +128,20 @@ def require_lemma(tiny: Tiny, supply: Sequence[int], amounts: Amounts) -> Fracti
     return worst
 
 
-def check(*, seed: int = 0, cases: int = 400) -> Finding:
+@theorem(
+    "Rounding lemma",
+    "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of GLOP",
+    ratio="loss / one block",
+    proved="< 1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 400) -> None:
     """Check the lemma; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of GLOP",
-        ratio="loss / one block",
-        proved="< 1",
-    )
     for types, jobs in ((3, 3), (2, 4)):
-        with tally.case(f"K({types},{jobs})"):
-            _require_ownership(types, jobs)
+        tally.check(f"K({types},{jobs})", _require_ownership, types, jobs)
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(one):
             tally.seen(max(_scaled_vertices(one.tiny)))
             tally.seen(_floating_vertex(one))
-    return tally.finding()
 
 
 def _require_ownership(types: int, jobs: int) -> None:

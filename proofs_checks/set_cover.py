@@ -29,13 +29,12 @@ from cms import solve
 from .bounds import lp_agg, lp_dw
 from .brute_force import optimum
 from .families import covers_of_three, harmonic_trap, set_cover
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .g_int import harmonic, promise_for
 from .lp import minimise
 from .promises import Solver, cost_of, promised
 from .tiny import require_schedule
 
-THEOREM = "Set cover <= CMS"
 Sets: TypeAlias = tuple[frozenset[int], ...]
 
 
@@ -48,13 +47,7 @@ class System(NamedTuple):
 
 
 def least_cover(system: System) -> tuple[int, ...]:
-    """Return the first of the smallest covers, by trying all unions.
-
-    Examples
-    --------
-    >>> least_cover(System("two", 2, (frozenset({0}), frozenset({0, 1}))))
-    (1,)
-    """
+    """Return the first of the smallest covers, by trying all unions."""
     everything = set(range(system.size))
     for number in range(1, len(system.sets) + 1):
         for chosen in combinations(range(len(system.sets)), number):
@@ -84,25 +77,21 @@ def vectors(q: int) -> System:
     return System(f"F_2^{q}", 2**q - 1, tuple(sets))
 
 
-def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Set cover <= CMS",
+    "cover to schedule and back, fractional covers; greedy's covers",
+    ratio="OPT / least cover",
+    proved="1, an equality",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> None:
     """Check the reduction; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "cover to schedule and back, fractional covers; greedy's covers",
-        ratio="OPT / least cover",
-        proved="1, an equality",
-    )
     trap = System("harmonic trap", 8, harmonic_trap(2))
     for system in (*_small(), *_random(seed, cases), vectors(2), vectors(3), trap):
-        with tally.case(system.name):
-            tally.seen(_both_ways(system))
+        tally.check(system.name, _both_ways, system)
         if solver is not None and not system.name.startswith("cover"):
-            with tally.case(f"{system.name}, by greedy"):
-                _ours(solver, system)
+            tally.check(f"{system.name}, by greedy", _ours, solver, system)
     for q in (2, 3):
-        with tally.case(f"the gap over F_2^{q}"):
-            _require_gap(q)
-    return tally.finding()
+        tally.check(f"the gap over F_2^{q}", _require_gap, q)
 
 
 def _small() -> Iterator[System]:

@@ -38,11 +38,10 @@ from cms import check as violations
 
 from .brute_force import optimum, within
 from .cells import Piece, Point, Polytope, at, by_boxes, by_cells, multiples, vertices
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .promises import Solver, answered
 from .tiny import Tiny
 
-THEOREM = "Structure theorem"
 _COVERS = {"cells": by_cells, "boxes": by_boxes}
 #: Where cells hold more than a point; in small polytopes there is a class for nearly every slack.
 LARGE = (
@@ -80,26 +79,13 @@ def nearer_end(mu: Fraction, low: int, high: int) -> int:
 
 
 def mirrored(piece: Piece, mu: Sequence[Fraction], point: Point) -> tuple[Point, Point]:
-    """Return a vertex v and w = 2x - v for a point x of a piece.
-
-    Examples
-    --------
-    >>> mirrored(Piece((0, 0), ((4, 0),), 0, 1), [Fraction(1, 4)], (1, 0))
-    ((0, 0), (2, 0))
-    """
+    """Return a vertex v and w = 2x - v for a point x of a piece."""
     vertex = at(piece, [nearer_end(m, piece.low, piece.high) for m in mu])
     return vertex, tuple(2 * x - v for x, v in zip(point, vertex, strict=True))
 
 
 class Cover:
-    """A polytope, the pieces that cover its integer points, and X.
-
-    Examples
-    --------
-    >>> line = Cover(Polytope((1,), 4), by_boxes(Polytope((1,), 4)))
-    >>> sorted(line.corners), sorted(line.normal_form([(1,), (1,), (1,)]).elements())
-    ([(0,), (4,)], [(0,), (1,), (2,)])
-    """
+    """A polytope, the pieces that cover its integer points, and X."""
 
     def __init__(self, polytope: Polytope, pieces: Sequence[Piece]) -> None:
         self.polytope, self.pieces = polytope, pieces
@@ -157,24 +143,21 @@ def _span(piece: Piece) -> tuple[Point, Point]:
     return tuple(map(min, columns)), tuple(map(max, columns))
 
 
-def check(*, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Structure theorem",
+    "all small polytopes in 1, 2, 3 dimensions: covers, mirror step, all sums; conic",
+    ratio="points outside X / 2^D",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> None:
     """Check the structure theorem; see the top of this file.
 
     ``cases`` limits the polytopes, taken in a random order.
     """
-    tally = Tally(
-        THEOREM,
-        "all small polytopes in 1, 2, 3 dimensions: covers, mirror step, all sums; conic",
-        ratio="points outside X / 2^D",
-        proved="1",
-    )
     for D in (1, 2, 3):
-        with tally.case(f"parities, D = {D}"):
-            _require_parities(D)
-    with tally.case("mirror step on a grid of boxes"):
-        _require_mirror_grid()
-    with tally.case("slots are needed"):
-        _require_slots()
+        tally.check(f"parities, D = {D}", _require_parities, D)
+    tally.check("mirror step on a grid of boxes", _require_mirror_grid)
+    tally.check("slots are needed", _require_slots)
     rng = random.Random(seed)
     every = list(polytopes())
     rng.shuffle(every)
@@ -187,19 +170,16 @@ def check(*, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> 
                 tally.seen(_claim(Cover(polytope, pieces), rng))
     if solver is not None:
         for number in range(100_000 * seed, 100_000 * seed + max(1, cases // 5)):
-            with tally.case(f"sizes {number}, by conic"):
-                _ours(solver, number)
+            tally.check(f"sizes {number}, by conic", _ours, solver, number)
         tops = [at(piece, [piece.high] * len(piece.edges)) for piece in by_boxes(NEEDS_SLOTS)]
         some = rng.sample(tops, min(len(tops), max(1, cases // 40)))
-        with tally.case("slots, by conic"):
-            _machines_of(solver, *BY_SLOTS)
+        tally.check("slots, by conic", _machines_of, solver, *BY_SLOTS)
         for wanted in (OUTSIDE, *some):
             with tally.case(f"one machine of {wanted}, by conic"):
                 _machines_of(solver, NEEDS_SLOTS, wanted, 1)
         for polytope, content, number in (*FULL, *_full(seed, cases // 40)):
             with tally.case(f"{polytope}, {number} machines of {content}, by conic"):
                 _machines_of(solver, polytope, [number * z for z in content], number)
-    return tally.finding()
 
 
 def polytopes() -> Iterator[Polytope]:

@@ -23,12 +23,11 @@ from cms import Reference, solve
 
 from .bounds import lp_agg, lp_agg_duals
 from .families import ALL, NAMED, named, stream
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
 from .tiny import Counts, Tiny, dot, require_schedule
 
-THEOREM = "T-2 and T-add"
 #: By how much T-2 scales a vertex.
 FACTOR = Fraction(2)
 #: The largest part of a demand that one block meets, in examples.
@@ -41,26 +40,14 @@ def machines_for(amounts: Sequence[Fraction], factor: Fraction) -> list[int]:
 
 
 def scaled(tiny: Tiny, factor: Fraction) -> Counts:
-    """Round LP_agg's vertex, scaled by this factor: T-2 and its finer version.
-
-    Examples
-    --------
-    >>> scaled(Tiny.of([1, 1], [["0.9"], ["0.9"]], [[1]]), Fraction(2))
-    Counts(machines=[5], given=[[2], [2]])
-    """
+    """Round LP_agg's vertex, scaled by this factor: T-2 and its finer version."""
     vertex = lp_agg(tiny)
     amounts = [[factor * y for y in row] for row in vertex.y]
     return Counts(machines_for(vertex.x, factor), rounded(amounts).given)
 
 
 def repaired(tiny: Tiny) -> tuple[Counts, list[int]]:
-    """Round LP_agg's vertex and serve what jobs lost: T-add; also the configurations added.
-
-    Examples
-    --------
-    >>> repaired(Tiny.of([1, 1], [["0.9"], ["0.9"]], [[1]]))
-    (Counts(machines=[5], given=[[2], [2]]), [0, 0])
-    """
+    """Round LP_agg's vertex and serve what jobs lost: T-add; also the configurations added."""
     vertex = lp_agg(tiny)
     machines = machines_for(vertex.x, Fraction(1))
     found = rounded(vertex.y)
@@ -81,13 +68,7 @@ def positive_cost(tiny: Tiny, amounts: Sequence[Fraction]) -> Fraction:
 
 
 def dearest(tiny: Tiny, number: int) -> Fraction:
-    """Return what the dearest so many configurations cost, one machine each.
-
-    Examples
-    --------
-    >>> dearest(Tiny.of([1], [[1]], [[1], [2], [3]], [2, 5, 3]), 2)
-    Fraction(8, 1)
-    """
+    """Return what the dearest so many configurations cost, one machine each."""
     return sum(sorted(tiny.costs, reverse=True)[:number], Fraction(0))
 
 
@@ -95,11 +76,6 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
     """Return what rounding up costs at most, whichever optimal vertex of LP_agg a solver takes.
 
     By complementary slackness only configurations worth their cost at the dual prices are used.
-
-    Examples
-    --------
-    >>> dearest_in_use(Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [2, 2]]))
-    Fraction(1, 1)
     """
     _, worth = lp_agg_duals(tiny)
     prices = [
@@ -113,24 +89,21 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
     return sum(sorted(used, reverse=True)[: tiny.k], Fraction(0))
 
 
-def check(*, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "T-2 and T-add",
+    "2 LP_agg + p, (1 + phi) LP_agg + p, LP_agg + p + n; lp_rounding's doubling",
+    ratio="cost / bound",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> None:
     """Check T-2 and T-add; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 LP_agg + p, (1 + phi) LP_agg + p, LP_agg + p + n; lp_rounding's doubling",
-        ratio="cost / bound",
-        proved="1",
-    )
     for name, phi in PHI.items():
         with tally.case(f"phi of {name}"):
             require(NAMED[name].phi == Fraction(phi), f"phi is {NAMED[name].phi}, not {phi}")
     for number, one in enumerate((*named(), *stream(seed, cases, ALL))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by lp_rounding"):
-                tally.seen(_ours(solver, one.tiny, plain=number % 2 == 0))
-    return tally.finding()
+            tally.check(f"{one}, by lp_rounding", _ours, solver, one.tiny, plain=number % 2 == 0)
 
 
 def _plain(tiny: Tiny) -> Fraction:

@@ -25,13 +25,12 @@ from cms import Reference, solve
 from .bounds import milp_c
 from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import Amounts, rounded
 from .tiny import Counts, Tiny, require_schedule
 
-THEOREM = "Theorem A"
 #: By how much the machines are multiplied, and what they serve.
 FACTOR = 2
 #: How `lp_rounding` calls this rounding.
@@ -39,15 +38,7 @@ _TWICE = "whole machines, twice"
 
 
 def vertex_for(tiny: Tiny, machines: list[int]) -> Amounts | None:
-    """Return a vertex y[j][i] of the program for these machines; None if they do not suffice.
-
-    Examples
-    --------
-    >>> vertex_for(Tiny.of([2], [[1]], [[1]]), [2])
-    [[Fraction(2, 1)]]
-    >>> vertex_for(Tiny.of([2], [[1]], [[1]]), [1]) is None
-    True
-    """
+    """Return a vertex y[j][i] of the program for these machines; None if they do not suffice."""
     k, places = tiny.k, [(j, i) for j in range(tiny.n) for i in range(tiny.k)]
     rows: list[list[Fraction]] = [[-Fraction(place[1] == i) for place in places] for i in range(k)]
     rows += [
@@ -61,13 +52,7 @@ def vertex_for(tiny: Tiny, machines: list[int]) -> Amounts | None:
 
 
 def doubled(tiny: Tiny, machines: list[int]) -> Counts | None:
-    """Return the schedule of twice these machines; None if they do not suffice even in parts.
-
-    Examples
-    --------
-    >>> doubled(Tiny.of([1, 1], [[1], [1]], [[1]]), [2])
-    Counts(machines=[4], given=[[2], [2]])
-    """
+    """Return the schedule of twice these machines; None if they do not suffice even in parts."""
     amounts = vertex_for(tiny, machines)
     if amounts is None:
         return None
@@ -84,40 +69,30 @@ def theorem_a(tiny: Tiny) -> Counts:
 
 
 def partition(weights: tuple[int, ...]) -> Tiny:
-    """Reduce Partition to CMS.
-
-    Examples
-    --------
-    >>> optimum(partition((3, 1, 1, 2, 2, 1))).cost, optimum(partition((3, 3, 3, 1))).cost
-    (Fraction(1, 1), Fraction(2, 1))
-    """
+    """Reduce Partition to CMS."""
     half = Fraction(sum(weights), 2)
     return Tiny.of([half, half], [weights, weights], [[1] * len(weights)])
 
 
-def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorem A",
+    "2 MILP_c; Partition for all vectors of 2 to 5 weights up to 4; lp_rounding's milp",
+    ratio="ALG / OPT",
+    proved="2",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> None:
     """Check Theorem A; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "2 MILP_c; Partition for all vectors of 2 to 5 weights up to 4; lp_rounding's milp",
-        ratio="ALG / OPT",
-        proved="2",
-    )
     for number in range(2, 6):
         for weights in combinations_with_replacement(range(1, 5), number):
-            with tally.case(f"weights {weights}"):
-                _require_partition(weights)
+            tally.check(f"weights {weights}", _require_partition, weights)
     with tally.case("the factor is reached"):
         tiny = NAMED["needless-doubling"]
         cost = tiny.cost(theorem_a(tiny).machines)
         require(cost == 2 * optimum(tiny).cost == 2, f"needless doubling costs {cost}")
     for at, one in enumerate((*named(), *stream(seed, cases, ALL))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by lp_rounding"):
-                tally.seen(_ours(solver, one.tiny, plain=at % 2 == 0))
-    return tally.finding()
+            tally.check(f"{one}, by lp_rounding", _ours, solver, one.tiny, plain=at % 2 == 0)
 
 
 def _require_partition(weights: tuple[int, ...]) -> None:

@@ -28,12 +28,11 @@ from cms import Reference, solve
 from .bounds import lp_dw
 from .brute_force import optimum, options
 from .families import ALL, Instance, hub, named, stream
-from .finding import Breach, Finding, Tally, require
+from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, valid, way_of
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
-THEOREM = "Theorem B"
 #: How `ptas` calls its rounding.
 ROUNDED = "rounding of LP_DW"
 #: Two blocks of a type are missing, which one machine holds.
@@ -45,24 +44,12 @@ MISSING = Instance(
 
 
 def additive_loss(k: int) -> int:
-    """Return K.
-
-    Examples
-    --------
-    >>> [additive_loss(k) for k in range(1, 6)]
-    [1, 2, 4, 9, 16]
-    """
+    """Return K."""
     return max(k, (k - 1) ** 2)
 
 
 def mean(options: Sequence[tuple[Blocks, Fraction]]) -> list[Fraction]:
-    """Return the weighted mean of options.
-
-    Examples
-    --------
-    >>> mean([((2, 0), Fraction(1, 4)), ((0, 1), Fraction(3, 4))])
-    [Fraction(1, 2), Fraction(3, 4)]
-    """
+    """Return the weighted mean of options."""
     k = len(options[0][0])
     return [sum((w * o[i] for o, w in options), Fraction(0)) for i in range(k)]
 
@@ -88,13 +75,7 @@ def with_missing(tiny: Tiny, counts: Counts, lacking: Sequence[int]) -> Counts:
 
 
 def rounded_options(tiny: Tiny) -> Counts:
-    """Round the basic solution, before the missing blocks are bought.
-
-    Examples
-    --------
-    >>> rounded_options(Tiny.of([1, 1], [[1], [1]], [[3]]))
-    Counts(machines=[1], given=[[1], [1]])
-    """
+    """Round the basic solution, before the missing blocks are bought."""
     solution = lp_dw(tiny)
     given = [
         list(options[0][0]) if len(options) == 1 else [whole_blocks(y) for y in mean(options)]
@@ -114,13 +95,6 @@ def rounds_one_way(tiny: Tiny) -> bool:
 
     Every machine count and every number of blocks in a job's mean option is minimised and maximised
     over the optimal solutions.
-
-    Examples
-    --------
-    >>> rounds_one_way(Tiny.of([2], [[1]], [[1]]))
-    True
-    >>> rounds_one_way(Tiny.of([1], [[1, 1]], [[1, 0], [0, 1]]))
-    False
     """
     solution, c = lp_dw(tiny), tiny.c
     columns = [(j, option) for j in range(tiny.n) for option in options(tiny, j)]
@@ -163,28 +137,25 @@ def rounds_one_way(tiny: Tiny) -> bool:
     return True
 
 
-def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> Finding:
+@theorem(
+    "Theorem B",
+    "split jobs, missing blocks, the bound; k = 1 and 2; K for k up to 60; ptas",
+    ratio="(ALG - LP_DW) / K",
+    proved="< 1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> None:
     """Check Theorem B; see the top of this file."""
-    tally = Tally(
-        THEOREM,
-        "split jobs, missing blocks, the bound; k = 1 and 2; K for k up to 60; ptas",
-        ratio="(ALG - LP_DW) / K",
-        proved="< 1",
-    )
     with tally.case("K is the maximum"):
         for k in range(1, 61):
             most = max(p + k * max(0, k - p - 1) for p in range(1, k + 1))
             require(additive_loss(k) == most, f"K({k}) is {additive_loss(k)}, not {most}")
     for one in (*named(), *stream(seed, cases, ALL)):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
-            with tally.case(f"{one}, by ptas"):
-                tally.seen(_ours(solver, one.tiny))
+            tally.check(f"{one}, by ptas", _ours, solver, one.tiny)
     types = set[int]()
     for one in (MISSING, *stream(seed, max(8, cases // 15), (hub,))):
-        with tally.case(one):
-            tally.seen(_plain(one.tiny))
+        tally.check(one, _plain, one.tiny)
         if solver is not None:
             with tally.case(f"{one}, by ptas"):
                 if _rounding(solver, one.tiny):
@@ -192,7 +163,6 @@ def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> 
     if solver is not None:
         with tally.case("every way of ptas to round is taken"):
             require(types == {3, 4}, f"its rounding is the answer for k in {types} alone")
-    return tally.finding()
 
 
 def _plain(tiny: Tiny) -> Fraction:
@@ -224,13 +194,7 @@ def _ours(solver: Solver, tiny: Tiny) -> Fraction:
 
 
 def promise_for(tiny: Tiny, epsilon: Fraction) -> Promise:
-    """Return what `ptas` promises: an optimal schedule for one block type, 1 + epsilon beyond.
-
-    Examples
-    --------
-    >>> promise_for(Tiny.of([1], [[1]], [[1]]), Fraction(1, 2)).factor
-    Fraction(1, 1)
-    """
+    """Return what `ptas` promises: an optimal schedule for one block type, 1 + epsilon beyond."""
     optimal = tiny.k == 1 and len(set(tiny.costs)) == 1
     return Promise(Reference.OPT, Fraction(1) if optimal else 1 + epsilon)
 

@@ -65,37 +65,14 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
 
 
 def runs_algorithms(name: str) -> bool:
-    """Whether a file also runs algorithms of the package.
-
-    Examples
-    --------
-    >>> runs_algorithms("theorem_a"), runs_algorithms("monotone")
-    (True, False)
-    """
+    """Whether a file also runs algorithms of the package."""
     return "solver" in signature(CHECKS[name]).parameters
 
 
 def run(
     name: str, *, seed: int = 0, cases: int | None = None, solver: Solver | None = None
 ) -> Finding:
-    """Run one file's check, which takes the same but the name.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`CHECKS`.
-    seed : int, default 0
-        Another seed takes other instances.
-    cases : int, optional
-        About how many instances; by default as many as the file says.
-    solver : callable, optional
-        In the place of :func:`cms.solve`.
-
-    Examples
-    --------
-    >>> run("monotone", cases=1).ok
-    True
-    """
+    """Run one file's check, with another seed, number of cases or solver if one is given."""
     check = partial(CHECKS[name], seed=seed)
     if cases is not None:
         check = partial(check, cases=cases)

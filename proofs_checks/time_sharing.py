@@ -47,7 +47,7 @@ from cms.time_sharing.dearest import dearest_mix, offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options
-from .finding import Finding, Tally, require
+from .finding import Tally, require, theorem
 from .offered import by_the_checker
 from .shared import (
     ZERO,
@@ -66,7 +66,6 @@ from .shared import (
 )
 from .tiny import Tiny, dot
 
-THEOREM = "Time sharing"
 Phi: TypeAlias = Callable[[Fraction], Fraction]
 
 
@@ -79,14 +78,7 @@ def shortest(points: Sequence[BatchPoint], amount: Fraction) -> Fraction | None:
 
 
 def least_cycle(points: Sequence[Sequence[BatchPoint]], rates: Rates) -> Fraction | None:
-    """Return D*; None where no point is large enough.
-
-    Examples
-    --------
-    >>> slow, fast = (Fraction(1), Fraction(2)), (Fraction(4), Fraction(3))
-    >>> least_cycle([[slow, fast]], (Fraction(1),))
-    Fraction(3, 1)
-    """
+    """Return D*; None where no point is large enough."""
     cycle = ZERO
     while True:
         lengths = [shortest(own, q * cycle) for own, q in zip(points, rates, strict=True)]
@@ -117,12 +109,7 @@ def _least_cycles(shared: Shared, rng: random.Random) -> None:
 
 
 def linear_bounds(shared: Shared, rng: random.Random) -> Fraction:
-    """Check what is claimed of the linear bounds of a problem; return OPT over the last one.
-
-    Raises
-    ------
-    Breach
-    """
+    """Check what is claimed of the linear bounds of a problem; return OPT over the last one."""
     weights = [rng.randint(0, 5) for _ in shared.jobs]
     for i in range(len(shared.configurations[0])):
         every = [(dot(m.rates, weights), sum(map(bool, m.rates))) for m in mixes(shared, i)]
@@ -151,13 +138,7 @@ def function_of(job: Share, rng: random.Random) -> PriceFunction:
 
 
 def phi(function: PriceFunction, demand: Fraction) -> Phi:
-    """Return the function of rates, written out.
-
-    Examples
-    --------
-    >>> phi(PriceFunction(1, [("1/2", 3)]), Fraction(4))(Fraction(3))
-    Fraction(27, 4)
-    """
+    """Return the function of rates, written out."""
 
     def value(rate: Fraction) -> Fraction:
         x = min(rate, demand)
@@ -302,24 +283,14 @@ def _searches(shared: Shared, i: int, given: Sequence[PriceFunction], best: Frac
         require(by_the_checker(offers, below) is not None, "it finds none")
 
 
-def check(*, seed: int = 0, cases: int = 60) -> Finding:
-    """Run the machine check.
-
-    Parameters
-    ----------
-    seed : int, default 0
-    cases : int, default 60
-        So many random problems.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
-    tally = Tally(
-        THEOREM, "cycles, LP_0, price functions, the image in CMS, the dearest mix",
-        ratio="OPT / (LP_0 rounded up + n - 1)", proved="1",
-    )  # fmt: skip
+@theorem(
+    "Time sharing",
+    "cycles, LP_0, price functions, the image in CMS, the dearest mix",
+    ratio="OPT / (LP_0 rounded up + n - 1)",
+    proved="1",
+)
+def check(tally: Tally, *, seed: int = 0, cases: int = 60) -> None:
+    """Run the machine check."""
     for number in range(cases):
         rng = random.Random(f"time sharing {seed} {number}")
         shared = drawn(rng)
@@ -329,4 +300,3 @@ def check(*, seed: int = 0, cases: int = 60) -> Finding:
                 for _ in range(4):
                     part(shared, rng)
             _image(shared, rng)
-    return tally.finding()

@@ -40,18 +40,7 @@ def dot(one: Sequence[int | Fraction], two: Sequence[int | Fraction]) -> Fractio
 
 @dataclass(frozen=True)
 class Tiny:
-    """A problem with n jobs, k block types and c configurations.
-
-    Examples
-    --------
-    >>> tiny = Tiny.of(demands=[2], supply=[[1, 3]], configurations=[[1, 1], [3, 0]])
-    >>> tiny.n, tiny.k, tiny.c, tiny.s
-    (1, 2, 2, 3)
-    >>> tiny.cut
-    ((Fraction(1, 1), Fraction(2, 1)),)
-    >>> tiny.problem()
-    Problem(1 jobs, 2 blocks, 2 configurations, 1 machine types)
-    """
+    """A problem with n jobs, k block types and c configurations."""
 
     demands: tuple[Fraction, ...]
     supply: tuple[tuple[Fraction, ...], ...]
@@ -170,29 +159,7 @@ class Tiny:
 
 
 def require_schedule(tiny: Tiny, machines: Sequence[int], given: Sequence[Sequence[int]]) -> None:
-    """Refuse what is no valid schedule, by the definition.
-
-    Parameters
-    ----------
-    tiny : Tiny
-    machines : sequence of c ints
-    given : n sequences of k ints
-        Blocks of each type that each job is given.
-
-    Raises
-    ------
-    Breach
-        Naming the type or the job at fault.
-
-    Examples
-    --------
-    >>> pair = Tiny.of([2], [[1]], [[2]])
-    >>> require_schedule(pair, [1], [[2]])
-    >>> require_schedule(pair, [1], [[1]])
-    Traceback (most recent call last):
-        ...
-    proofs_checks.finding.Breach: job 0 is given 1 of 2
-    """
+    """Refuse what is no valid schedule, by the definition."""
     if any(type(m) is not int or m < 0 for m in machines):
         raise Breach(f"{list(machines)} are no numbers of machines")
     if any(type(blocks) is not int or blocks < 0 for row in given for blocks in row):

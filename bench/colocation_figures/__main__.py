@@ -17,35 +17,9 @@ from cms.fleet.simulation.colocation_loop import Diurnal
 
 from . import day, errors, matching, predictor, running
 
-__all__ = ["FIGURES", "FULL", "SHORT", "Sizes", "main"]
-
 
 class Sizes(NamedTuple):
-    """How large the figures are made; the defaults are those that the figures are about.
-
-    Attributes
-    ----------
-    instances : int
-        Random problems of figure 1, and a tenth as many of figure 3.
-    largest : int
-        GPUs of figure 2.
-    draws : int
-        Of figures 5 and 8.
-    splits : int
-        Of figures 6 and 7.
-    size : int
-        GPUs and workloads of figure 8; twice as many GPUs of figure 5.
-    lowests : int
-        Lowest shares of figure 9.
-    times : MonitorTimes or None
-        Of the monitor of figure 10; None: the shipped ones.
-    children, kills : int
-        Of figure 11; as many signals without the handler as kills.
-    gpus, measured_gpus, hours : int
-        Of figure 12.
-    activity : Diurnal
-        Of the made-up pairs there.
-    """
+    """How large the figures are made; the defaults are those that the figures are about."""
 
     instances: int = 500
     largest: int = 1_000_000

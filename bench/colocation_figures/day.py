@@ -38,15 +38,7 @@ _SECONDS = 60
 
 
 class Days(NamedTuple):
-    """A fleet's day with the monitor beside all policies, and without it.
-
-    Attributes
-    ----------
-    cpu_seconds : float
-        Of a day of ours with the monitor, alone.
-    same : bool
-        Whether that day was, to the byte, the same as the one beside the others.
-    """
+    """A fleet's day with the monitor beside all policies, and without it."""
 
     on: SharedDay
     off: SharedDay
@@ -76,16 +68,11 @@ def _text(day: SharedDay) -> str:
     return json.dumps(shared_day_to_json(day)["policies"][0])
 
 
-class Measured(NamedTuple):
-    """A fleet of measured training jobs, and a predictor of some of their pairs."""
+def measured(gpus: int, hours: int) -> tuple[int, dict[tuple[str, bool], SharedDay]]:
+    """Play days of Gavel's pairs, of which the scheduler sees a predictor of seven tenths.
 
-    problem: ColocationProblem
-    weights: dict[str, PredictedWeights]
-    days: dict[tuple[str, bool], SharedDay]
-
-
-def measured(gpus: int, hours: int, model: str = "boosting") -> Measured:
-    """Play days of Gavel's pairs, of which the scheduler sees a predictor of seven tenths."""
+    Return the number of GPUs, and the days by what limits go by, with the monitor or without.
+    """
     truth = [each for each in read_measured_pairs(PAIRS) if each.device == DEVICE]
     online = sorted({each.online_model for each in truth})
     offline = sorted({each.offline_model for each in truth})
@@ -93,7 +80,7 @@ def measured(gpus: int, hours: int, model: str = "boosting") -> Measured:
     models = sorted({each[:2] for each in truth})
     known = set(rng.sample(models, int(SEEN * len(models))))
     predictor = train_predictor(
-        [each for each in truth if each[:2] in known], read_profiles(PROFILES), model=model
+        [each for each in truth if each[:2] in known], read_profiles(PROFILES)
     )
     each_of = max(gpus // len(online), 1)
     problem = ColocationProblem(
@@ -115,7 +102,7 @@ def measured(gpus: int, hours: int, model: str = "boosting") -> Measured:
         )
         for by, protection in (("expected", True), ("expected", False), ("upper", True))
     }  # fmt: skip
-    return Measured(problem, weights, days)
+    return each_of * len(online), days
 
 
 def day_figure(gpus: int, hours: int, activity: Diurnal | None = None) -> Iterator[Line]:
@@ -135,10 +122,8 @@ def day_figure(gpus: int, hours: int, activity: Diurnal | None = None) -> Iterat
 
 def measured_figure(gpus: int, hours: int) -> Iterator[Line]:
     """Make the figure with Gavel's pairs as the truth, and a predictor."""
-    found = measured(gpus, hours)
-    count = sum(each.count for each in found.problem.online)
+    count, days = measured(gpus, hours)
     of = f"{count:,} GPUs, {hours} h, Gavel's pairs, by what is expected"
-    days = found.days
     yield from _kept(of, days["expected", True], days["expected", False])
     upper = days["upper", True]
     kept, part = upper["muxflow"].over_share, upper.of_clairvoyant or 0

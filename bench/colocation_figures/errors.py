@@ -25,9 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -57,45 +57,34 @@ class Forked:
     """
 
     def __init__(self, run: Callable[[], int]) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
-        self.pid = os.fork()
-        if self.pid == 0:
-            code = 70
-            try:
-                import resource  # not on every system
+        def limited() -> None:
+            import resource  # not on every system
 
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-                signal.alarm(_LAST)
-                code = run()
-            except BaseException:  # noqa: BLE001 (nothing may escape into the parent's code)
-                traceback.print_exc()
-            finally:
-                os._exit(code)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            signal.alarm(_LAST)
+            sys.exit(run())
+
+        self._process = get_context("fork").Process(target=limited)
+        signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
+        self._process.start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, GRACEFUL)
-        self._code: int | None = None
 
     def poll(self) -> int | None:
         """Return the exit code, minus the signal that ended it, or None while it runs."""
-        if self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+        return self._process.exitcode
 
     def send_signal(self, sig: int, /) -> None:
         """Send it a signal, unless it has gone."""
-        if self.poll() is None:
-            os.kill(self.pid, sig)
+        if self._process.pid is not None and self.poll() is None:
+            os.kill(self._process.pid, sig)
 
     def kill(self) -> None:
         """End it at once."""
-        self.send_signal(signal.SIGKILL)
+        self._process.kill()
 
     def wait(self, seconds: float) -> int | None:
         """Return the exit code, or None if it has not gone after so many seconds."""
-        due = time.monotonic() + seconds
-        while self.poll() is None and time.monotonic() < due:
-            time.sleep(0.0005)
+        self._process.join(seconds)
         return self.poll()
 
 
@@ -235,12 +224,7 @@ class Experiments:
             answers[" ".join(event.what for event in supervisor.events[seen:])] += 1
         ended = supervisor.stop()
         causes = Counter(event.why for event in supervisor.events if event.what == "fault")
-        return {
-            "kills": kills,
-            "answers": dict(answers),
-            "causes": dict(causes),
-            "stopped": ended,
-        }
+        return {"kills": kills, "answers": dict(answers), "causes": dict(causes), "stopped": ended}
 
     def _offline(self, seed: str, error_after: int | None = None) -> Forked:
         return Forked(lambda: offline(self._path, seed, error_after))

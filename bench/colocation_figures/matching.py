@@ -17,7 +17,7 @@ from bench.row import Outcome, RunRow
 from bench.suites.colocation import MODULE, OURS, PARTED, SIZES
 from bench.suites.colocation import tasks as suite_tasks
 from bench.suites.suite import Settings
-from bench.task import Kind, Source, Task
+from bench.task import Kind, Source
 from cms.files import lay_out
 from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, buckets, colocate
 from cms.fleet.colocation.files import colocation_problem_to_json, colocation_solution_to_json
@@ -39,12 +39,6 @@ def best_value(problem: ColocationProblem) -> int:
     """Return what the best plan is worth by scipy's assignment of single GPUs.
 
     Every GPU and every workload may stay alone, so a pair that is forbidden counts as 0.
-
-    Examples
-    --------
-    >>> from cms.fleet.colocation.edge_problems import posed
-    >>> best_value(posed([2], [1, 1], [[7, -1]]))
-    7
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -86,12 +80,9 @@ def size_figure(largest: int) -> Iterator[Line]:
             said = f"{peak / 10**6:.0f} MB"
             yield Line("2", f"{gpus:,} GPUs, memory", "<= 300 MB", said, 0 < peak <= _MEMORY)
     arguments = {"gpus": _VAST, "online": SIZES[1][1], "offline": SIZES[1][2], "seed": 0}
-    row = run_task(
-        Task(
-            suite="colocation", kind=Kind.SHARE, method=OURS, time_limit=120, warm_up=False,
-            source=Source(family="shared-gpus", arguments=arguments, module=MODULE), fresh=True,
-        ), 1,
-    )  # fmt: skip
+    source = Source(family="shared-gpus", arguments=arguments, module=MODULE)
+    vast = Settings(time_limit=120).tasks(Kind.SHARE, "colocation", source, [OURS], fresh=True)
+    row = run_task(next(vast), 1)
     cpu = row.measurements.get("cpu_seconds", float("inf"))
     said = f"{cpu:.2f} s" if usual is None else f"{cpu:.2f} s, {usual:.2f} s"
     holds = _proved(row) and (usual is None or cpu <= 2 * usual + 0.1)

@@ -117,18 +117,7 @@ def out_of_fold(samples: Samples, seed: int, model: str = "boosting") -> Predict
 
 
 class Matched(NamedTuple):
-    """What plans are truly worth, as parts of the best plan by the truth.
-
-    Attributes
-    ----------
-    predicted, greedy, random : float
-        The matching on predictions, greedy on predictions, and at random.
-    kept : float
-        Of the pairs of the matching on predictions under a limit of the online slowdown, so many
-        truly kept it.
-    limited : float
-        What that matching is worth, as a part of the best under the true limit.
-    """
+    """What plans are truly worth, as parts of the best plan by the truth."""
 
     predicted: float
     greedy: float

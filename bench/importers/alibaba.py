@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
-from cms.files.tables import TableRow, read_table
+from cms.files.tables import read_table
 from cms.fleet.colocation.classes import OfflineClass, OnlineClass
 from cms.fleet.colocation.tables import merge, round_to
 from cms.values.names import nearest
@@ -32,46 +32,19 @@ def read_alibaba_usage(
 ) -> tuple[tuple[OnlineClass, ...], tuple[OfflineClass, ...]]:
     """Read online services and offline workloads from usage by pod and hour.
 
-    Parameters
-    ----------
-    path : str or path-like
-        CSV with columns ``pod_id,gpu_spec_public,priority_class,job_type_public,model_type_public``
-        and ``gpu_request,avg_gpu_sm_util,avg_gpu_mem_gib``, a row a pod and hour, as the schema of
-        ``asi_opensource_pod_hourly`` names them.
-    memory_total_mib : Mapping[str, number]
-        What GPUs have, by ``gpu_spec_public``.
-    utilisation : {"per cent", "fraction"}
-        What ``avg_gpu_sm_util`` is in, which the schema does not say.
-    quantile : number, default 0.95
-        Of a pod's hours: its activity is not above this in so many of them.
-    slowdown_limit : number, optional
-        Of the online classes.
+    The CSV has the columns that the schema of ``asi_opensource_pod_hourly`` names, a row a pod and
+    hour; ``avg_gpu_sm_util`` is in "per cent" or a "fraction", which the schema does not say. The
+    memory of GPUs is by ``gpu_spec_public``.
 
-    Returns
-    -------
-    online : tuple of OnlineClass
-        Of high-priority online inference on one whole GPU: activities rounded up to whole per cent,
-        the most memory of any hour; pods that are then alike are one class.
-    offline : tuple of OfflineClass
-        Of low-priority training and offline inference that asks for one GPU or less, a class for
-        each job type and model type, with the most memory of any of its pods.
+    Online classes are pods of high-priority online inference on one whole GPU: the ``quantile`` of
+    their hours' activities, rounded up to whole per cent, and the most memory of any hour; pods
+    that are then alike are one class. Offline classes are low-priority training and offline
+    inference on one GPU or less, one for each job type and model type, with the most memory of any
+    of its pods.
 
     References
     ----------
     ``cluster-trace-gpu-v2026`` of alibaba/clusterdata, for research; ``docs/schema.md`` there.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "usage.csv"
-    >>> _ = path.write_text(
-    ...     ",".join(_COLUMNS)
-    ...     + "\\np1,G1,HP,online_inference,rec,1,20.5,9\\np1,G1,HP,online_inference,rec,1,31,8\\n"
-    ...     "p2,G1,LP,training,cv,1,80,10\\n"
-    ... )
-    >>> online, offline = read_alibaba_usage(path, memory_total_mib={"G1": 81_920})
-    >>> online[0].name, offline[0].name
-    ('G1 31%, rec, 9216 MiB', 'training cv')
     """
     if utilisation not in _SCALES:
         raise InvalidProblem(
@@ -87,7 +60,12 @@ def read_alibaba_usage(
         request, model = row["gpu_request"].number(), row["model_type_public"].text or "unknown"
         pod, memory = row["pod_id"].word(), row["avg_gpu_mem_gib"].number() * _MIB
         if kind == "HP" and job == "online_inference" and request == 1:
-            activity = _activity(row, _SCALES[utilisation])
+            activity = row["avg_gpu_sm_util"].number() * _SCALES[utilisation]
+            if activity > 100:
+                raise row["avg_gpu_sm_util"].error(
+                    f"avg_gpu_sm_util is {row['avg_gpu_sm_util'].text}, which is more than all SMs",
+                    expected='at most 100, or 1 with utilisation="fraction"',
+                )
             key = row["gpu_spec_public"].word(), model, pod
             services.setdefault(key, []).append((activity, memory))
         elif kind == "LP" and job in ("training", "offline_inference") and 0 < request <= 1:
@@ -101,27 +79,13 @@ def read_alibaba_usage(
             )
         activities = sorted(activity for activity, _ in hours)
         one = OnlineClass(
-            device,
-            count=1,
-            sm_activity=activities[math.ceil(part * len(activities)) - 1],
+            device, count=1, sm_activity=activities[math.ceil(part * len(activities)) - 1],
             memory_mib=max(memory for _, memory in hours),
-            memory_total_mib=memory_total_mib[device],
-            model=model,
-            slowdown_limit=slowdown_limit,
-        )
+            memory_total_mib=memory_total_mib[device], model=model, slowdown_limit=slowdown_limit,
+        )  # fmt: skip
         online.append(round_to(one, 1, -1))
     offline = [
         OfflineClass(f"{job} {model}", count=len(pods), memory_mib=max(pods.values()))
         for (job, model), pods in work.items()
     ]
     return tuple(merge(online)[0]), tuple(offline)
-
-
-def _activity(row: TableRow, scale: Fraction) -> Fraction:
-    activity = row["avg_gpu_sm_util"].number() * scale
-    if activity > 100:
-        raise row["avg_gpu_sm_util"].error(
-            f"avg_gpu_sm_util is {row['avg_gpu_sm_util'].text}, which is more than all SMs",
-            expected='at most 100, or 1 with utilisation="fraction"',
-        )
-    return activity

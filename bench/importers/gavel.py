@@ -41,39 +41,18 @@ _Jobs = dict[str, dict[str, dict[str, Annotated[Any, Value(_read_speeds)]]]]
 def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]:
     """Read pairs of single-GPU jobs from a file of throughputs as Gavel publishes them.
 
-    Parameters
-    ----------
-    path : str or path-like
-        JSON: by GPU type and job ``('ResNet-18 (batch size 32)', 1)`` steps a second alone
-        (``null``) and beside other jobs, ``[own, other]``. Jobs on several GPUs and types
-        ``..._unconsolidated`` are left aside.
+    By GPU type and job ``('ResNet-18 (batch size 32)', 1)`` it has steps a second alone (``null``)
+    and beside other jobs, ``[own, other]``. Jobs on several GPUs and types ``..._unconsolidated``
+    are left aside.
 
-    Returns
-    -------
-    pairs : tuple of MeasuredPair
-        A row for each order of a pair, at a share of 100: none was set. Throughputs are normalised
-        by those alone and at most 1; slowdowns are their inverses. Pairs that could not run, which
-        have throughputs of 0, are left out.
-    profiles : Profiles
-        Family, batch and steps a second alone of every job on every GPU type.
+    A pair is a row in each order, at a share of 100, since none was set. Throughputs are normalised
+    by those alone and at most 1; slowdowns are their inverses. Pairs that could not run, which have
+    throughputs of 0, are left out. Profiles have family, batch and steps a second alone.
 
     References
     ----------
     D. Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
     Workloads, OSDI '20; ``scheduler/*_throughputs.json`` of stanford-futuredata/gavel (MIT).
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "throughputs.json"
-    >>> a, b = "('A (batch size 8)', 1)", "('B', 1)"
-    >>> beside = f'"{a}": {{"null": 4, "{b}": [3, 1]}}, "{b}": {{"null": 2, "{a}": [1, 3]}}'
-    >>> _ = path.write_text(f'{{"v100": {{{beside}}}}}')
-    >>> pairs, profiles = read_gavel_pairs(path)
-    >>> pairs[0].offline_model, pairs[0].online_model, pairs[0].offline_throughput
-    ('A (batch size 8)', 'B', Fraction(3, 4))
-    >>> profiles.of("A (batch size 8)", "v100")["batch"]
-    Fraction(8, 1)
     """
     source = read_source(path, holds="a JSON document")
     document = Parsed(parse_json(source), source)

@@ -16,43 +16,15 @@ _PLACES = 4
 def gpulet_measured_pairs(
     beside: Interference, alone: Iterable[OperatingPoint]
 ) -> tuple[tuple[MeasuredPair, ...], Profiles]:
-    """Turn slowdowns of batches beside others into measured pairs.
+    """Turn slowdowns of batches beside others into measured pairs, and profiles of the batches.
 
-    Parameters
-    ----------
-    beside : Interference
-        As :func:`cms.fleet.serving.read_gpulet_pairs` reads it: the other batch has the rest.
-    alone : iterable of OperatingPoint
-        The same batches alone, on these shares and on all of the GPU (``mps:100``), as
-        :func:`cms.fleet.serving.read_gpulet_table` reads them.
+    ``beside`` is as :func:`cms.fleet.serving.read_gpulet_pairs` reads it: the other batch has the
+    rest. ``alone`` has the same batches alone, on these shares and on all of the GPU (``mps:100``).
 
-    Returns
-    -------
-    pairs : tuple of MeasuredPair
-        Wherever both of two batches were measured beside each other. The offline throughput is that
-        on the share beside the other, as a part of what the batch does alone on all of the GPU (at
-        most 1); the online slowdown is against the same share alone. Models are called as model and
-        batch: ``vgg16 8``.
-    profiles : Profiles
-        Of each its family (the model), batch, and items a second alone.
-
-    Examples
-    --------
-    >>> points = [
-    ...     OperatingPoint("vgg16", "a100", "mps:100", 1, 8, 500, 16),
-    ...     OperatingPoint("vgg16", "a100", "mps:40", 1, 8, 400, 20),
-    ...     OperatingPoint("bert", "a100", "mps:100", 1, 4, 300, 13),
-    ...     OperatingPoint("bert", "a100", "mps:60", 1, 4, 200, 20),
-    ... ]
-    >>> table = Interference(
-    ...     {
-    ...         Pair("vgg16", "a100", "mps:40", 8, "bert", 4): Fraction(5, 4),
-    ...         Pair("bert", "a100", "mps:60", 4, "vgg16", 8): Fraction(11, 10),
-    ...     }
-    ... )
-    >>> first = gpulet_measured_pairs(table, points)[0][-1]
-    >>> first.offline_model, first.share, first.offline_throughput, first.online_slowdown
-    ('vgg16 8', 40, Fraction(16, 25), Fraction(11, 10))
+    There is a pair wherever both of two batches were measured beside each other. The offline
+    throughput is that beside the other, as a part of what the batch does alone on all of the GPU
+    (at most 1); the online slowdown is against the same share alone. Models are called as model and
+    batch: ``vgg16 8``.
     """
     rates = {(p.model, p.device, p.profile, p.batch): p.throughput_rps for p in alone}
     found = []

@@ -20,43 +20,18 @@ def read_lucid_pairs(
 ) -> tuple[tuple[MeasuredPair, ...], Profiles]:
     """Read pairs from a table in the form of Lucid's ``colocate_info.csv``.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model1,dataset1,gpu_num1,batchsize1,amp1,speed1`` and the same with 2: two jobs on
-        one GPU and their speeds, as parts of those alone. Rows of several GPUs are left aside.
-    alone : str or path-like, optional
-        The jobs alone, as in ``single_data.csv``: columns
-        ``model,dataset,batchsize,amp,speed,gpu_util,gmem_util,gmem``.
-    device : str
-        The GPU, which the tables do not name.
+    Its columns ``model1,dataset1,gpu_num1,batchsize1,amp1,speed1``, and the same with 2, are two
+    jobs on one GPU and their speeds as parts of those alone. Rows of several GPUs are left aside.
+    ``alone`` is a table like ``single_data.csv``; the GPU no table names.
 
-    Returns
-    -------
-    pairs : tuple of MeasuredPair
-        Both orders of every row, at a share of 100: none was set. Speeds above 1, which are noise,
-        count as 1; a job beside itself has the speed that stands first.
-    profiles : Profiles
-        Of each job the family (model and data set), batch, mixed precision (0, 1), and what
-        ``alone`` says of it.
+    Pairs are both orders of every row, at a share of 100, since none was set. Speeds above 1, which
+    are noise, count as 1; a job beside itself has the speed that stands first. Profiles have the
+    family (model and data set), batch, mixed precision (0, 1), and what ``alone`` says.
 
     References
     ----------
     Q. Hu et al., Lucid: A Non-intrusive, Scalable and Interpretable Scheduler for Deep Learning
     Training Jobs, ASPLOS '23; S-Lab-System-Group/Lucid, S-Lab License 1.0 (non-commercial).
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(
-    ...     ",model1,dataset1,gpu_num1,batchsize1,amp1,speed1,"
-    ...     "model2,dataset2,gpu_num2,batchsize2,amp2,speed2\\n"
-    ...     "0,A,x,1,32,0,0.8,B,y,1,64,1,1.02\\n"
-    ... )
-    >>> pairs, _ = read_lucid_pairs(path, device="a30")
-    >>> [(p.offline_model, str(p.offline_throughput), str(p.online_slowdown)) for p in pairs]
-    [('A x 32', '4/5', '1'), ('B y 64 amp', '1', '5/4')]
     """
     pairs: dict[tuple[str, str], MeasuredPair] = {}
     profiles: dict[tuple[str, str], dict[str, Fraction | str | None]] = {}

@@ -12,28 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import versions
-from bench.tables import Column, Table, seconds, times
+from bench.tables import Table, columns, seconds
 from cms.files.source import write_bytes
 from cms.solving.driver import available_cores
 
-BASELINE = Path(__file__).parent / "baseline.json"
-_YARDSTICK = "test_yardstick"
 _HERE = Path(__file__).parent
+BASELINE = _HERE / "baseline.json"
+_YARDSTICK = "test_yardstick"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line: 0, or 1 if a benchmark fails or has become much slower."""
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__)
     parser.add_argument("--save", action="store_true", help="make what is measured the baseline")
-    parser.add_argument("--once", action="store_true", help="run each once, measuring nothing")
     parser.add_argument(
         "--slower", type=float, default=2.0, metavar="X",
         help="exit with 1 if a median, in yardsticks, is X times the baseline's (default: 2)",
     )  # fmt: skip
     parser.add_argument("--baseline", type=Path, default=BASELINE, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.once:
-        return subprocess.run(_pytest("--benchmark-disable"), check=False).returncode
     medians = measure()
     if medians is None:
         return 1
@@ -49,36 +46,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if table.red else 0
 
 
-def _pytest(*arguments: str) -> list[str]:
-    return [
-        sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
-        "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
-        *arguments, str(_HERE / "hot_paths.py"),
-    ]  # fmt: skip
-
-
 def measure() -> dict[str, float] | None:
     """Let pytest-benchmark measure; return each median in seconds, None if one fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "found.json"
-        run = subprocess.run(
-            _pytest(f"--benchmark-json={path}", "--benchmark-quiet"),
-            check=False, stdout=sys.stderr,
-        )  # fmt: skip
-        if run.returncode:
+        command = [
+            sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+            "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
+            f"--benchmark-json={path}", "--benchmark-quiet", str(_HERE / "hot_paths.py"),
+        ]  # fmt: skip
+        if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
             return None
         found: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return {each["name"]: each["stats"]["median"] for each in found["benchmarks"]}
 
 
 def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
-    """Divide medians by the yardstick's, to four digits.
-
-    Examples
-    --------
-    >>> in_yardsticks({"test_yardstick": 0.5, "test_solve": 1.0})
-    {'test_solve': 2.0}
-    """
+    """Divide medians by the yardstick's, to four digits."""
     yardstick = medians[_YARDSTICK]
     return {
         name: float(f"{median / yardstick:.4g}")
@@ -88,37 +72,19 @@ def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
 
 
 def compared(medians: Mapping[str, float], kept: Mapping[str, float], slower: float) -> Table:
-    """Show what was measured beside the baseline; what is much slower in red.
-
-    Examples
-    --------
-    >>> medians = {"test_yardstick": 0.5, "test_solve": 1.0, "test_new": 0.1}
-    >>> table = compared(medians, {"test_solve": 0.5}, 2.0)
-    >>> table.texts()
-    [['solve', '1', '2', '0.5', '4x'], ['new', '0.1', '0.2', '-', '-']]
-    >>> table.red
-    frozenset({0})
-    """
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, now in in_yardsticks(medians).items():
-        before = kept.get(name)
-        change = None if before is None else now / before
-        if change is not None and change >= slower:
-            red.add(len(lines))
-        lines.append((name.removeprefix("test_"), medians[name], now, before, change))
+    """Show what was measured beside the baseline; what is much slower in red."""
     caption = (
         "Medians. In yardsticks: divided by the median of sorting a million numbers beside it, "
         f"here {seconds(medians[_YARDSTICK])} s. Red: {slower:g} times the baseline or more."
     )
-    columns = (
-        Column("hot path", left=True),
-        Column("seconds", seconds),
-        Column("yardsticks", seconds),
-        Column("baseline", seconds),
-        Column("change", times),
-    )
-    return Table("hot paths", caption, columns, tuple(lines), frozenset(red))
+    headings = "hot path:text | seconds:seconds | yardsticks:seconds | baseline:seconds"
+    table = Table("hot paths", caption, columns(headings, "change:times"))
+    for name, now in in_yardsticks(medians).items():
+        before = kept.get(name)
+        change = None if before is None else now / before
+        red = change is not None and change >= slower
+        table.add(name.removeprefix("test_"), medians[name], now, before, change, red=red)
+    return table
 
 
 if __name__ == "__main__":

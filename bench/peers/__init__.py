@@ -19,19 +19,18 @@ from .scip import Scip
 
 __all__ = ["ArcFlowProgram", "CompactProgram", "GROUPS", "PEERS", "Peer", "PeerAnswer", "Program"]
 
-PEERS: dict[str, Peer] = {
-    peer.name: peer
-    for peer in (
-        Highs(),
-        Highs("highs_arc_flow", "scipy.optimize.milp, mip_rel_gap 0", program=ArcFlowProgram),
-        Scip(),
-        Gurobi(),
-        CpSat("cp_sat_1", workers=1, linearization_level=2),
-        CpSat("cp_sat_8", workers=8),
-        HighsRelaxation("highs_lp_simplex", "highs-ds"),
-        HighsRelaxation("highs_lp_ipm", "highs-ipm"),
-    )
-}
+_MILP, _LINPROG = "scipy.optimize.milp, mip_rel_gap 0", "linear relaxation: scipy.optimize.linprog"
+_PEERS: tuple[Peer, ...] = (
+    Highs("highs", _MILP),
+    Highs("highs_arc_flow", _MILP, ArcFlowProgram),
+    Scip("scip", "pyscipopt, gap 0, integral objective"),
+    Gurobi("gurobi", "gurobipy, gaps 0"),
+    CpSat("cp_sat_1", "1 worker, gaps 0, linearization level 2", workers=1, linearization_level=2),
+    CpSat("cp_sat_8", "8 workers, gaps 0", workers=8),
+    HighsRelaxation("highs_lp_simplex", f"{_LINPROG}, highs-ds", method="highs-ds"),
+    HighsRelaxation("highs_lp_ipm", f"{_LINPROG}, highs-ipm", method="highs-ipm"),
+)
+PEERS: dict[str, Peer] = {peer.name: peer for peer in _PEERS}
 """Every peer by its name."""
 
 GROUPS: dict[str, tuple[str, ...]] = {

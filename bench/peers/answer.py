@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench.task import Method
+from .compact import CompactProgram
+from .program import Program
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .program import Program
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PeerAnswer:
-    """A solver's claims.
-
-    Attributes
-    ----------
-    status : str
-        "optimal", "feasible", "infeasible" or "unknown".
-    values : ndarray or None
-        Of the program's variables.
-    objective : float or None
-        Of these values, in steps of cost.
-    bound : float or None
-        What the solver says no solution goes below, in steps of cost.
-    """
+    """A solver's claims, in steps of cost: "optimal", "feasible", "infeasible" or "unknown"."""
 
     status: str
     values: NDArray[Any] | None = None
@@ -35,27 +24,26 @@ class PeerAnswer:
     bound: float | None = None
 
 
-class Peer(Method, Protocol):
-    """A general solver with the settings that suit these programs best."""
+@dataclass(frozen=True, slots=True)
+class Peer(ABC):
+    """A general solver with the settings that suit these programs best, told by its summary."""
 
-    @property
-    def integer(self) -> bool:
-        """Whether it solves the integer program, not the linear relaxation alone."""
-        ...
-
-    @property
-    def program(self) -> type[Program]:
-        """What it is given of a problem."""
-        ...
+    name: str
+    summary: str
+    program: type[Program] = CompactProgram
+    #: What has to be imported.
+    module: ClassVar[str]
+    #: Whether it solves the integer program, not the linear relaxation alone.
+    integer: ClassVar[bool] = True
 
     def load(self) -> None:
         """Import what it needs, so that it is not measured; ImportError if it is missing."""
-        ...
+        import_module(self.module)
 
+    @abstractmethod
     def prepare(self, program: Program) -> Any:
         """Turn the program into the solver's own model."""
-        ...
 
+    @abstractmethod
     def solve(self, model: Any, limit: float, seed: int) -> PeerAnswer:
         """Solve a model that ``prepare`` made, within a limit in seconds."""
-        ...

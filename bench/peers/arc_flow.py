@@ -24,12 +24,9 @@ MOST_NODES, MOST_VARIABLES = 1_000_000, 300_000
 
 
 class _Arcs(NamedTuple):
-    """The arcs of one size-bounded set; node 0 is the empty machine.
+    """The arcs of one size-bounded set: nodes, and the place in ``blocks`` of the block it places.
 
-    Attributes
-    ----------
-    tails, heads, kinds : ndarray of int64, shape (arcs,)
-        Nodes, and the block that an arc places, as its place in ``blocks``.
+    Node 0 is the empty machine.
     """
 
     shape: SizeBoundedConfigurations
@@ -46,14 +43,7 @@ class ArcFlowProgram(Program):
     A node is how much of a machine is taken (and, where the set bounds the number of blocks more
     tightly than its capacity does, how many blocks), an arc places a block there. Blocks come in
     the order of decreasing size, at most as many of a type in a row as all jobs can use; a machine
-    is a unit of flow from the empty machine to wherever it ends. Build with :meth:`of`.
-
-    Attributes
-    ----------
-    shapes : tuple of Configurations
-        The first of the variables x.
-    sets : tuple of _Arcs
-        The arcs that come after, set by set.
+    is a unit of flow from the empty machine to wherever it ends.
 
     References
     ----------
@@ -66,21 +56,7 @@ class ArcFlowProgram(Program):
 
     @classmethod
     def of(cls, problem: Problem) -> ArcFlowProgram:
-        """Build the program of a problem.
-
-        Examples
-        --------
-        Two sizes in 5: the arcs are a large block at 0, small ones at 0, 2 and 3.
-
-        >>> from cms import Job, Problem, SizeBoundedConfigurations
-        >>> problem = Problem(
-        ...     configurations=SizeBoundedConfigurations({"large": 3, "small": 2}, 5),
-        ...     jobs=[Job("x", 4, {"large": 1}), Job("y", 5, {"small": 1})],
-        ... )
-        >>> program = ArcFlowProgram.of(problem)
-        >>> program.sets[0].tails, program.sets[0].heads, program.costs
-        (array([0, 0, 2, 3]), array([3, 2, 4, 5]), array([1, 1, 0, 0, 0, 0]))
-        """
+        """Build the program of a problem."""
         jobs = Jobs.of(problem)
         small = jobs.reduction.problem
         shapes = small.listed_configurations

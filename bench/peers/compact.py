@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,24 +33,7 @@ class CompactProgram(Program):
 
     @classmethod
     def of(cls, problem: Problem) -> CompactProgram:
-        """Build the program of a problem, in about a second for 10^5 jobs.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> problem = Problem(
-        ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
-        ...     jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
-        ... )
-        >>> program = CompactProgram.of(problem)
-        >>> program.matrix.toarray().astype(int)
-        array([[  1,   0,  -1,   0,  -1],
-               [  0,   7,   0,  -1,   0],
-               [  0,   0,  80,   9,   0],
-               [  0,   0,   0,   0,   1]])
-        >>> program.rows_low.astype(int), program.costs
-        (array([  0,   0, 120,   1]), array([1, 1, 0, 0, 0]))
-        """
+        """Build the program of a problem, in about a second for 10^5 jobs."""
         jobs = Jobs.of(problem)
         small = jobs.reduction.problem
         shapes, left_out = listed(small, MOST_SHAPES)
@@ -64,21 +47,15 @@ class CompactProgram(Program):
             dtype=np.int64,
         ).reshape(len(shapes), len(small.blocks))
         machine_of, block_of = np.nonzero(counts)
+        # one machine more of a configuration would leave all its blocks idle
+        needed = np.where(counts > 0, np.ceil(jobs.useful / np.maximum(counts, 1)), 0.0)
         fields = jobs.program(
             [small.machine_type(shape.machine).name for shape in shapes],
             (block_of, machine_of, counts[machine_of, block_of]),
-            _most_machines(counts, jobs.useful),
+            needed.max(axis=1, initial=0.0),
         )
         return cls(shapes=tuple(shapes), **fields)
 
     def machines(self, whole: NDArray[np.int64]) -> dict[Configuration, int]:
         """Return the machines of each configuration."""
         return {shape: int(count) for shape, count in zip(self.shapes, whole, strict=True) if count}
-
-
-def _most_machines(counts: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:
-    """Bound the machines of each configuration: one more would leave all its blocks idle."""
-    held = np.where(counts > 0, counts, 1)
-    needed = np.where(counts > 0, np.ceil(totals / held), 0.0)
-    most: NDArray[np.float64] = needed.max(axis=1, initial=0.0)
-    return most

@@ -9,8 +9,7 @@ import numpy as np
 
 from cms.errors import UnsupportedProblem
 
-from .answer import PeerAnswer
-from .compact import CompactProgram
+from .answer import Peer, PeerAnswer
 
 if TYPE_CHECKING:
     from .program import Program
@@ -21,42 +20,16 @@ _UNBOUNDED = 2**61
 
 
 @dataclass(frozen=True, slots=True)
-class CpSat:
+class CpSat(Peer):
     """The integer program in CP-SAT; both gaps 0.
 
-    Parameters
-    ----------
-    linearization_level : int or None
-        None leaves it to the solver. A single worker stands at bound 0 for minutes on these
-        programs without the linear relaxation that level 2 brings.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = CpSat("cp_sat_1", workers=1, linearization_level=2)
-    >>> answer = peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0)
-    >>> answer.status, answer.objective
-    ('optimal', 2.0)
+    A single worker stands at bound 0 for minutes on these programs without the linear relaxation
+    that linearization level 2 brings.
     """
 
-    name: str
-    workers: int
+    workers: int = 1
     linearization_level: int | None = None
-    integer: bool = True
-    program: type[Program] = CompactProgram
-
-    @property
-    def summary(self) -> str:
-        """Its settings, in a line."""
-        workers = f"{self.workers} worker{'s' if self.workers > 1 else ''}"
-        level = self.linearization_level
-        return f"{workers}, gaps 0" + ("" if level is None else f", linearization level {level}")
-
-    def load(self) -> None:
-        """Import the solver's core."""
-        from ortools.sat.python import cp_model_helper  # noqa: F401
+    module = "ortools.sat.python.cp_model_helper"
 
     def prepare(self, program: Program) -> Any:
         """Make CP-SAT's model; UnsupportedProblem if its numbers could overflow."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cms.errors import UnsupportedProblem
 
-from .answer import PeerAnswer
-from .compact import CompactProgram
+from .answer import Peer, PeerAnswer
 
 if TYPE_CHECKING:
     from .program import Program
@@ -22,24 +20,11 @@ _OPTIMAL, _INFEASIBLE = 2, 3
 _TOO_LARGE = 10010
 
 
-@dataclass(frozen=True, slots=True)
-class Gurobi:
-    """The integer program in Gurobi; both gaps 0, as many threads as cores.
+class Gurobi(Peer):
+    """The integer program in Gurobi; both gaps 0, as many threads as cores."""
 
-    Examples
-    --------
-    >>> Gurobi().summary
-    'gurobipy, gaps 0'
-    """
-
-    name: str = "gurobi"
-    summary: str = "gurobipy, gaps 0"
-    integer: bool = True
-    program: type[Program] = CompactProgram
-
-    def load(self) -> None:
-        """Import gurobipy; ImportError if it is not installed."""
-        importlib.import_module("gurobipy")
+    __slots__ = ()
+    module = "gurobipy"
 
     def prepare(self, program: Program) -> Any:
         """Make a Gurobi model."""

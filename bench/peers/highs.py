@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .answer import PeerAnswer
-from .compact import CompactProgram
+from .answer import Peer, PeerAnswer
 
 if TYPE_CHECKING:
     from .program import Program
@@ -21,29 +20,11 @@ if TYPE_CHECKING:
 _OPTIMAL, _INFEASIBLE = 0, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Highs:
-    """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes.
+class Highs(Peer):
+    """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes."""
 
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = Highs()
-    >>> answer = peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0)
-    >>> answer.status, answer.objective
-    ('optimal', 2.0)
-    """
-
-    name: str = "highs"
-    summary: str = "scipy.optimize.milp, mip_rel_gap 0"
-    integer: bool = True
-    program: type[Program] = CompactProgram
-
-    def load(self) -> None:
-        """Import scipy."""
-        import scipy.optimize  # noqa: F401
+    __slots__ = ()
+    module = "scipy.optimize"
 
     def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``milp``."""
@@ -73,37 +54,12 @@ class Highs:
 
 
 @dataclass(frozen=True, slots=True)
-class HighsRelaxation:
-    """The linear relaxation alone, by one of HiGHS's two methods.
+class HighsRelaxation(Peer):
+    """The linear relaxation alone, by dual simplex, or by interior point and crossover."""
 
-    Parameters
-    ----------
-    method : str
-        "highs-ds" (dual simplex) or "highs-ipm" (interior point and crossover).
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from bench.peers.compact import CompactProgram
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> peer = HighsRelaxation("highs_lp_simplex", "highs-ds")
-    >>> peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0).bound
-    1.5
-    """
-
-    name: str
-    method: Literal["highs-ds", "highs-ipm"]
-    integer: bool = False
-    program: type[Program] = CompactProgram
-
-    @property
-    def summary(self) -> str:
-        """Its settings, in a line."""
-        return f"linear relaxation: scipy.optimize.linprog, {self.method}"
-
-    def load(self) -> None:
-        """Import scipy."""
-        import scipy.optimize  # noqa: F401
+    method: Literal["highs-ds", "highs-ipm"] = "highs-ds"
+    module = "scipy.optimize"
+    integer = False
 
     def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``linprog``, which knows only rows with an upper side."""

@@ -30,27 +30,11 @@ Entries: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int
 class Program(ABC):
     """Minimise ``costs x``, with ``rows_low <= matrix [x, y] <= rows_high``, all integers >= 0.
 
-    The variables x say what machines there are, in the way of the program; y gives blocks to jobs.
+    The c variables x say what machines there are, in the way of the program; the e variables y give
+    a block to a job each (``blocks``, ``jobs``). Rows are those of blocks, of jobs, of machine
+    types with a limit, and of x alone. Costs are whole steps; ``highs`` no variable needs to
+    exceed, which only CP-SAT is told.
 
-    Attributes
-    ----------
-    costs : ndarray of int64, shape (c + e,)
-        The machines' costs in whole steps; 0 for the blocks.
-    matrix : scipy.sparse.csr_array of float64, shape (k + n + l + f, c + e)
-        k rows of blocks, n rows of jobs, l rows of machine types with a limit, f rows of x alone.
-    rows_low, rows_high : ndarray of float64, shape (k + n + l + f,)
-        Infinite where a row has no such side.
-    highs : ndarray of float64, shape (c + e,)
-        Numbers that no variable needs to exceed; only CP-SAT is given them.
-    jobs, blocks : ndarray of int64, shape (e,)
-        The job and the block that each of the variables y is about.
-    step : Fraction
-        The cost of one step.
-    reduction : PresolvedProblem
-        From the problem to the one the program is about.
-
-    Notes
-    -----
     Every solver is given its best: superfluous jobs, blocks and configurations are left out, supply
     is cut at the demand, and equal scales are taken out of the jobs' rows. All coefficients are
     integers, so that a solver's tolerance of less than 1 cannot mistake a job that is not served
@@ -90,12 +74,7 @@ class Program(ABC):
 class Jobs(NamedTuple):
     """What jobs can use of the blocks that machines have: the rows of a program that are theirs.
 
-    Attributes
-    ----------
-    jobs, blocks, supply : ndarray of int64, shape (e,)
-        Each pair of a job and a block that gives it something.
-    enough : ndarray of int64, shape (e,)
-        As many blocks meet the demand by themselves.
+    Each pair of a job and a block that gives it something; ``enough`` blocks meet the demand alone.
     """
 
     reduction: PresolvedProblem
@@ -141,17 +120,8 @@ class Jobs(NamedTuple):
     ) -> dict[str, Any]:
         """Put a program together, but for what says which machines x stands for.
 
-        Parameters
-        ----------
-        machines : list of c str or None
-            Each of the variables x: the type of the machine that it is one of, by its configuration
-            or by its beginning; None if it is no machine.
-        has : Entries
-            Blocks, variables x, and how many blocks each of them has.
-        own : Entries, optional
-            Rows of x alone that are at least 0.
-        own_rows : int, default 0
-            How many there are.
+        ``machines`` has the machine type of each variable x, None if it is no machine; ``has`` the
+        blocks of each; ``own`` further rows of x alone that are at least 0.
         """
         from scipy import sparse
 

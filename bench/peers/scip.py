@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .answer import PeerAnswer
-from .compact import CompactProgram
+from .answer import Peer, PeerAnswer
 
 if TYPE_CHECKING:
     from .program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class Scip:
-    """The integer program in SCIP; gap 0, objective declared integral, else its default settings.
+class Scip(Peer):
+    """The integer program in SCIP; gap 0, objective declared integral, else default settings."""
 
-    Examples
-    --------
-    >>> Scip().summary
-    'pyscipopt, gap 0, integral objective'
-    """
-
-    name: str = "scip"
-    summary: str = "pyscipopt, gap 0, integral objective"
-    integer: bool = True
-    program: type[Program] = CompactProgram
-
-    def load(self) -> None:
-        """Import pyscipopt; ImportError if the extra is not installed."""
-        importlib.import_module("pyscipopt")
+    __slots__ = ()
+    module = "pyscipopt"
 
     def prepare(self, program: Program) -> tuple[Any, list[Any]]:
         """Make a SCIP model and its variables."""

@@ -11,8 +11,6 @@ import simpy
 
 from cms.fleet.simulation.model import Station
 
-__all__ = ["ends_in_simpy"]
-
 
 class _Server:
     """A station: workers that take what waits, or wait for it."""
@@ -52,22 +50,10 @@ def ends_in_simpy(
     times: Sequence[int],
     drawn: Sequence[int] | None,
 ) -> tuple[list[int], int]:
-    """Work off requests.
+    """Work off requests that arrive at these nanoseconds, no two events at the same time.
 
-    Parameters
-    ----------
-    times : sequence of int
-        When requests arrive, in nanoseconds; no two events are at the same time.
-    drawn : sequence of int or None
-        The station of each request; None for the one with the fewest requests for its weight.
-
-    Examples
-    --------
-    >>> from cms.fleet.simulation import ModelledInstance
-    >>> from cms.fleet.simulation.model import stations_of
-    >>> stations = stations_of([ModelledInstance(Fraction(1), 1, (10, 11))])
-    >>> ends_in_simpy(stations, [1], [1, 2, 3, 40], None)
-    ([11, 22, 22, 50], 3)
+    Without ``drawn`` stations a request goes to the one with the fewest requests for its weight.
+    Return when requests end, and the number of batches.
     """
     env: Any = simpy.Environment()
     ends = [0] * len(times)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.files.source import write_bytes
 
@@ -24,21 +23,8 @@ _WIDTH, _DOTS, _LETTERS = 9.0, 150, 118
 _LINE = 0.17
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A figure with one pair of axes.
-
-    Parameters
-    ----------
-    name : str
-        Of the files.
-    title, caption : str
-        The caption says how the figure is to be read.
-    fill : callable
-        Draws on matplotlib's axes.
-    height : float, default 4.5
-        Inches, without the caption.
-    """
+class Plot(NamedTuple):
+    """A figure with one pair of axes, inches high; the caption says how it is to be read."""
 
     name: str
     title: str
@@ -47,16 +33,19 @@ class Plot:
     height: float = 4.5
 
 
-def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
-    """Write figures as PNG and SVG.
+def figure(
+    caption: str,
+) -> Callable[[Callable[[Axes, Any], None]], Callable[[str, str, Any], Plot]]:
+    """Make of a function that draws data on axes one from name, title and data to a plot."""
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> line = Plot("line", "A line", "It rises.", lambda axes: axes.plot([1, 2], [3, 4]))
-    >>> [path.name for path in draw([line], Path(tempfile.mkdtemp()))]
-    ['line.png', 'line.svg']
-    """
+    def made(fill: Callable[[Axes, Any], None]) -> Callable[[str, str, Any], Plot]:
+        return lambda name, title, data: Plot(name, title, caption, lambda axes: fill(axes, data))
+
+    return made
+
+
+def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
+    """Write figures as PNG and SVG."""
     if not plots:
         return []
     from matplotlib import rc_context
@@ -90,13 +79,7 @@ def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
 
 
 def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Give every name a colour and a line style of its own, the same in every figure.
-
-    Examples
-    --------
-    >>> looks(["auto", "greedy"])["greedy"]
-    {'color': '#D55E00', 'linestyle': '-'}
-    """
+    """Give every name a colour and a line style of its own, the same in every figure."""
     return {
         name: {
             "color": COLOURS[at % len(COLOURS)],

@@ -11,7 +11,7 @@ import numpy as np
 from bench.figures import growth
 from bench.row import Outcome, RunRow
 
-from .plot import Plot, finish, looks
+from .plot import Plot, figure, finish, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,13 +69,7 @@ def observed_and_proved(
 
 
 def ticks_up_to(highest: float) -> list[float]:
-    """Return round ratios from 1 on, far enough apart on a logarithmic axis to be read.
-
-    Examples
-    --------
-    >>> ticks_up_to(2.5), ticks_up_to(40)
-    ([1, 1.1, 1.25, 1.5, 2], [1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24])
-    """
+    """Return round ratios from 1 on, far enough apart on a logarithmic axis to be read."""
     apart = highest ** (1 / 14)
     ticks: list[float] = [1]
     for tick in (1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100, 1000, 10_000):
@@ -84,38 +78,31 @@ def ticks_up_to(highest: float) -> list[float]:
     return ticks
 
 
-def times_over_n(name: str, title: str, series: Mapping[str, Sequence[RunRow]]) -> Plot:
+@figure(
+    "Seconds of cms.solve (exact checks included) over the number of jobs, both axes "
+    "logarithmic: dots are runs, lines go through the medians, and the exponent is that of a "
+    "power law fitted by least squares to all runs, those that end at the limit included. A "
+    "straight line of slope 1 is time "
+    "proportional to the jobs."
+)
+def times_over_n(axes: Axes, series: Mapping[str, Sequence[RunRow]]) -> None:
     """Show seconds over the number of jobs, both logarithmic, with fitted exponents."""
-
-    def fill(axes: Axes) -> None:
-        for label, look in looks(list(series)).items():
-            runs = [
-                (row.n, row.seconds)
-                for row in series[label]
-                if row.outcome is Outcome.ANSWERED and row.n and row.seconds
-            ]
-            if not runs:
-                continue
-            sizes, took = ([float(value) for value in column] for column in zip(*runs, strict=True))
-            fitted = growth(sizes, took)
-            words = label if fitted is None else f"{label}: n^{fitted.exponent:.2f}"
-            axes.plot(sizes, took, ".", color=look["color"], alpha=0.5)
-            distinct = sorted(set(sizes))
-            middles = [
-                median(t for n, t in zip(sizes, took, strict=True) if n == size)
-                for size in distinct
-            ]
-            axes.plot(distinct, middles, label=words, marker="o", markersize=4, **look)
-        axes.set_yscale("log")
-        finish(axes, "jobs", "seconds")
-
-    return Plot(
-        name,
-        title,
-        "Seconds of cms.solve (exact checks included) over the number of jobs, both axes "
-        "logarithmic: dots are runs, lines go through the medians, and the exponent is that of a "
-        "power law fitted by least squares to all runs, those that end at the limit included. A "
-        "straight line of slope 1 is time "
-        "proportional to the jobs.",
-        fill,
-    )
+    for label, look in looks(list(series)).items():
+        runs = [
+            (row.n, row.seconds)
+            for row in series[label]
+            if row.outcome is Outcome.ANSWERED and row.n and row.seconds
+        ]
+        if not runs:
+            continue
+        sizes, took = ([float(value) for value in column] for column in zip(*runs, strict=True))
+        fitted = growth(sizes, took)
+        words = label if fitted is None else f"{label}: n^{fitted.exponent:.2f}"
+        axes.plot(sizes, took, ".", color=look["color"], alpha=0.5)
+        distinct = sorted(set(sizes))
+        middles = [
+            median(t for n, t in zip(sizes, took, strict=True) if n == size) for size in distinct
+        ]
+        axes.plot(distinct, middles, label=words, marker="o", markersize=4, **look)
+    axes.set_yscale("log")
+    finish(axes, "jobs", "seconds")

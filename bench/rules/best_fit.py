@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,75 +20,59 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class BestFitDecreasing:
+def best_fit_decreasing(problem: Problem) -> Schedule:
     """Each job takes equal blocks that cost it least, packed by best fit in decreasing size.
 
     A block costs its size's share of the machine; a job takes as many as meet its demand, of the
     size-bounded set where these are cheapest, of equals the first of the smallest size. Each block
-    then goes to the fullest machine that has room, or to a new one.
-
-    Notes
-    -----
-    For bin packing and cutting stock, where a job has one block type, it is the classical rule.
+    then goes to the fullest machine that has room, or to a new one. For bin packing and cutting
+    stock, where a job has one block type, it is the classical rule.
 
     References
     ----------
     D. S. Johnson et al., Worst-case performance bounds for simple one-dimensional packing
     algorithms, SIAM Journal on Computing 3 (1974).
-
-    Examples
-    --------
-    >>> from instances.families import generate
-    >>> BestFitDecreasing().schedule(generate("stock-uniform", n=120, seed=1)).machine_count
-    51
     """
-
-    name: str = "best_fit"
-    summary: str = "equal blocks that cost a job least, best fit by decreasing size"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        refuse_limits(problem)
-        sets = problem.size_bounded_configurations
-        if problem.listed_configurations or not sets:
-            raise UnsupportedProblem("it knows machines that are cut at will, no listed ones")
-        # what a block costs, the cheapest of equals first
-        offers = sorted(
-            (shape.sizes[block] * problem.machine_type(shape.machine).cost / shape.capacity,
-             shape.sizes[block], problem.block_index[block], number)
-            for number, shape in enumerate(sets)
-            for block in shape.sizes
-            if shape.largest_count(block)
-        )  # fmt: skip
-        given: dict[tuple[str, str], int] = {}
-        wanted: list[Counter[str]] = [Counter() for _ in sets]
-        known: dict[tuple[int, ...], tuple[int, int]] = {}  # of equal jobs, the choice of the first
-        for j, name in enumerate(problem.job_names):
-            row = problem.rows.row(j)
-            if not row.demand:
-                continue
-            job = (row.demand, *row.supply)
-            if job not in known:
-                ways = [
-                    (-(-row.demand // row.supply[i]) * cost, size, at)
-                    for at, (cost, size, i, _) in enumerate(offers)
-                    if row.supply[i]
-                ]
-                if not ways:
-                    raise UnsupportedProblem(f"no block serves job {name!r}")
-                at = min(ways)[-1]
-                known[job] = at, -(-row.demand // row.supply[offers[at][2]])
-            at, count = known[job]
-            _, _, i, number = offers[at]
-            block = problem.blocks[i]
-            given[block, name] = count
-            wanted[number][block] += count
-        machines: Counter[Configuration] = Counter()
-        for shape, blocks in zip(sets, wanted, strict=True):
-            for content, number in _packed(shape, blocks):
-                machines[Configuration(content, shape.machine)] += number
-        return Schedule.from_counts(problem, machines, given)
+    refuse_limits(problem)
+    sets = problem.size_bounded_configurations
+    if problem.listed_configurations or not sets:
+        raise UnsupportedProblem("it knows machines that are cut at will, no listed ones")
+    # what a block costs, the cheapest of equals first
+    offers = sorted(
+        (shape.sizes[block] * problem.machine_type(shape.machine).cost / shape.capacity,
+         shape.sizes[block], problem.block_index[block], number)
+        for number, shape in enumerate(sets)
+        for block in shape.sizes
+        if shape.largest_count(block)
+    )  # fmt: skip
+    given: dict[tuple[str, str], int] = {}
+    wanted: list[Counter[str]] = [Counter() for _ in sets]
+    known: dict[tuple[int, ...], tuple[int, int]] = {}  # of equal jobs, the choice of the first
+    for j, name in enumerate(problem.job_names):
+        row = problem.rows.row(j)
+        if not row.demand:
+            continue
+        job = (row.demand, *row.supply)
+        if job not in known:
+            ways = [
+                (-(-row.demand // row.supply[i]) * cost, size, at)
+                for at, (cost, size, i, _) in enumerate(offers)
+                if row.supply[i]
+            ]
+            if not ways:
+                raise UnsupportedProblem(f"no block serves job {name!r}")
+            at = min(ways)[-1]
+            known[job] = at, -(-row.demand // row.supply[offers[at][2]])
+        at, count = known[job]
+        _, _, i, number = offers[at]
+        block = problem.blocks[i]
+        given[block, name] = count
+        wanted[number][block] += count
+    machines: Counter[Configuration] = Counter()
+    for shape, blocks in zip(sets, wanted, strict=True):
+        for content, number in _packed(shape, blocks):
+            machines[Configuration(content, shape.machine)] += number
+    return Schedule.from_counts(problem, machines, given)
 
 
 def _packed(

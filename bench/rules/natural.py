@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -17,48 +16,21 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class WholeMachines:
+def whole_machines(problem: Problem) -> Schedule:
     """Every job gets whole machines of its own: GPUs as they come.
 
     Where several machines are one block each, a job takes the ones that cost it least.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> WholeMachines().schedule(Source(family="S5", module=NAMED).problem()).machine_count
-    22
     """
-
-    name: str = "whole_gpus"
-    summary: str = "whole GPUs, one model a GPU"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        whole = [s for s in problem.listed_configurations if sum(s.blocks.values()) == 1]
-        return _uniform(problem, whole, "is a single block")
+    whole = [s for s in problem.listed_configurations if sum(s.blocks.values()) == 1]
+    return _uniform(problem, whole, "is a single block")
 
 
-@dataclass(frozen=True, slots=True)
-class Smallest:
-    """Every machine is cut into as many equal blocks as possible, and the jobs share them.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> Smallest().schedule(Source(family="S5", module=NAMED).problem()).machine_count
-    14
-    """
-
-    name: str = "smallest"
-    summary: str = "the configuration of most equal blocks alone (7 x 1g)"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        alike = [s for s in problem.listed_configurations if len(s.blocks) == 1]
-        most = max((sum(s.blocks.values()) for s in alike), default=0)
-        densest = [s for s in alike if sum(s.blocks.values()) == most]
-        return _uniform(problem, densest, "has blocks of one type alone")
+def smallest(problem: Problem) -> Schedule:
+    """Every machine is cut into as many equal blocks as possible, and the jobs share them."""
+    alike = [s for s in problem.listed_configurations if len(s.blocks) == 1]
+    most = max((sum(s.blocks.values()) for s in alike), default=0)
+    densest = [s for s in alike if sum(s.blocks.values()) == most]
+    return _uniform(problem, densest, "has blocks of one type alone")
 
 
 def _uniform(problem: Problem, shapes: Sequence[Configuration], what: str) -> Schedule:
@@ -90,92 +62,62 @@ def _uniform(problem: Problem, shapes: Sequence[Configuration], what: str) -> Sc
     return Schedule.from_counts(problem, machines, given)
 
 
-@dataclass(frozen=True, slots=True)
-class StaticMix:
+def static_mix(problem: Problem) -> Schedule:
     """Every GPU is cut into 4g, 2g and 1g; each instance goes to the job that needs most of it.
 
     What is missing of a job is counted in instances of the size at hand; the job with most missing
-    gets the next one, of equals the first.
-
-    Notes
-    -----
-    The mix is one of the baselines of MIG-serving (arXiv:2109.11067); who gets which instance is
-    not told there.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> StaticMix().schedule(Source(family="S1", module=NAMED).problem()).machine_count
-    3
+    gets the next one, of equals the first. The mix is one of the baselines of MIG-serving
+    (arXiv:2109.11067); who gets which instance is not told there.
     """
-
-    name: str = "static_mix"
-    summary: str = "every GPU cut into 4g + 2g + 1g"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        services = Services(problem)
-        mix = [services.slices.index(size) for size in (4, 2, 1) if size in services.slices]
-        shape = tuple(int(i in mix) for i in range(len(services.slices)))
-        if len(mix) < 3 or shape not in services.shapes:
-            raise UnsupportedProblem("the GPU has no layout of 4, 2 and 1 slices")
-        most = [max((supply.get(i, 0) for i in mix), default=0) for supply in services.supply]
-        # Three instances a GPU, and a job needs at least as many as of those that suit it best.
-        least = sum(-(-d // f) for d, f in zip(services.demands, most, strict=True) if f)
-        if least > len(mix) * MOST_INSTANCES:
+    services = Services(problem)
+    mix = [services.slices.index(size) for size in (4, 2, 1) if size in services.slices]
+    shape = tuple(int(i in mix) for i in range(len(services.slices)))
+    if len(mix) < 3 or shape not in services.shapes:
+        raise UnsupportedProblem("the GPU has no layout of 4, 2 and 1 slices")
+    most = [max((supply.get(i, 0) for i in mix), default=0) for supply in services.supply]
+    # Three instances a GPU, and a job needs at least as many as of those that suit it best.
+    least = sum(-(-d // f) for d, f in zip(services.demands, most, strict=True) if f)
+    if least > len(mix) * MOST_INSTANCES:
+        raise _too_many()
+    left = dict(enumerate(services.demands))
+    gpus: list[list[Instance]] = []
+    while any(left.values()):
+        taken = []
+        for block in mix:
+            missing = [
+                (Fraction(-left[job], supply[block]), job)
+                for job, supply in enumerate(services.supply)
+                if left[job] and block in supply
+            ]
+            if missing:
+                _, job = min(missing)
+                rate = min(left[job], services.supply[job][block])
+                taken.append(Instance(block, job, rate))
+                left[job] -= rate
+        if not taken:
+            raise UnsupportedProblem("an instance of 4, 2 or 1 slices serves not every job")
+        gpus.append(taken)
+        if len(gpus) > MOST_INSTANCES:
             raise _too_many()
-        left = dict(enumerate(services.demands))
-        gpus: list[list[Instance]] = []
-        while any(left.values()):
-            taken = []
-            for block in mix:
-                missing = [
-                    (Fraction(-left[job], supply[block]), job)
-                    for job, supply in enumerate(services.supply)
-                    if left[job] and block in supply
-                ]
-                if missing:
-                    _, job = min(missing)
-                    rate = min(left[job], services.supply[job][block])
-                    taken.append(Instance(block, job, rate))
-                    left[job] -= rate
-            if not taken:
-                raise UnsupportedProblem("an instance of 4, 2 or 1 slices serves not every job")
-            gpus.append(taken)
-            if len(gpus) > MOST_INSTANCES:
-                raise _too_many()
-        return services.schedule(gpus)
+    return services.schedule(gpus)
 
 
 def _too_many() -> UnsupportedProblem:
     return UnsupportedProblem(f"it would fill more than {MOST_INSTANCES} GPUs one by one")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstFit:
+def first_fit(problem: Problem) -> Schedule:
     """Each job gets the smallest instance that meets its demand; GPUs are filled by first fit.
 
     A job that no instance meets gets as many of the fastest as it fills, and the smallest that will
     do for the rest. Instances are placed in the order of their slices, large ones first.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> FirstFit().schedule(Source(family="S1", module=NAMED).problem()).machine_count
-    2
     """
-
-    name: str = "first_fit"
-    summary: str = "the smallest instance that meets a demand, first fit by decreasing slices"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        services = Services(problem)
-        placement = Placement(services, services.shapes)
-        wanted = []
-        for job, supply in enumerate(services.supply):
-            if services.demands[job]:
-                fastest = max(supply, key=lambda i: (supply[i], -services.slices[i]))
-                wanted += services.instances(job, fastest)
-        placement.add(wanted, tightest=False)
-        return services.schedule(placement.gpus)
+    services = Services(problem)
+    placement = Placement(services, services.shapes)
+    wanted = []
+    for job, supply in enumerate(services.supply):
+        if services.demands[job]:
+            fastest = max(supply, key=lambda i: (supply[i], -services.slices[i]))
+            wanted += services.instances(job, fastest)
+    placement.add(wanted, tightest=False)
+    return services.schedule(placement.gpus)

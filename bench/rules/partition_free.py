@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,41 +14,24 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFree:
+def partition_free(problem: Problem) -> Certificate:
     """Every job on the whole instances that cost it fewest slices, GPUs filled to the last slice.
 
     As block prices: an instance costs its compute slices' share of the most slices that a
-    configuration has (7 on an A100), so that none is worth more than a GPU.
-
-    Notes
-    -----
-    A bound that ignores the partition rules is, as remembered, one of the yardsticks of MIG-serving
-    (arXiv:2109.11067). That a job takes whole instances, which makes it larger, is ours.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> problem = Source(family="S5", module=NAMED).problem()
-    >>> PartitionFree().certificate(problem).bound(problem)
-    Fraction(82, 7)
+    configuration has (7 on an A100), so that none is worth more than a GPU. A bound that ignores
+    the partition rules is, as remembered, one of the yardsticks of MIG-serving (arXiv:2109.11067);
+    that a job takes whole instances, which makes it larger, is new here.
     """
-
-    name: str = "partition_free"
-    summary: str = "slices of the instances that cost a job fewest, layouts ignored"
-
-    def certificate(self, problem: Problem) -> Certificate:
-        """Make the certificate."""
-        services = Services(problem)
-        filled = (
-            sum(count * size for count, size in zip(shape, services.slices, strict=True))
-            for shape in services.shapes
-        )
-        most = max([1, *filled])  # without configurations any price will do
-        slice_price = problem.machine_types[0].cost / Fraction(most)
-        return BlockPrices(
-            {
-                block: size * slice_price
-                for block, size in zip(problem.blocks, services.slices, strict=True)
-            }
-        )
+    services = Services(problem)
+    filled = (
+        sum(count * size for count, size in zip(shape, services.slices, strict=True))
+        for shape in services.shapes
+    )
+    most = max([1, *filled])  # without configurations any price will do
+    slice_price = problem.machine_types[0].cost / Fraction(most)
+    return BlockPrices(
+        {
+            block: size * slice_price
+            for block, size in zip(problem.blocks, services.slices, strict=True)
+        }
+    )

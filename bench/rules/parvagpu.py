@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,71 +18,46 @@ if TYPE_CHECKING:
 _SPARSE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ParvaGpu:
+def parvagpu(problem: Problem, *, repack: bool = True) -> Schedule:
     """ParvaGPU's rule: the segment configurator, the segment allocator, and its last step.
 
     Each service takes segments of the size with the best throughput a slice, and for the rest the
     smallest that will do. Segments are placed large ones first, by best fit, never two of three
     slices on a GPU. Then, from the last GPU on, every GPU with at most four slices in use is
-    emptied: its segments are cut into ones of two slices, if these give more a slice, and of one,
-    which go where there is room.
+    emptied (``repack``): its segments are cut into ones of two slices, if these give more a slice,
+    and of one, which go where there is room.
 
-    Parameters
-    ----------
-    repack : bool, default True
-        Whether to take the last step.
-
-    Notes
-    -----
     On the artifact's data (S1 to S6, at most 3 processes an instance) this needs 2, 3, 5, 7, 13 and
-    17 GPUs, as the authors' code does with 3 processes; without the last step 2, 3, 8, 11, 22 and
-    29. The latency rule is in the problem: what a block gives is the best throughput within it.
+    17 GPUs, as the authors' code does; without the last step 2, 3, 8, 11, 22 and 29. The latency
+    rule is in the problem: what a block gives is the best throughput within it.
 
     References
     ----------
     M. Lee et al., ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud
     Environments, SC '24; artifact MunQ-Lee/ParvaGPU_SC24, Zenodo 13329587.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> problem = Source(family="S5", module=NAMED).problem()
-    >>> (
-    ...     ParvaGpu().schedule(problem).machine_count,
-    ...     ParvaGpu(repack=False).schedule(problem).machine_count,
-    ... )
-    (13, 22)
     """
-
-    repack: bool = True
-    name: str = "parvagpu"
-    summary: str = "ParvaGPU's segment configurator and allocator, written anew"
-
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make the schedule."""
-        services = Services(problem)
-        sizes = services.slices
-        segments: list[Instance] = []
-        for job, supply in enumerate(services.supply):
-            if services.demands[job]:
-                best = max(supply, key=lambda i: (Fraction(supply[i], sizes[i]), -sizes[i]))
-                segments += services.instances(job, best)
-        # Its table has the maximal layouts without that of two instances of three slices.
-        layouts = [
-            shape
-            for shape in services.shapes
-            if sum(n for n, size in zip(shape, sizes, strict=True) if size == 3) < 2
-        ]
-        placement = Placement(services, layouts)
-        placement.add(segments, tightest=True)
-        if self.repack:
-            for number in reversed(range(len(placement.gpus))):
-                if 0 < placement.used(placement.gpus[number]) <= _SPARSE:
-                    moved = placement.empty(number)
-                    small = [part for segment in moved for part in _cut(services, segment)]
-                    placement.add(small, tightest=True)
-        return services.schedule(placement.gpus)
+    services = Services(problem)
+    sizes = services.slices
+    segments: list[Instance] = []
+    for job, supply in enumerate(services.supply):
+        if services.demands[job]:
+            best = max(supply, key=lambda i: (Fraction(supply[i], sizes[i]), -sizes[i]))
+            segments += services.instances(job, best)
+    # Its table has the maximal layouts without that of two instances of three slices.
+    layouts = [
+        shape
+        for shape in services.shapes
+        if sum(n for n, size in zip(shape, sizes, strict=True) if size == 3) < 2
+    ]
+    placement = Placement(services, layouts)
+    placement.add(segments, tightest=True)
+    if repack:
+        for number in reversed(range(len(placement.gpus))):
+            if 0 < placement.used(placement.gpus[number]) <= _SPARSE:
+                moved = placement.empty(number)
+                small = [part for segment in moved for part in _cut(services, segment)]
+                placement.add(small, tightest=True)
+    return services.schedule(placement.gpus)
 
 
 def _cut(services: Services, segment: Instance) -> Iterator[Instance]:

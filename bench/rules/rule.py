@@ -1,13 +1,12 @@
-"""What rules and bounds are, and what they see of a problem: one GPU type's services and slices."""
+"""What rules and bounds see of a problem: one GPU type's services and slices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from bench.task import Method
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet import get_gpu
 from cms.problem.parts import Configuration
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 100_000
 
 
-class Rule(Method, Protocol):
-    """A rule that makes a schedule without looking for a better one."""
+class Rule(NamedTuple):
+    """A rule that makes a schedule without looking for a better one, or refuses a problem."""
 
-    def schedule(self, problem: Problem) -> Schedule:
-        """Make a schedule; UnsupportedProblem if the rule does not say how."""
-        ...
+    name: str
+    summary: str
+    schedule: Callable[[Problem], Schedule]
 
 
-class Bound(Method, Protocol):
-    """A lower bound that is said in a line; it makes no schedule."""
+class Bound(NamedTuple):
+    """A lower bound that is said in a line, as its certificate; it makes no schedule."""
 
-    def certificate(self, problem: Problem) -> Certificate:
-        """Make the certificate that proves it; UnsupportedProblem if it does not say how."""
-        ...
+    name: str
+    summary: str
+    certificate: Callable[[Problem], Certificate]
 
 
 class Instance(NamedTuple):
@@ -53,24 +52,7 @@ def refuse_limits(problem: Problem) -> None:
 
 
 class Services:
-    """The jobs of a problem on one MIG GPU type.
-
-    Attributes
-    ----------
-    slices : list of k ints
-        Compute slices of the blocks.
-    shapes : list of tuples of k ints
-        The configurations, as numbers of blocks.
-    supply : list of dicts
-        Of each job, what the blocks that serve it give.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> services = Services(Source(family="S1", module=NAMED).problem())
-    >>> services.slices, len(services.demands)
-    ([7, 3, 4, 1, 2], 6)
-    """
+    """The jobs of a problem on one MIG GPU type; shapes are counts of blocks."""
 
     def __init__(self, problem: Problem) -> None:
         refuse_limits(problem)
@@ -144,13 +126,7 @@ class Services:
 
 
 class Placement:
-    """GPUs that are filled one instance after another.
-
-    Attributes
-    ----------
-    gpus : list of lists of Instance
-        In the order they were opened; one that was emptied stays, empty.
-    """
+    """GPUs that are filled one instance after another; one that was emptied stays, empty."""
 
     def __init__(self, services: Services, shapes: Sequence[tuple[int, ...]]) -> None:
         self._services = services
@@ -166,10 +142,7 @@ class Placement:
     def add(self, instances: Iterable[Instance], *, tightest: bool) -> None:
         """Place instances, large ones first, each on a GPU that has room, or on a new one.
 
-        Parameters
-        ----------
-        tightest : bool
-            Best fit (the fewest free slices, the first of equals) rather than first fit.
+        Best fit (the fewest free slices, the first of equals) or first fit.
         """
         slices = self._services.slices
         for instance in sorted(instances, key=lambda one: -slices[one.block]):
@@ -211,13 +184,7 @@ def _with(held: tuple[int, ...], block: int) -> tuple[int, ...]:
 
 
 def fits(held: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a layout has these blocks.
-
-    Examples
-    --------
-    >>> fits((1, 0), (1, 3)), fits((2, 0), (1, 3))
-    (True, False)
-    """
+    """Whether a layout has these blocks."""
     return all(a <= b for a, b in zip(held, shape, strict=True))
 
 

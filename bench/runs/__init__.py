@@ -41,19 +41,7 @@ _RUNS: dict[Kind, Run] = {
 
 
 def perform(task: Task, threads: int, tell: Tell) -> RunRow:
-    """Run a task in this process and return its row; whatever it raises becomes a failed one.
-
-    Examples
-    --------
-    >>> from bench.task import NAMED, Source
-    >>> source = Source(family="non-irup", module=NAMED)
-    >>> task = Task(
-    ...     suite="s", kind=Kind.PEER, source=source, method="highs", time_limit=10, warm_up=False
-    ... )
-    >>> row = perform(task, 1, lambda stage, facts: None)
-    >>> row.status, row.cost, row.proof
-    ('optimal', Fraction(3, 1), 'solver')
-    """
+    """Run a task in this process and return its row; whatever it raises becomes a failed one."""
     known: Facts = {"versions": versions(), "cores": available_cores()}
 
     def noted(stage: Stage, facts: Facts) -> None:

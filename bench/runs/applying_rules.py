@@ -11,7 +11,7 @@ from bench.task import Task
 from cms.checker.kinds import check
 from cms.solving.solution import Proof, Status
 
-from .stage import Facts, Tell, timed
+from .stage import Facts, Tell, refused, timed
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -30,8 +30,7 @@ def run_rule(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
         "cost": schedule.cost(problem),
     }
     if violations:
-        error = f"its schedule is not valid: {violations[0]}"
-        return {**found, "outcome": Outcome.FAILED, "error": error}
+        return refused(found, f"its schedule is not valid: {violations[0]}")
     return {**found, "outcome": Outcome.ANSWERED, "checker": "cms"}
 
 

@@ -14,7 +14,7 @@ from cms.checker.kinds import check
 from cms.errors import InvalidSchedule
 from cms.solving.solution import Proof, Status
 
-from .stage import Facts, Tell, timed
+from .stage import Facts, Tell, refused, timed
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -61,17 +61,7 @@ def _relaxation(program: Program, answer: PeerAnswer) -> Facts:
 
 
 def judge(problem: Problem, program: Program, answer: PeerAnswer) -> Facts:
-    """Turn a peer's claims into fields of a row, the schedule checked exactly.
-
-    Examples
-    --------
-    >>> from bench.peers import CompactProgram
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> lie = PeerAnswer("optimal", values=[1, 2], objective=1.0, bound=1.0)
-    >>> judge(problem, CompactProgram.of(problem), lie)["error"]
-    "its schedule is not valid: job 'x' has 2 of its demand served, needs 3"
-    """
+    """Turn a peer's claims into fields of a row, the schedule checked exactly."""
     status, proof = _STATUS[answer.status]
     found: Facts = {"status": status.value, "proof": proof.value}
     bound = None
@@ -84,23 +74,19 @@ def judge(problem: Problem, program: Program, answer: PeerAnswer) -> Facts:
     try:
         schedule = program.schedule(answer.values)
     except InvalidSchedule as fault:
-        return _refused(found, f"its schedule is not valid: {fault}")
+        return refused(found, f"its schedule is not valid: {fault}")
     violations = check(problem, schedule)
     if violations:
-        return _refused(found, f"its schedule is not valid: {violations[0]}")
+        return refused(found, f"its schedule is not valid: {violations[0]}")
     cost = schedule.cost(problem)
     found["cost"] = cost
     if answer.objective is not None and round(answer.objective) * program.step != cost:
         claim = round(answer.objective) * program.step
-        return _refused(found, f"it claims a cost of {claim}, its schedule costs {cost}")
+        return refused(found, f"it claims a cost of {claim}, its schedule costs {cost}")
     if status is Status.OPTIMAL:
         bound = found["claimed_bound"] = cost
     if bound is not None:
         found["gap"] = cost - bound
         if bound > cost:
-            return _refused(found, f"it claims the bound {bound} and a schedule of cost {cost}")
+            return refused(found, f"it claims the bound {bound} and a schedule of cost {cost}")
     return {**found, "outcome": Outcome.ANSWERED, "checker": "cms"}
-
-
-def _refused(found: Facts, error: str) -> Facts:
-    return {**found, "outcome": Outcome.FAILED, "error": error}

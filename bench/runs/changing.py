@@ -26,25 +26,11 @@ from .stage import Facts, Stage, Tell
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-__all__ = ["METHODS", "run_change"]
-
 #: So much of the time goes into looking for the nearest plan.
 _LOOKING = 0.5
 #: The transition, and the nearest plan where one was looked for.
 _Found: TypeAlias = tuple[Transition | Impossible, Nearest | None]
 _Method: TypeAlias = Callable[[Change, float], _Found]
-
-
-def _ours(change: Change, seconds: float) -> _Found:
-    return transition(*change, time_limit=seconds), None
-
-
-def _as_grouped(change: Change, seconds: float) -> _Found:
-    return transition(*change, as_grouped=True, time_limit=seconds), None
-
-
-def _exchange_and_compact(change: Change, seconds: float) -> _Found:
-    return exchange_and_compact(*change), None
 
 
 def _nearest(change: Change, seconds: float) -> _Found:
@@ -57,9 +43,9 @@ def _nearest(change: Change, seconds: float) -> _Found:
 
 #: How a transition is planned.
 METHODS: Mapping[str, _Method] = {
-    "ours": _ours,
-    "as-grouped": _as_grouped,
-    "exchange_and_compact": _exchange_and_compact,
+    "ours": lambda change, s: (transition(*change, time_limit=s), None),
+    "as-grouped": lambda change, s: (transition(*change, as_grouped=True, time_limit=s), None),
+    "exchange_and_compact": lambda change, _: (exchange_and_compact(*change), None),
     "nearest": _nearest,
 }
 

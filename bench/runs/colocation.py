@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from bench.environment import forget_peak, peak_memory, resident_memory
@@ -21,13 +20,12 @@ from cms.fleet.colocation import (
     write_colocation_solution,
 )
 from cms.fleet.colocation.classes import FULL_WEIGHT
-from cms.fleet.simulation.colocation_loop import LineWeights, PlayedPolicy, Terms, colocation_day
+from cms.fleet.simulation.colocation_loop import LineWeights, Terms, colocation_day
 from instances.families.colocation import made_up_pairs, slowdowns
-from proofs_checks.checker import check_colocation, parse_document
+from proofs_checks.checker import check_colocation
 
-from .stage import Facts, Stage, Tell
-
-__all__ = ["INDEPENDENTLY", "run_share", "run_shared_day"]
+from .solving import from_files, judged
+from .stage import Facts, Stage, Tell, timed
 
 #: Pairs of classes up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 400_000
@@ -40,12 +38,12 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
     assert isinstance(problem, ColocationProblem)
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
-    worked = _worked()
+    worked = sum(os.times()[:4])  # of this process and of those that it has waited for
     solution = colocate(
         problem, task.method, options=dict(task.options), time_limit=task.time_limit,
         seed=task.seed, threads=threads,
     )  # fmt: skip
-    peak, worked = peak_memory(), _worked() - worked
+    peak, worked = peak_memory(), sum(os.times()[:4]) - worked
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
     started = time.perf_counter()
     checker, faults = _rechecked(problem, solution)
@@ -69,15 +67,7 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
             "slowdown": _slowdown(problem, solution, int(task.source.arguments["seed"])),
         },
     }
-    if faults:
-        refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
-        return {**facts, "outcome": Outcome.FAILED, "error": refusal}
-    return {**facts, "outcome": Outcome.ANSWERED}
-
-
-def _worked() -> float:
-    """Return seconds of processor time, of this process and of those that it has waited for."""
-    return sum(os.times()[:4])
+    return judged(facts, checker, faults)
 
 
 def _slowdown(problem: ColocationProblem, solution: ColocationSolution, seed: int) -> float:
@@ -94,12 +84,9 @@ def _slowdown(problem: ColocationProblem, solution: ColocationSolution, seed: in
 def _rechecked(problem: ColocationProblem, solution: ColocationSolution) -> tuple[str, list[str]]:
     if problem.weights.size > INDEPENDENTLY:
         return "cms", [str(fault) for fault in colocation_faults(problem, solution)]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("problem.json", "share.json")]
-        write_colocation_problem(problem, paths[0])
-        write_colocation_solution(problem, solution, paths[1])
-        documents = [parse_document(path.read_text("utf-8")) for path in paths]
-    return "independent", check_colocation(*documents)
+    write = partial(write_colocation_problem, problem)
+    written = write, partial(write_colocation_solution, problem, solution)
+    return "independent", from_files(check_colocation, *written)
 
 
 def run_shared_day(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
@@ -113,22 +100,12 @@ def run_shared_day(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
         hours=int(task.options["hours"]), job_hours=12, sample=2,
         protection=bool(task.options["protection"]),
     )  # fmt: skip
-    tell(Stage.RUNNING, {"threads": 1, "memory_before": resident_memory()})
-    forget_peak()
-    started, worked = time.perf_counter(), time.process_time()
-    day = colocation_day(problem, truth, sees=seen, terms=terms, policies=[task.method], seed=seed)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
-    return {
-        "outcome": Outcome.ANSWERED,
-        "seconds": seconds,
-        "peak_memory": peak_memory(),
-        "measurements": {"cpu_seconds": cpu, **_figures(day.policies[0])},
-    }
-
-
-def _figures(played: PlayedPolicy) -> dict[str, float]:
-    jobs = played.jobs
-    return {
+    play = partial(colocation_day, problem, truth, sees=seen, terms=terms, seed=seed)
+    worked = time.process_time()
+    played = timed(lambda: play(policies=[task.method]), tell, threads=1).policies[0]
+    jobs, cpu = played.jobs, time.process_time() - worked
+    measured = {
+        "cpu_seconds": cpu,
         "throughput_a_gpu": float(played.oversold_gpu),
         "mean_slowdown": float(played.mean_slowdown),
         "p99_slowdown": float(played.p99_slowdown),
@@ -137,3 +114,4 @@ def _figures(played: PlayedPolicy) -> dict[str, float]:
         "completion_h": float(jobs.mean_completion_minutes or 0) / 60,
         "largest_wait_h": float(jobs.largest_wait_minutes or 0) / 60,
     }
+    return {"outcome": Outcome.ANSWERED, "measurements": measured}

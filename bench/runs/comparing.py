@@ -9,8 +9,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.peers.compact import CompactProgram
-from bench.peers.highs import HighsRelaxation
+from bench.peers import PEERS, CompactProgram
 from bench.row import Outcome
 from bench.task import Task
 
@@ -32,7 +31,7 @@ def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 
     if task.warm_up:
         warm_up(task.method, task.options, threads)
-    program = HighsRelaxation("yardstick", "highs-ds").prepare(CompactProgram.of(problem))
+    program = PEERS["highs_lp_simplex"].prepare(CompactProgram.of(problem))
     program["A_ub"] = program["A_ub"].toarray()  # what one writes for a program of this size
     solutions = []
 
@@ -84,8 +83,4 @@ def _alternate(ours: Callable[[], None], yardstick: Callable[[], None], repetiti
             times[name].append(time.perf_counter() - started)
     middle = {name: median(values) for name, values in times.items()}
     measured: dict[str, Any] = {**times, "ratio": middle["ours"] / middle["yardstick"]}
-    return {
-        "outcome": Outcome.ANSWERED,
-        "seconds": middle["ours"],
-        "measurements": measured,
-    }
+    return {"outcome": Outcome.ANSWERED, "seconds": middle["ours"], "measurements": measured}

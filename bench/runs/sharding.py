@@ -55,7 +55,7 @@ def run_shards(task: Task, threads: int, tell: Tell) -> Facts:
         _, one_pass = _cpu_seconds(lambda: _bare_pass(problem, solution))
     measured = {
         "cpu_seconds": cpu,
-        "pack_cpu_seconds": packing.cpu_seconds,
+        "pack_cpu_seconds": packing,
         "write_cpu_seconds": writing,
         "check_cpu_seconds": checking,
         "pass_cpu_seconds": one_pass,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from cms.solving.solution import Incumbent, Solution
 from cms.solving.solve import solve
 from proofs_checks.checker import check_solution, parse_document
 
-from .stage import Facts, Stage, Tell
+from .stage import Facts, Stage, Tell, refused
 from .warming import warm_up
 
 if TYPE_CHECKING:
@@ -39,13 +40,9 @@ def solved(
 ) -> Solution:
     """Solve a problem as a task says; with other options where the task's are not the method's."""
     return solve(
-        problem,
-        task.method,
-        options=task.options if options is None else options,
-        time_limit=task.time_limit,
-        seed=task.seed,
-        threads=threads,
-    )
+        problem, task.method, options=task.options if options is None else options,
+        time_limit=task.time_limit, seed=task.seed, threads=threads,
+    )  # fmt: skip
 
 
 def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
@@ -80,61 +77,46 @@ def rechecked(problem: Problem, solution: Solution) -> Facts:
 def described(solution: Solution) -> Facts:
     """Say what a solution is: fields of a row."""
     return {
-        "status": solution.status.value,
-        "proof": solution.proof.value,
-        "stop_reason": solution.stop_reason.value,
-        "cost": solution.cost,
-        "lower_bound": solution.lower_bound,
-        "claimed_bound": solution.claimed_bound,
-        "gap": solution.gap,
-        "passes": passes(line.source for line in solution.history),
-        "guarantee": _promise(solution.guarantee),
-        "history_length": len(solution.history),
+        "status": solution.status.value, "proof": solution.proof.value,
+        "stop_reason": solution.stop_reason.value, "cost": solution.cost,
+        "lower_bound": solution.lower_bound, "claimed_bound": solution.claimed_bound,
+        "gap": solution.gap, "passes": passes(line.source for line in solution.history),
+        "guarantee": _promise(solution.guarantee), "history_length": len(solution.history),
         "history": tuple(_entry(line) for line in solution.history),
-    }
+    }  # fmt: skip
 
 
 def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
     """Say whether a checker accepts a solution."""
     if faults:
-        refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
-        return {**found, "outcome": Outcome.FAILED, "error": refusal}
+        why = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
+        return refused(found, why)
     return {**found, "outcome": Outcome.ANSWERED, "checker": checker}
 
 
 def recheck(problem: Problem | TimeSharedProblem, solution: Solution) -> tuple[str, list[str]]:
-    """Recheck a solution: from files by the independent checker, in large problems by ``cms``.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> recheck(problem, solve(problem))
-    ('independent', [])
-    """
+    """Recheck a solution: from files by the independent checker, in large problems by ``cms``."""
     if problem.n_jobs <= INDEPENDENTLY:
-        return "independent", _from_files(problem, solution)
+        written = partial(write_problem, problem), partial(write_solution, solution)
+        return "independent", from_files(check_solution, *written)
     return "cms", [str(fault) for fault in faults_of(problem, solution)]
 
 
-def _from_files(problem: Problem | TimeSharedProblem, solution: Solution) -> list[str]:
+def from_files(check: Callable[..., list[str]], *written: Callable[[Path], object]) -> list[str]:
+    """Check documents that were written to files and read again."""
+    documents = []
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("problem.json", "solution.json")]
-        write_problem(problem, paths[0])
-        write_solution(solution, paths[1])
-        documents = [parse_document(path.read_text("utf-8")) for path in paths]
-    return check_solution(*documents)
+        path = Path(folder, "document.json")
+        for write in written:
+            write(path)
+            documents.append(parse_document(path.read_text("utf-8")))
+    return check(*documents)
 
 
 def passes(sources: Iterable[str]) -> int | None:
     """Read how many passes of pricing a run took from the sources of its history.
 
     Passes after the last certificate that raised the bound are not told there.
-
-    Examples
-    --------
-    >>> passes(["trivial", "branch_and_price: block prices, 7 passes"])
-    7
     """
     told = [int(number) for s in sources for number in re.findall(r"(\d+) pass(?:es)?\b", s)]
     return max(told, default=None)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from bench.environment import forget_peak, peak_memory, resident_memory
+from bench.row import Outcome
 from bench.task import Task
 from cms.fleet.colocation.problem import ColocationProblem
 from cms.problem.machine_problem import MachineProblem
@@ -45,6 +46,11 @@ def sizes(problem: MachineProblem | ColocationProblem) -> Facts:
         "configurations": len(problem.configurations),
         "machine_types": len(problem.machine_types),
     }
+
+
+def refused(found: Facts, error: str) -> Facts:
+    """Return the facts of a run whose answer does not hold."""
+    return {**found, "outcome": Outcome.FAILED, "error": error}
 
 
 def timed(make: Callable[[], _Made], tell: Tell, **facts: Any) -> _Made:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from .colocation import SUITE as SHARING
 from .day import SUITE as DAY
-from .fleets import SUITE as FLEETS
+from .fleets import FLEETS, SIZE_BOUNDED
 from .gpulet import SUITE as GPULET
-from .growth import SUITE as GROWTH
 from .mig_serving import SUITE as MIG_SERVING
 from .overview import SUITE as OVERVIEW
 from .peers import SUITE as PEERS
@@ -15,9 +14,8 @@ from .proof import SUITE as PROOF
 from .published import SUITE as PUBLISHED
 from .ratios import SUITE as RATIOS
 from .replay import SUITE as REPLAY
-from .scale import SUITE as SCALE
+from .scale import GROWTH, SCALE
 from .shards import SUITE as SHARDS
-from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
 from .stock import SUITE as STOCK
 from .suite import Settings, Suite

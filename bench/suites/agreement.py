@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.peers import GROUPS
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped
+from bench.tables import Table, columns, grouped
 from bench.task import Kind
 
 from .summary import solves
@@ -43,7 +43,13 @@ def agreement(rows: Sequence[RunRow]) -> list[Table]:
     answers = grouped(
         [row for row in solves(rows) if row.outcome is Outcome.ANSWERED], lambda row: row.instance
     )
-    lines, wrong = [], []
+    caption = (
+        "finished: proved within the peer's limit; agree: the same optimum, or both infeasible; "
+        "undecided: not proved by the algorithm, and its bounds hold the peer's answer. A peer's "
+        "schedule is checked exactly; that it is optimal is the peer's word."
+    )
+    headings = columns("peer:text | asked | finished | agree | undecided | contradict")
+    table, wrong = Table("agreement with peers", caption, headings), []
     for group, peers in GROUPS.items():
         theirs = grouped([row for row in asked if row.algorithm in peers], lambda row: row.instance)
         if not theirs:
@@ -60,31 +66,10 @@ def agreement(rows: Sequence[RunRow]) -> list[Table]:
                 if done and not said:
                     agree += ours.proved
                     undecided += not ours.proved
-        lines.append((group, len(theirs), finished, agree, undecided, contradict))
-    caption = (
-        "finished: proved within the peer's limit; agree: the same optimum, or both infeasible; "
-        "undecided: not proved by the algorithm, and its bounds hold the peer's answer. A peer's "
-        "schedule is checked exactly; that it is optimal is the peer's word."
-    )
-    columns = (
-        Column("peer", left=True),
-        Column("asked"),
-        Column("finished"),
-        Column("agree"),
-        Column("undecided"),
-        Column("contradict"),
-    )
-    red = frozenset(number for number, line in enumerate(lines) if line[-1])
-    tables = [Table("agreement with peers", caption, columns, tuple(lines), red)]
-    if wrong:
-        names = ("instance", "algorithm", "what")
-        tables.append(
-            Table(
-                "contradictions",
-                "At least one of the two is wrong.",
-                tuple(Column(name, left=True) for name in names),
-                tuple(wrong),
-                frozenset(range(len(wrong))),
-            )
-        )
-    return tables
+        counts = finished, agree, undecided, contradict
+        table.add(group, len(theirs), *counts, red=contradict > 0)
+    if not wrong:
+        return [table]
+    headings = columns("instance:text | algorithm:text | what:text")
+    caption = "At least one of the two is wrong."
+    return [table, Table("contradictions", caption, headings, wrong, range(len(wrong)))]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
-from bench.figures import median
-from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped, plain, seconds
+from bench.figures import measured, median, middle, values
+from bench.row import RunRow
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
+from .summary import failures_of
 
 MODULE = "instances.families.colocation"
 OURS = "muxflow"
-METHODS = (
-    OURS, "colocation_greedy", "colocation_first_fit", "colocation_random", "colocation_dedicated",
-    "colocation_dense",
-)  # fmt: skip
+DENSE = "colocation_dense"
+_BASELINES = ("greedy", "first_fit", "random", "dedicated")
+METHODS = (OURS, *(f"colocation_{name}" for name in _BASELINES), DENSE)
 #: GPUs, online and offline classes; the dense matching takes only the first.
 SIZES = (
     (1_000, 85, 30), (20_000, 85, 30), (1_000_000, 93, 30), (1_000_000, 1_065, 100),
@@ -28,10 +27,9 @@ PARTS = (4, 16, 64)
 PARTED = 20_000
 #: Policies of a day, each with the monitor or without.
 DAY = (
-    ("muxflow", True), ("muxflow", False), ("colocation_random", True), ("time_sharing", True),
+    ("muxflow", True), ("muxflow", False), ("random", True), ("time_sharing", True),
     ("dedicated", True), ("clairvoyant", True),
 )  # fmt: skip
-_POLICIES = {"colocation_random": "random"}
 _DAY_GPUS = 1_000
 
 
@@ -43,28 +41,17 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 continue
             arguments = {"gpus": gpus, "online": online, "offline": offline, "seed": seed}
             source = Source(family="shared-gpus", arguments=arguments, module=MODULE)
-            for method in settings.methods:
-                if method != "colocation_dense" or gpus <= SIZES[0][0]:
-                    yield _matched(settings, source, method, {})
-            if gpus == PARTED and OURS in settings.methods:
-                for parts in PARTS:
-                    yield _matched(settings, source, OURS, {"parts": parts})
+            methods = [m for m in settings.methods if m != DENSE or gpus <= SIZES[0][0]]
+            yield from settings.tasks(Kind.SHARE, "colocation", source, methods, fresh=True)
+            for parts in PARTS if gpus == PARTED and OURS in settings.methods else ():
+                how = {"options": {"parts": parts}, "fresh": True}
+                yield from settings.tasks(Kind.SHARE, "colocation", source, [OURS], **how)
         arguments = {"gpus": min(_DAY_GPUS, settings.largest), "seed": seed}
         source = Source(family="daily-fleet", arguments=arguments, module=MODULE)
         for name, protection in DAY if settings.instances else ():
-            yield Task(
-                suite="colocation", kind=Kind.SHARED_DAY, source=source,
-                method=_POLICIES.get(name, name),
-                options={"hours": settings.instances, "protection": protection},
-                time_limit=settings.time_limit, warm_up=False,
-            )  # fmt: skip
-
-
-def _matched(settings: Settings, source: Source, method: str, options: dict[str, Any]) -> Task:
-    return Task(
-        suite="colocation", kind=Kind.SHARE, source=source, method=method, options=options,
-        time_limit=settings.time_limit, warm_up=False, fresh=True,
-    )  # fmt: skip
+            options = {"hours": settings.instances, "protection": protection}
+            kind = Kind.SHARED_DAY
+            yield from settings.tasks(kind, "colocation", source, [name], options=options)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -77,27 +64,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 
 def _plans(rows: Sequence[RunRow]) -> Table:
-    lines: list[tuple[Any, ...]] = []
-    red = set()
-    for (size, method), part in grouped(rows, lambda row: (_size(row), _method(row))).items():
-        done = [row for row in part if row.measurements]
-        if any(row.outcome is Outcome.FAILED for row in part) or not done:
-            red.add(len(lines))
-
-        def middle(key: str, done: Sequence[RunRow] = done) -> float | None:
-            return median([row.measurements[key] for row in done]) if done else None
-
-        value, bound = middle("value"), middle("upper_bound")
-        gap = 100 * (bound - value) / bound if value is not None and bound else None
-        times = [row.seconds for row in done if row.seconds is not None]
-        peaks = [row.peak_memory for row in done if row.peak_memory is not None]
-        lines.append(
-            (
-                size, method, value, bound, gap, middle("throughput_a_gpu"), middle("slowdown"),
-                median(times) if times else None, max(peaks) / 10**6 if peaks else None,
-                sum(row.proof == "checked" for row in done),
-            )
-        )  # fmt: skip
     caption = (
         "GPUs, online and offline classes (instances.families.colocation, made up); value, bound "
         "in GPU-equivalents, both checked, the bound by prices that a second checker accepts where "
@@ -106,15 +72,26 @@ def _plans(rows: Sequence[RunRow]) -> Table:
         "MB. Medians over the seeds, but for memory. Proved: how often the bound is the value. "
         "Red: a failed run."
     )
-    columns = (
-        Column("size", left=True), Column("method", left=True), Column("value", _amount),
-        Column("bound", _amount), Column("gap %", _small), Column("a GPU", _share),
-        Column("slowdown", _share), Column("seconds", seconds), Column("MB", _amount),
-        Column("proved"),
-    )  # fmt: skip
-    return Table(
-        "offline work beside online services", caption, columns, tuple(lines), frozenset(red)
+    headings = columns(
+        "size:text | method:text | value:amounts | bound:amounts | gap %:small | a GPU:share",
+        "slowdown:share | seconds:seconds | MB:amounts | proved",
+        **_WRITERS,
     )
+    table = Table("offline work beside online services", caption, headings)
+    for (size, method), part in grouped(rows, lambda row: (_size(row), _method(row))).items():
+        done = [row for row in part if row.measurements]
+        every = measured(done) if done else {}
+        value, bound, *rates = (
+            middle(every.get(key, []))
+            for key in ("value", "upper_bound", "throughput_a_gpu", "slowdown")
+        )
+        gap = 100 * (bound - value) / bound if value is not None and bound else None
+        took, peaks = middle(values(done, "seconds")), values(done, "peak_memory")
+        memory, proved = max(peaks) / 10**6 if peaks else None, [row.proof for row in done]
+        red = failures_of(part) > 0 or not done
+        found = value, bound, gap, *rates, took, memory, proved.count("checked")
+        table.add(size, method, *found, red=red)
+    return table
 
 
 def _size(row: RunRow) -> str:
@@ -129,26 +106,6 @@ def _method(row: RunRow) -> str:
 
 
 def _days(rows: Sequence[RunRow]) -> Table:
-    lines: list[tuple[Any, ...]] = []
-    red = set()
-    for name, part in grouped(rows, _policy).items():
-        done = [row for row in part if row.measurements]
-        if len(done) < len(part):
-            red.add(len(lines))
-        if not done:
-            continue
-
-        def each(key: str, done: Sequence[RunRow] = done) -> list[float]:
-            return [float(row.measurements[key]) for row in done]
-
-        lines.append(
-            (
-                name, median(each("throughput_a_gpu")), median(each("mean_slowdown")),
-                max(each("p99_slowdown")), 100 * max(each("over_share")),
-                median(each("evictions")), median(each("completion_h")),
-                max(each("largest_wait_h")), median(each("cpu_seconds")),
-            )
-        )  # fmt: skip
     caption = (
         "A day in the closed loop, a matching every 15 minutes, a made-up truth of which the "
         "scheduler sees pairs that are wrong by 4 % (standard deviation): offline throughput a "
@@ -157,12 +114,23 @@ def _days(rows: Sequence[RunRow]) -> Table:
         "of processor time. Medians over the seeds, but for p99, the limit and the wait, which "
         "are the worst."
     )
-    columns = (
-        Column("policy", left=True), Column("a GPU", _share), Column("slowdown", _share),
-        Column("p99", _share), Column("over %", _small), Column("evictions", _amount),
-        Column("mean h", _share), Column("wait h", _share), Column("CPU s", seconds),
-    )  # fmt: skip
-    return Table("a day of shared GPUs", caption, columns, tuple(lines), frozenset(red))
+    headings = columns(
+        "policy:text | a GPU:share | slowdown:share | p99:share | over %:small | evictions:amounts",
+        "mean h:share | wait h:share | CPU s:seconds",
+        **_WRITERS,
+    )
+    table = Table("a day of shared GPUs", caption, headings)
+    for name, part in grouped(rows, _policy).items():
+        done = [row for row in part if row.measurements]
+        if done:
+            every = measured(done)
+            middles = {key: median(found) for key, found in every.items()}
+            speeds = middles["throughput_a_gpu"], middles["mean_slowdown"]
+            worst = max(every["p99_slowdown"]), 100 * max(every["over_share"])
+            hours = middles["completion_h"], max(every["largest_wait_h"])
+            rest = middles["evictions"], *hours, middles["cpu_seconds"]
+            table.add(name, *speeds, *worst, *rest, red=len(done) < len(part))
+    return table
 
 
 def _policy(row: RunRow) -> str:
@@ -170,17 +138,11 @@ def _policy(row: RunRow) -> str:
     return name if row.options["protection"] else f"{name}, without protection"
 
 
-def _amount(value: float) -> str:
-    return plain(f"{value:,.6g}")
-
-
-def _small(value: float) -> str:
-    return f"{value:.4f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}"
-
+_WRITERS: dict[str, Callable[[float], str]] = {
+    "amounts": "{:,.6g}".format,
+    "small": "{:.4f}".format,
+    "share": "{:.3f}".format,
+}
 
 SUITE = Suite(
     "colocation",

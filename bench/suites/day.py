@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.days import SHARED
-from bench.figures import median
+from bench.figures import measured, median
 from bench.row import RunRow
-from bench.tables import Column, Table, grouped, plain
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 from cms.fleet.replanner import CONTENDERS, SHARING_CONTENDERS
 
@@ -43,18 +43,12 @@ def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every policy on every seed's days, of services that share nothing and that do."""
     for seed in range(settings.seeds):
         for family, kind in _KINDS.items():
-            arguments = {
-                "n": min(kind.services, settings.largest),
-                "seed": seed,
-                "days": _DAYS,
-                "hours": settings.instances,
-            }
+            n = min(kind.services, settings.largest)
+            arguments = {"n": n, "seed": seed, "days": _DAYS, "hours": settings.instances}
             source = Source(family=family, arguments=arguments, module="bench.days")
-            for name in (name for name in kind.names if name in settings.methods):
-                yield Task(
-                    suite="day", kind=Kind.DAY, source=source, method=name,
-                    time_limit=min(settings.time_limit, kind.time_limit), warm_up=False,
-                )  # fmt: skip
+            names = [name for name in kind.names if name in settings.methods]
+            limit = min(settings.time_limit, kind.time_limit)
+            yield from settings.tasks(Kind.DAY, "day", source, names, time_limit=limit)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -62,33 +56,26 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     done = [row for row in rows if row.measurements]
     found = []
     for family, kind in _KINDS.items():
+        table = Table(kind.title, _CAPTION, _COLUMNS)
         mine = grouped([row for row in done if row.family == family], lambda row: row.algorithm)
-        lines = [_line(name, mine[name]) for name in kind.names if name in mine]
-        if lines:
-            found.append(Table(kind.title, _CAPTION, _COLUMNS, tuple(lines)))
+        for name in (name for name in kind.names if name in mine):
+            every = measured(mine[name])
+            starts, gone = median(every["starts"]), median(every["temporary_starts"])
+            table.add(
+                name.replace("_", " "),
+                *(median(every[key]) for key in ("gpu_hours", "change_gpu_hours", "replans")),
+                f"{starts:.0f} ({gone:.0f})",
+                max(every["worst_spare_gpus"]),
+                max(every["longest_transition_s"]) / 60,
+                *(
+                    median(every[key])
+                    for key in ("shortage_s", "best_gpu_hours", "distance", "peak_gpus")
+                ),
+                sum(every["refused"]),
+            )
+        if table.rows:
+            found.append(table)
     return found
-
-
-def _line(name: str, rows: Sequence[RunRow]) -> tuple[Any, ...]:
-    def each(key: str) -> list[float]:
-        return [float(row.measurements[key]) for row in rows]
-
-    starts = f"{median(each('starts')):.0f} ({median(each('temporary_starts')):.0f})"
-    return (
-        name.replace("_", " "), median(each("gpu_hours")), median(each("change_gpu_hours")),
-        median(each("replans")), starts, max(each("worst_spare_gpus")),
-        max(each("longest_transition_s")) / 60, median(each("shortage_s")),
-        median(each("best_gpu_hours")), median(each("distance")), median(each("peak_gpus")),
-        sum(each("refused")),
-    )  # fmt: skip
-
-
-def _amount(value: float) -> str:
-    return plain(f"{value:.4g}")
-
-
-def _signed(value: float) -> str:
-    return f"{100 * value:+.1f} %"
 
 
 _CAPTION = (
@@ -99,19 +86,11 @@ _CAPTION = (
     "GPUs planned; changes that were not possible. Medians over the seeds, but for spare, longest "
     "and refused."
 )
-_COLUMNS = (
-    Column("policy", left=True),
-    Column("GPU hours", _amount),
-    Column("borrowed", _amount),
-    Column("re-plans", _amount),
-    Column("starts"),
-    Column("spare", _amount),
-    Column("longest", _amount),
-    Column("short", _amount),
-    Column("least", _amount),
-    Column("to least", _signed),
-    Column("peak", _amount),
-    Column("refused", _amount),
+_COLUMNS = columns(
+    "policy:text | GPU hours:n | borrowed:n | re-plans:n | starts | spare:n | longest:n | short:n",
+    "least:n | to least:signed | peak:n | refused:n",
+    n="{:.4g}".format,
+    signed=lambda value: f"{100 * value:+.1f} %",
 )
 
 SUITE = Suite(

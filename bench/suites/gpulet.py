@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, amount, grouped
+from bench.figures import values
+from bench.row import RunRow
+from bench.tables import Table, columns, grouped
 from bench.task import Source, Task
 
 from .suite import Settings, Suite
-from .summary import is_checked, solves, summary
+from .summary import failures_of, is_checked, solves, summary
 
 MODULE = "instances.families.time_sharing"
 AUTO = "auto"
@@ -63,17 +64,6 @@ def _gpus(rows: Sequence[RunRow], settings: Settings) -> Table:
     """Show each kind of instances in a line: GPUs in all, by whom."""
     mine = solves(rows)
     methods = list(dict.fromkeys([*settings.methods, *(row.algorithm for row in mine)]))
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, part in grouped(mine, label).items():
-        by_method = grouped(part, lambda row: row.algorithm)
-        count = len({row.instance for row in part})
-        totals = [_total(by_method.get(who, []), "cost", count) for who in methods]
-        ours = by_method.get(AUTO, [])
-        bound = _total(ours, "lower_bound", count)
-        if any(row.outcome is Outcome.FAILED for row in part) or _below(part):
-            red.add(len(lines))
-        lines.append((name, count, *totals, bound, sum(map(is_checked, ours))))
     caption = (
         "GPUs in all, each left whole or cut into two shares; '-': not all instances have a "
         "schedule. The tables of batches and shares are made up (instances.families.time_sharing). "
@@ -81,30 +71,30 @@ def _gpus(rows: Sequence[RunRow], settings: Settings) -> Table:
         "GPUs, by a certificate that the independent checker accepts. Red: a failed run, or fewer "
         "GPUs than a bound."
     )
-    columns = (
-        Column("services", left=True),
-        Column("instances"),
-        *(Column(who, amount) for who in methods),
-        Column("bound", amount),
-        Column("proved"),
-    )
-    return Table("GPUs that services share in time", caption, columns, tuple(lines), frozenset(red))
+    amounts = [f"{name}:amount" for name in [*methods, "bound"]]
+    headings = columns("services:text | instances", *amounts, "proved")
+    table = Table("GPUs that services share in time", caption, headings)
+    for name, part in grouped(mine, label).items():
+        by_method = grouped(part, lambda row: row.algorithm)
+        count = len({row.instance for row in part})
+        ours = by_method.get(AUTO, [])
+        gpus = [_total(by_method.get(who, []), "cost", count) for who in methods]
+        proved = _total(ours, "lower_bound", count), sum(map(is_checked, ours))
+        table.add(name, count, *gpus, *proved, red=failures_of(part) > 0 or _below(part))
+    return table
 
 
 def _total(rows: Sequence[RunRow], field: str, count: int) -> Fraction | None:
     """Add up a field; None if not all instances have it."""
-    values = [value for row in rows if (value := getattr(row, field)) is not None]
-    return sum(values, Fraction(0)) if len(values) == count else None
+    found = values(rows, field)
+    return sum(found, Fraction(0)) if len(found) == count else None
 
 
 def _below(rows: Sequence[RunRow]) -> bool:
     """Whether somebody takes less than is proved to be needed."""
-    for part in grouped(rows, lambda row: row.instance).values():
-        bounds = [row.lower_bound for row in part if row.lower_bound is not None]
-        costs = [row.cost for row in part if row.cost is not None]
-        if bounds and costs and min(costs) < max(bounds):
-            return True
-    return False
+    parts = grouped(rows, lambda row: row.instance).values()
+    found = [(values(part, "lower_bound"), values(part, "cost")) for part in parts]
+    return any(bounds and costs and min(costs) < max(bounds) for bounds, costs in found)
 
 
 SUITE = Suite(

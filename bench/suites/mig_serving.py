@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from bench.figures import median
+from bench.figures import middle, values
 from bench.plots import Plot
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, amount, grouped, percent, ratio, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import NAMED, Source, Task
 
 from .published import SCENARIOS
 from .quality import is_breached, known_values, mean_and_worst, ratio_plots, ratios
 from .suite import Settings, Suite
-from .summary import how_measured, is_checked, solves
+from .summary import failures_of, how_measured, is_checked, is_worse, solves
 
 FAST, PIPELINE, AUTO = "mig_serving_fast", "mig_serving", "auto"
 AS_IS, RULES = "whole_gpus", ("whole_gpus", "smallest", "static_mix")
@@ -25,16 +25,11 @@ EARLY = 10.0
 AT_EARLY = f"{PIPELINE}, {EARLY:g} s"
 #: What the columns of GPUs are of: a heading, who, and which field of the row.
 GPUS = (
-    ("fast", FAST, "cost"),
-    (f"pipeline {EARLY:g} s", AT_EARLY, "cost"),
-    ("pipeline", PIPELINE, "cost"),
-    ("auto", AUTO, "cost"),
-    ("bound", AUTO, "lower_bound"),
-    ("as is", AS_IS, "cost"),
-    ("all 1/7", "smallest", "cost"),
-    ("4-2-1", "static_mix", "cost"),
+    ("fast", FAST, "cost"), (f"pipeline {EARLY:g} s", AT_EARLY, "cost"),
+    ("pipeline", PIPELINE, "cost"), ("auto", AUTO, "cost"), ("bound", AUTO, "lower_bound"),
+    ("as is", AS_IS, "cost"), ("all 1/7", "smallest", "cost"), ("4-2-1", "static_mix", "cost"),
     ("layouts ignored", "partition_free", "lower_bound"),
-)
+)  # fmt: skip
 SAVERS = ("fast", "pipeline", "auto")
 
 
@@ -90,23 +85,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 def _gpus(rows: Sequence[RunRow]) -> Table:
     """Show each scenario, and each kind of drawn instances, in a line."""
     known = known_values(rows)
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, part in grouped(rows, _instances).items():
-        count = len({row.instance for row in part})
-        found = contestants(part)
-        means = {
-            heading: _mean([getattr(row, field) for row in found.get(who, [])], count)
-            for heading, who, field in GPUS
-        }
-        savings = [_saving(means[saver], means["as is"]) for saver in SAVERS]
-        if (
-            any(row.outcome is Outcome.FAILED for row in part)
-            or any(is_breached(row, known.get(row.instance)) for row in part)
-            or _worse(found.get(PIPELINE, []), found)
-        ):
-            red.add(len(lines))
-        lines.append((name, count, *means.values(), *savings))
     caption = (
         "GPUs (A100-80GB), of several instances the mean; '-': not all of them have a figure. "
         "fast: MIG-serving's greedy phase alone; pipeline: with its search, when it ends; bound: "
@@ -116,13 +94,24 @@ def _gpus(rows: Sequence[RunRow]) -> Table:
         "GPUs saved against as is. Every schedule and bound is checked exactly. Red: a failed run, "
         "answers that contradict, or a pipeline worse than fast."
     )
-    columns = (
-        Column("problems", left=True),
-        Column("instances"),
-        *(Column(heading, amount) for heading, _, _ in GPUS),
-        *(Column(f"{saver} saves", percent) for saver in SAVERS),
+    headings = columns(
+        "problems:text | instances",
+        *(f"{heading}:amount" for heading, _, _ in GPUS),
+        *(f"{saver} saves:percent" for saver in SAVERS),
     )
-    return Table("GPUs beside as is", caption, columns, tuple(lines), frozenset(red))
+    table = Table("GPUs beside as is", caption, headings)
+    for name, part in grouped(rows, _instances).items():
+        count = len({row.instance for row in part})
+        found = contestants(part)
+        means = {
+            heading: _mean(values(found.get(who, []), field), count) for heading, who, field in GPUS
+        }
+        breached = sum(is_breached(row, known.get(row.instance)) for row in part)
+        red = failures_of(part) + breached + _worse(found.get(PIPELINE, []), found) > 0
+        base, costs = means["as is"], [means[saver] for saver in SAVERS]
+        savings = [None if c is None or not base else float(1 - c / base) for c in costs]
+        table.add(name, count, *means.values(), *savings, red=red)
+    return table
 
 
 def _distance(rows: Sequence[RunRow], settings: Settings) -> Table:
@@ -130,35 +119,6 @@ def _distance(rows: Sequence[RunRow], settings: Settings) -> Table:
     mine = solves(rows)
     known = known_values([row for row in mine if row.algorithm == AUTO and is_checked(row)])
     found = contestants(mine)
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, part in found.items():
-        if name == AUTO:
-            continue
-        early = name == AT_EARLY
-        method = PIPELINE if early else name
-        failed = sum(row.outcome is Outcome.FAILED and row.algorithm == method for row in mine)
-        worse = None if name == FAST else _worse(part, found)
-        if failed or (method == PIPELINE and worse):
-            red.add(len(lines))
-        compared = ratios(part, known, "optimum")
-        if any(value < 1 for value in compared):
-            red.add(len(lines))
-        took = [at for row in part if not early and (at := seconds_to_best(row)) is not None]
-        lines.append(
-            (
-                name,
-                len(part) + failed,
-                failed,
-                sum(row.cost is None for row in part),
-                len(compared),
-                sum(value == 1 for value in compared),
-                *mean_and_worst(compared),
-                median(took) if took else None,
-                max(took, default=None),
-                worse,
-            )
-        )
     caption = (
         f"{PIPELINE}, {EARLY:g} s: the schedule that it had by then; it searches until the limit, "
         "not ten rounds without gain. nothing: no schedule; "
@@ -167,20 +127,26 @@ def _distance(rows: Sequence[RunRow], settings: Settings) -> Table:
         "schedule with which it ended. worse than fast: instances on which fast alone needs fewer "
         f"GPUs, which must not be. {how_measured(settings)}"
     )
-    columns = (
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("failed"),
-        Column("nothing"),
-        Column("compared"),
-        Column("optimal"),
-        Column("/ optimum", ratio),
-        Column("worst / optimum", ratio),
-        Column("median s to best", seconds),
-        Column("worst s to best", seconds),
-        Column("worse than fast"),
+    headings = columns(
+        "algorithm:text | runs | failed | nothing | compared | optimal | / optimum:ratio",
+        "worst / optimum:ratio | median s to best:seconds | worst s to best:seconds",
+        "worse than fast",
     )
-    return Table("distance to the optimum", caption, columns, tuple(lines), frozenset(red))
+    table = Table("distance to the optimum", caption, headings)
+    for name, part in found.items():
+        if name == AUTO:
+            continue
+        method = PIPELINE if name == AT_EARLY else name
+        failed = failures_of([row for row in mine if row.algorithm == method])
+        worse = None if name == FAST else _worse(part, found)
+        compared = ratios(part, known, "optimum")
+        times = [] if name == AT_EARLY else [seconds_to_best(row) for row in part]
+        took = [at for at in times if at is not None]
+        red = bool(failed or (method == PIPELINE and worse) or min(compared, default=1) < 1)
+        counts = len(part) + failed, failed, sum(row.cost is None for row in part), len(compared)
+        distance = compared.count(Fraction(1)), *mean_and_worst(compared)
+        table.add(name, *counts, *distance, middle(took), max(took, default=None), worse, red=red)
+    return table
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
@@ -197,21 +163,15 @@ def _instances(row: RunRow) -> str:
     return f"n={row.arguments['n']}, {row.arguments['rates']}"
 
 
-def _mean(values: Sequence[Fraction | None], count: int) -> Fraction | None:
+def _mean(found: Sequence[Fraction], count: int) -> Fraction | None:
     """Return the mean over so many instances; None unless all of them have a value."""
-    there = [value for value in values if value is not None]
-    return sum(there, Fraction(0)) / count if len(there) == count else None
-
-
-def _saving(cost: Fraction | None, base: Fraction | None) -> float | None:
-    return None if cost is None or not base else float(1 - cost / base)
+    return sum(found, Fraction(0)) / count if len(found) == count else None
 
 
 def _worse(part: Sequence[RunRow], found: Mapping[str, Sequence[RunRow]]) -> int:
     """Count the runs that end worse than the fast phase alone on the same instance."""
     fast = {row.instance: row.cost for row in found.get(FAST, [])}
-    pairs = [(row.cost, fast.get(row.instance)) for row in part]
-    return sum(other is not None and (mine is None or mine > other) for mine, other in pairs)
+    return sum(is_worse(row.cost, fast.get(row.instance)) for row in part)
 
 
 SUITE = Suite(

@@ -28,8 +28,8 @@ def tasks(settings: Settings) -> Iterator[Task]:
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each family in a table, and all of them in the last."""
     known = known_values(rows)
-    note = f"At most {settings.largest:,} jobs, {settings.time_limit:g} s a run."
-    note += f" {how_measured(settings)}"
+    most = f"At most {settings.largest:,} jobs, {settings.time_limit:g} s a run."
+    note = f"{most} {how_measured(settings)}"
     parts = [*grouped(rows, lambda row: row.family).items(), ("all families", rows)]
     found = [quality(name, part, known, note) for name, part in parts]
     return [table for table in found if table is not None]

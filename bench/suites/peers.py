@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.figures import median
+from bench.figures import median, values
 from bench.peers import GROUPS, PEERS
 from bench.plots import Plot, performance_profile
 from bench.row import RunRow
-from bench.tables import AtLeast, Column, Table, at_least, exact, grouped, seconds, times
+from bench.tables import AtLeast, Table, columns, grouped
 from bench.task import Task
 
 from .suite import Settings, Suite
@@ -35,21 +35,6 @@ def tasks(settings: Settings) -> Iterator[Task]:
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each size and limit with every contestant in a line."""
-    lines = []
-    order = sorted(rows, key=lambda row: (row.arguments["n"], row.time_limit))
-    for (n, limit), part in grouped(order, lambda r: (r.arguments["n"], r.time_limit)).items():
-        first: AtLeast | None = None
-        for name, best in by_contestant(part, settings.methods).items():
-            to_proof = median([row.seconds_to_proof for row in best])
-            gaps = [row.gap for row in best if row.gap is not None]
-            proved = sum(row.proved for row in best)
-            censored = 2 * proved <= len(best)
-            if first is None:
-                first = AtLeast(to_proof, censored)
-            # nothing can be divided by a figure that is itself only a limit
-            ratio = None if first.open else AtLeast(to_proof / first.figure, censored)
-            line = (n, limit, name, len(best), proved, AtLeast(to_proof, censored))
-            lines.append((*line, max(gaps, default=None), ratio))
     known = "; ".join(
         f"{PEERS[peer].name}: {PEERS[peer].summary}"
         for group in settings.peers
@@ -62,39 +47,37 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "column is the median divided by the first line's, where that is known. "
         f"{known}. {how_measured(settings)}"
     )
-    columns = (
-        Column("n"),
-        Column("limit s", seconds),
-        Column("solver", left=True),
-        Column("seeds"),
-        Column("proved"),
-        Column("median s to proof", at_least(seconds)),
-        Column("worst gap", exact),
-        Column("ratio", at_least(times)),
+    headings = columns(
+        "n | limit s:seconds | solver:text | seeds | proved | median s to proof:>seconds",
+        "worst gap:exact | ratio:>times",
     )
-    return [Table("peers", caption, columns, tuple(lines))]
+    table = Table("peers", caption, headings)
+    order = sorted(rows, key=lambda row: (row.arguments["n"], row.time_limit))
+    for (n, limit), part in grouped(order, lambda r: (r.arguments["n"], r.time_limit)).items():
+        first: AtLeast | None = None
+        for name, best in by_contestant(part, settings.methods).items():
+            proved = sum(row.proved for row in best)
+            to_proof = AtLeast(median(values(best, "seconds_to_proof")), 2 * proved <= len(best))
+            first = first or to_proof
+            # nothing can be divided by a figure that is itself only a limit
+            ratio = None if first.open else AtLeast(to_proof.figure / first.figure, to_proof.open)
+            gap = max(values(best, "gap"), default=None)
+            table.add(n, limit, name, len(best), proved, to_proof, gap, ratio)
+    return [table]
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the performance profile of all contestants."""
-    seconds = {
-        name: {
-            f"{row.instance}, {row.time_limit:g} s": row.seconds if row.proved else None
-            for row in runs
-        }
-        for name, runs in _by_limit(rows, settings.methods).items()
-    }
-    title = "Performance profile: time to proof"
-    return [performance_profile("peers_profile", title, seconds)]
-
-
-def _by_limit(rows: Sequence[RunRow], methods: Sequence[str]) -> dict[str, list[RunRow]]:
-    """Return each contestant's best run on each instance under each limit."""
-    found: dict[str, list[RunRow]] = {}
-    for part in grouped(rows, lambda row: row.time_limit).values():
-        for name, runs in by_contestant(part, methods).items():
-            found.setdefault(name, []).extend(runs)
-    return found
+    found: dict[str, dict[str, float | None]] = {}
+    for limit, part in grouped(rows, lambda row: row.time_limit).items():
+        for name, runs in by_contestant(part, settings.methods).items():
+            found.setdefault(name, {}).update(
+                {
+                    f"{row.instance}, {limit:g} s": row.seconds if row.proved else None
+                    for row in runs
+                }
+            )
+    return [performance_profile("peers_profile", "Performance profile: time to proof", found)]
 
 
 SUITE = Suite(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bench.plans import DRAWN
 from bench.row import RunRow
 from bench.runs.promising import CONDITIONS
-from bench.tables import Column, Table, amount, grouped, percent
+from bench.tables import Table, amount, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -40,18 +40,12 @@ def tasks(settings: Settings) -> Iterator[Task]:
     for family, n, number, most in wanted:
         for how, grow in _WAYS.values():
             arguments = {"n": n, "seed": number, "processes": most, **how}
+            source = Source(family=family, arguments=arguments, module="bench.plans")
+            options = {"growth": grow, "requests": settings.requests}
             for method in settings.methods:
                 for seed in range(settings.seeds):
-                    yield Task(
-                        suite="promises",
-                        kind=Kind.PROMISE,
-                        source=Source(family=family, arguments=arguments, module="bench.plans"),
-                        method=method,
-                        options={"growth": grow, "requests": settings.requests},
-                        seed=seed,
-                        time_limit=settings.time_limit,
-                        warm_up=False,
-                    )
+                    how = {"options": options, "seed": seed}
+                    yield from settings.tasks(Kind.PROMISE, "promises", source, [method], **how)
 
 
 class _Kept(NamedTuple):
@@ -78,7 +72,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         )
         title = f"{'drawn' if drawn else 'S1 to S6'}, at most {processes} processes"
         lines = [_line(way, method, own, drawn=drawn) for (way, method), own in ways.items()]
-        found.append(Table(title, _CAPTION, _COLUMNS, tuple(lines)))
+        found.append(Table(title, _CAPTION, _COLUMNS, lines))
     return found
 
 
@@ -113,19 +107,11 @@ _CAPTION = (
     "queue, gamma gaps of CV2 4 with both, 10 % more rate and equal weights. Weights are the "
     "plan's supplies, but for the last. Worst: the largest p99 over its limit in the first two."
 )
-_COLUMNS = (
-    Column("rule", left=True),
-    Column("GPUs", left=True),
-    Column("sum", amount),
-    Column("proved"),
-    Column("services"),
-    Column("random", _kept),
-    Column("shortest", _kept),
-    Column("CV2 4, random", _kept),
-    Column("CV2 4, shortest", _kept),
-    Column("+10 %, shortest", _kept),
-    Column("equal, random", _kept),
-    Column("worst", percent),
+_COLUMNS = columns(
+    "rule:text | GPUs:text | sum:amount | proved | services | random:kept | shortest:kept",
+    "CV2 4, random:kept | CV2 4, shortest:kept | +10 %, shortest:kept | equal, random:kept",
+    "worst:percent",
+    kept=_kept,
 )
 
 SUITE = Suite(

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from bench.figures import values
 from bench.peers import PEERS
 from bench.plots import Plot, gpus_by_scenario
 from bench.row import Outcome, RunRow
 from bench.rules import RULES
-from bench.tables import Column, Table, exact, grouped, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import NAMED, Kind, Source, Task
 from cms.plugin.registry import load_algorithm
 
 from .quality import label
 from .suite import Settings, Suite
-from .summary import how_measured
+from .summary import failures_of, how_measured
 
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
 
@@ -43,39 +44,31 @@ def gpus(rows: Sequence[RunRow]) -> dict[str, dict[str, Fraction]]:
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each method in a line, each scenario in a column."""
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, part in grouped(rows, label).items():
-        costs = gpus(part)[name]
-        if any(row.outcome is Outcome.FAILED for row in part):
-            red.add(len(lines))
-        whole = sum(costs.values()) if len(costs) == len(SCENARIOS) else None
-        took = [row.seconds for row in part if row.seconds is not None]
-        lines.append(
-            (
-                name,
-                *(costs.get(scenario) for scenario in SCENARIOS),
-                whole,
-                sum(row.proved and row.proof == "checked" for row in part),
-                max(took, default=None),
-                _summary(part[0]),
-            )
-        )
     caption = (
         "GPUs (A100-80GB) for the scenarios of the ParvaGPU paper on its measurements, its latency "
         "rule, at most 3 processes in an instance. Every schedule is checked exactly; proved: "
         "optimal with a checked certificate. The best throughput of each profile within the limit "
         f"is the same for all. {how_measured(settings)}"
     )
-    columns = (
-        Column("scheduler", left=True),
-        *(Column(scenario, exact) for scenario in SCENARIOS),
-        Column("all", exact),
-        Column("proved"),
-        Column("slowest s", seconds),
-        Column("what it is", left=True),
+    headings = columns(
+        "scheduler:text",
+        *(f"{scenario}:exact" for scenario in (*SCENARIOS, "all")),
+        "proved | slowest s:seconds | what it is:text",
     )
-    return [Table("published scenarios", caption, columns, tuple(lines), frozenset(red))]
+    table = Table("published scenarios", caption, headings)
+    for name, part in grouped(rows, label).items():
+        costs = gpus(part)[name]
+        whole = sum(costs.values()) if len(costs) == len(SCENARIOS) else None
+        each = [costs.get(scenario) for scenario in SCENARIOS]
+        slowest, said = max(values(part, "seconds"), default=None), _summary(part[0])
+        red = failures_of(part) > 0
+        table.add(name, *each, whole, proved_by_check(part), slowest, said, red=red)
+    return [table]
+
+
+def proved_by_check(rows: Sequence[RunRow]) -> int:
+    """Count the runs proved optimal with a checked certificate."""
+    return sum(row.proved and row.proof == "checked" for row in rows)
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
@@ -84,7 +77,7 @@ def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     proved = [
         name
         for name, part in grouped(rows, label).items()
-        if sum(row.proved and row.proof == "checked" for row in part) == len(SCENARIOS)
+        if proved_by_check(part) == len(SCENARIOS)
     ]
     return [gpus_by_scenario("published", title, gpus(rows), SCENARIOS, proved)]
 
@@ -103,10 +96,7 @@ SUITE = Suite(
     "published",
     "GPUs on S1 to S6 beside ParvaGPU's rule and the rules of thumb",
     Settings(
-        methods=(
-            *("auto", "greedy", "lp_rounding", "ptas"),
-            *("mig_serving", "mig_serving_fast"),
-        ),
+        methods=(*("auto", "greedy", "lp_rounding", "ptas"), *("mig_serving", "mig_serving_fast")),
         time_limit=20.0,
         peers=("highs",),
         warm_up=False,

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from bench.figures import median, quantile
+from bench.figures import median, middle, quantile, values
 from bench.plots import Plot, observed_and_proved
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped, percent, ratio, seconds
+from bench.tables import Table, columns, grouped
+
+from .summary import failures_of
 
 #: What the columns of :func:`quality` are, for a caption.
 LEGEND = (
@@ -25,14 +27,8 @@ LEGEND = (
 class Known(NamedTuple):
     """What all runs together tell of an instance.
 
-    Attributes
-    ----------
-    bound : Fraction or None
-        The largest checked lower bound.
-    optimum : Fraction or None
-        The least cost that some run calls optimal.
-    best : Fraction or None
-        The least cost of a checked schedule.
+    The largest checked lower bound, the least cost that some run calls optimal, and the least cost
+    of a checked schedule.
     """
 
     bound: Fraction | None
@@ -48,7 +44,7 @@ def known_values(rows: Sequence[RunRow]) -> dict[str, Known]:
     found = {}
     for instance, part in grouped(rows, lambda row: row.instance).items():
         answered = [row for row in part if row.outcome is Outcome.ANSWERED]
-        bounds = [row.lower_bound for row in answered if row.lower_bound is not None]
+        bounds = values(answered, "lower_bound")
         costs = [(row.cost, row.status) for row in answered if row.cost is not None]
         optima = [cost for cost, status in costs if status == "optimal"]
         best = min((cost for cost, _ in costs), default=None)
@@ -59,66 +55,30 @@ def known_values(rows: Sequence[RunRow]) -> dict[str, Known]:
 def quality(
     title: str, rows: Sequence[RunRow], known: Mapping[str, Known], note: str = ""
 ) -> Table | None:
-    """Show each method with its options in a line.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-        Of algorithms, and of rules.
-    known : Mapping[str, Known]
-        As :func:`known_values` returns it.
-    note : str, optional
-        Ends the caption.
-    """
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for name, part in grouped(rows, label).items():
-        breached = sum(is_breached(row, known.get(row.instance)) for row in part)
-        if breached or any(row.outcome is Outcome.FAILED for row in part):
-            red.add(len(lines))
-        if all(row.outcome is Outcome.UNSUPPORTED for row in part):
-            continue
-        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
-        tried = [row for row in part if row.outcome is not Outcome.UNSUPPORTED]
-        took = [row.seconds for row in answered if row.seconds is not None]
-        proved = [
-            value
-            for row in answered
-            if (value := proved_ratio(row, known.get(row.instance))) is not None
-        ]
-        lines.append(
-            (
-                name,
-                len(part),
-                len(part) - len(tried),
-                sum(row.cost is None and row.status != "infeasible" for row in tried),
-                sum(row.proved for row in answered) / len(tried),
-                *mean_and_worst(ratios(answered, known, "bound")),
-                *mean_and_worst(ratios(answered, known, "optimum")),
-                float(median(proved)) if proved else None,
-                breached,
-                median(took) if took else None,
-                quantile(took, 0.95) if took else None,
-            )
-        )
-    if not lines:
-        return None
-    columns = (
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("refused"),
-        Column("nothing"),
-        Column("proved", percent),
-        Column("/ bound", ratio),
-        Column("worst / bound", ratio),
-        Column("/ optimum", ratio),
-        Column("worst / optimum", ratio),
-        Column("guarantee", ratio),
-        Column("breached"),
-        Column("median s", seconds),
-        Column("p95 s", seconds),
+    """Show each method with its options in a line."""
+    headings = columns(
+        "algorithm:text | runs | refused | nothing | proved:percent | / bound:ratio",
+        "worst / bound:ratio | / optimum:ratio | worst / optimum:ratio | guarantee:ratio",
+        "breached | median s:seconds | p95 s:seconds",
     )
-    return Table(title, f"{LEGEND} {note}".strip(), columns, tuple(lines), frozenset(red))
+    table = Table(title, f"{LEGEND} {note}".strip(), headings)
+    for name, part in grouped(rows, label).items():
+        tried = [row for row in part if row.outcome is not Outcome.UNSUPPORTED]
+        if not tried:
+            continue
+        breached = sum(is_breached(row, known.get(row.instance)) for row in part)
+        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
+        took = values(answered, "seconds")
+        nothing = sum(row.cost is None and row.status != "infeasible" for row in tried)
+        proved = sum(row.proved for row in answered) / len(tried)
+        to_bound = mean_and_worst(ratios(answered, known, "bound"))
+        to_optimum = mean_and_worst(ratios(answered, known, "optimum"))
+        times = middle(took), quantile(took, 0.95) if took else None
+        counts = len(part), len(part) - len(tried), nothing, proved
+        guarantee = median_guarantee(answered, known)
+        red = breached + failures_of(part) > 0
+        table.add(name, *counts, *to_bound, *to_optimum, guarantee, breached, *times, red=red)
+    return table if table.rows else None
 
 
 def label(row: RunRow) -> str:
@@ -141,8 +101,22 @@ def ratios(rows: Iterable[RunRow], known: Mapping[str, Known], to: str) -> list[
 
 def proved_ratio(row: RunRow, known: Known | None) -> Fraction | None:
     """Return what the guarantee allows at the optimum, divided by it; None if unknown."""
-    allowed = _allowed(row, known.optimum) if known is not None and known.optimum else None
-    return None if allowed is None or not known or not known.optimum else allowed / known.optimum
+    if known is None or not known.optimum:
+        return None
+    allowed = _allowed(row, known.optimum)
+    return None if allowed is None else allowed / known.optimum
+
+
+def proved_ratios(rows: Iterable[RunRow], known: Mapping[str, Known]) -> list[Fraction]:
+    """Return what guarantees allow at the optimum, of the runs where that is known."""
+    found = [proved_ratio(row, known.get(row.instance)) for row in rows]
+    return [value for value in found if value is not None]
+
+
+def median_guarantee(rows: Iterable[RunRow], known: Mapping[str, Known]) -> float | None:
+    """Return the median of what guarantees allow at the optimum."""
+    found = proved_ratios(rows, known)
+    return float(median(found)) if found else None
 
 
 def is_breached(row: RunRow, known: Known | None) -> bool:
@@ -173,39 +147,25 @@ def is_breached(row: RunRow, known: Known | None) -> bool:
 def ratio_plots(name: str, title: str, rows: Sequence[RunRow]) -> list[Plot]:
     """Show the ratios next to what is proved; nothing without optima."""
     known = known_values(rows)
-    groups = grouped([row for row in rows if row.outcome is Outcome.ANSWERED], label)
-    observed = {
-        method: [float(value) for value in ratios(part, known, "optimum")]
-        for method, part in groups.items()
-    }
-    proved = {
-        method: [
-            float(value)
-            for row in part
-            if (value := proved_ratio(row, known.get(row.instance))) is not None
-        ]
-        for method, part in groups.items()
-    }
+    answered = [row for row in rows if row.outcome is Outcome.ANSWERED]
+    observed, proved = {}, {}
+    for method, part in grouped(answered, label).items():
+        observed[method] = [*map(float, ratios(part, known, "optimum"))]
+        proved[method] = [*map(float, proved_ratios(part, known))]
     if not any(observed.values()):
         return []
     return [observed_and_proved(name, title, observed, proved)]
 
 
-def _allowed(row: RunRow, optimum: Fraction | None) -> Fraction | None:
+def _allowed(row: RunRow, optimum: Fraction) -> Fraction | None:
     """Return what the guarantee allows if its reference were the optimum."""
-    if not row.guarantee or optimum is None:
+    if not row.guarantee:
         return None
     return Fraction(row.guarantee["factor"]) * optimum + Fraction(row.guarantee["additive"])
 
 
 def mean_and_worst(found: Sequence[Fraction]) -> tuple[float | None, float | None]:
-    """Return the mean and the largest of some ratios; None and None without any.
-
-    Examples
-    --------
-    >>> mean_and_worst([Fraction(1), Fraction(5, 4)])
-    (1.125, 1.25)
-    """
+    """Return the mean and the largest of some ratios; None and None without any."""
     if not found:
         return None, None
     return float(sum(found) / len(found)), float(max(found))

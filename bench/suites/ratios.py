@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
-from bench.figures import median
+from bench.figures import middle, values
 from bench.plots import Plot
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, grouped, percent, ratio, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import Task
 
 from .quality import (
-    Known,
     is_breached,
     known_values,
     label,
     mean_and_worst,
-    proved_ratio,
+    median_guarantee,
     ratio_plots,
     ratios,
 )
@@ -83,46 +81,31 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "divided by the optimum. breached: runs below the optimum or above the guarantee. At most "
         f"{settings.largest} jobs, {settings.time_limit:g} s a run. {how_measured(settings)}"
     )
-    columns = (
-        Column("algorithm", left=True),
-        Column("instances"),
-        Column("mean", ratio),
-        Column("worst", ratio),
-        Column("optimal", percent),
-        Column("guarantee", ratio),
-        Column("breached"),
-        Column("median s", seconds),
+    headings = columns(
+        "algorithm:text | instances | mean:ratio | worst:ratio | optimal:percent",
+        "guarantee:ratio | breached | median s:seconds",
     )
     found = []
     for title, part in _halves(rows):
-        lines = [_line(name, runs, known) for name, runs in grouped(part, label).items()]
-        shown = tuple(line for line in lines if line[1])
-        red = frozenset(at for at, line in enumerate(shown) if line[6])
-        if shown:
-            found.append(Table(f"ratios: {title}", caption, columns, shown, red))
+        table = Table(f"ratios: {title}", caption, headings)
+        for name, runs in grouped(part, label).items():
+            answered = [row for row in runs if row.outcome is Outcome.ANSWERED]
+            seen = ratios(answered, known, "optimum")
+            if seen:
+                optimal = sum(value == 1 for value in seen) / len(seen)
+                guarantee = median_guarantee(answered, known)
+                breached = sum(is_breached(row, known.get(row.instance)) for row in runs)
+                took = middle(values(answered, "seconds"))
+                figures = len(seen), *mean_and_worst(seen), optimal, guarantee, breached, took
+                table.add(name, *figures, red=breached > 0)
+        if table.rows:
+            found.append(table)
     return found
 
 
 def _halves(rows: Sequence[RunRow]) -> Iterator[tuple[str, list[RunRow]]]:
     for title, wanted in (("A100", True), ("other families", False)):
         yield title, [row for row in rows if (row.family in ON_A100) == wanted]
-
-
-def _line(name: str, runs: Sequence[RunRow], known: Mapping[str, Known]) -> tuple[Any, ...]:
-    answered = [row for row in runs if row.outcome is Outcome.ANSWERED]
-    seen = ratios(answered, known, "optimum")
-    proved = [proved_ratio(row, known.get(row.instance)) for row in answered]
-    allowed = [value for value in proved if value is not None]
-    took = [row.seconds for row in answered if row.seconds is not None]
-    return (
-        name,
-        len(seen),
-        *mean_and_worst(seen),
-        sum(value == 1 for value in seen) / max(1, len(seen)),
-        float(median(allowed)) if allowed else None,
-        sum(is_breached(row, known.get(row.instance)) for row in runs),
-        median(took) if took else None,
-    )
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:

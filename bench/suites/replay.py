@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.figures import median
+from bench.figures import middle
 from bench.row import RunRow
-from bench.tables import Column, Table, grouped, plain, times
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -32,57 +32,37 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 if method == "simpy" and (routing, n) not in _ASKED:
                     continue
                 for seed in range(settings.seeds):
-                    yield Task(
-                        suite="replay",
-                        kind=Kind.REPLAY,
-                        source=source,
-                        method=method,
-                        options={"routing": routing, "requests": requests},
-                        seed=seed,
-                        time_limit=settings.time_limit,
-                    )
+                    options = {"routing": routing, "requests": requests}
+                    how = {"options": options, "seed": seed, "warm_up": True}
+                    yield from settings.tasks(Kind.REPLAY, "replay", source, [method], **how)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show millions of events a second of each loop, a shape and routing a line."""
-    lines = []
-    done = [row for row in rows if row.measurements]
-    by = grouped(done, lambda row: (*row.arguments.values(), row.options["routing"]))
-    for (n, processes, routing), part in by.items():
-        speed = {
-            method: median([_speed(row) for row in own])
-            for method, own in grouped(part, lambda row: row.algorithm).items()
-        }
-        ours, theirs, simpy = (speed.get(method) for method in _LOOPS)
-        lines.append((
-            f"{n} x {processes}", routing.replace("_", " "), ours, theirs, simpy,
-            None if ours is None or theirs is None else ours / theirs,
-            None if ours is None or simpy is None else ours / simpy,
-        ))  # fmt: skip
     caption = (
         "Millions of events (arrivals and ends of batches) a second of one core's time: load 0.9, "
         "padded batches of 8. Arrivals and draws are made, and code is compiled, beforehand. To "
         "find the shortest queue, or whose turn it is, the plain loop looks at all instances. "
         "Medians over the seeds; the ratios are those of the compiled loop to the others."
     )
-    columns = (
-        Column("instances x processes", left=True),
-        Column("routing", left=True),
-        Column("compiled", _millions),
-        Column("plain", _millions),
-        Column("SimPy", _millions),
-        Column("to plain", times),
-        Column("to SimPy", times),
+    headings = columns(
+        "instances x processes:text | routing:text | compiled:millions | plain:millions",
+        "SimPy:millions | to plain:times | to SimPy:times",
+        millions=lambda value: f"{value:.2g}" if value < 10 else f"{value:.0f}",
     )
-    return [Table("replay", caption, columns, tuple(lines))]
+    table = Table("replay", caption, headings)
+    done = [row for row in rows if row.measurements]
+    by = grouped(done, lambda row: (*row.arguments.values(), row.options["routing"]))
+    for (n, processes, routing), part in by.items():
+        runs = grouped(part, lambda row: row.algorithm)
+        ours, *others = (middle([_speed(row) for row in runs.get(name, [])]) for name in _LOOPS)
+        ratios = [ours / other if ours and other else None for other in others]
+        table.add(f"{n} x {processes}", routing.replace("_", " "), ours, *others, *ratios)
+    return [table]
 
 
 def _speed(row: RunRow) -> float:
     return float(row.measurements["events"]) / float(row.measurements["cpu_seconds"]) / 1e6
-
-
-def _millions(value: float) -> str:
-    return plain(f"{value:.2g}" if value < 10 else f"{value:.0f}")
 
 
 SUITE = Suite(

@@ -1,33 +1,23 @@
-"""What large problems take, up to 10^7 jobs, and HiGHS's time for the linear relaxation alone."""
+"""What large problems take, up to 10^7 jobs, beside HiGHS's linear relaxation, and how it grows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.figures import median
+from bench.figures import growth, median, middle, values
 from bench.peers import GROUPS
-from bench.plots import Plot
 from bench.row import Outcome, RunRow
-from bench.tables import (
-    AtLeast,
-    Column,
-    Table,
-    at_least,
-    exact,
-    gibibytes,
-    grouped,
-    percent,
-    seconds,
-    times,
-)  # fmt: skip
+from bench.tables import AtLeast, Table, columns, grouped
 from bench.task import Kind, Task
 
 from .suite import Settings, Suite
-from .summary import how_measured, is_checked, solves, times_by_load
+from .summary import how_measured, is_checked, relative_gaps, solves, times_by_load
 
 FAMILY = "real-rows"
 SIZES = tuple(10**power for power in range(3, 8))
 LOADS = (1, 5, 30)
+#: Half a power of ten apart, at the larger loads: the sizes of suite growth.
+HALF_POWERS = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 #: The size at which the linear relaxation is solved, and the load.
 RELAXED = (10**5, 30)
 METHODS = GROUPS["highs_lp"]
@@ -63,7 +53,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     )
     order = sorted(solves(rows), key=lambda row: (row.arguments["n"], row.arguments["m"]))
     groups = grouped(order, lambda r: (r.arguments["n"], r.arguments["m"], r.algorithm))
-    lines = tuple((*group, *_figures(part, relaxations)) for group, part in groups.items())
     caption = (
         "m: the demand is lognormal around m/7 of a whole GPU's throughput. Every run has a "
         "process of its own; peak memory is the process's while it solves, the instance included. "
@@ -73,31 +62,18 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "that, since runs ended at the limit. "
         f"{how_measured(settings)}"
     )
-    columns = (
-        Column("n"),
-        Column("m"),
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("gap 0"),
-        Column("checked"),
-        Column("worst gap", exact),
-        Column("relative", percent),
-        Column("median s", seconds),
-        Column("max s", seconds),
-        Column("passes", seconds),
-        Column("peak", gibibytes),
-        Column("LP simplex s", at_least(seconds)),
-        Column("LP interior s", at_least(seconds)),
-        Column("LP / ours", at_least(times)),
+    headings = columns(
+        "n | m | algorithm:text | runs | gap 0 | checked | worst gap:exact | relative:percent",
+        "median s:seconds | max s:seconds | passes:seconds | peak:memory | LP simplex s:>seconds",
+        "LP interior s:>seconds | LP / ours:>times",
     )
-    return [Table("scale", caption, columns, lines)]
+    lines = [(*group, *_figures(part, relaxations)) for group, part in groups.items()]
+    return [Table("scale", caption, headings, lines)]
 
 
 def _figures(part: Sequence[RunRow], relaxations: Mapping[str, list[RunRow]]) -> tuple[object, ...]:
     """A line's figures: of the runs, and of the relaxations of their instances."""
-    took = [row.seconds for row in part if row.seconds is not None]
-    told = [row.passes for row in part if row.passes is not None]
-    gaps = [row.gap for row in part if row.gap is not None]
+    took, gaps = values(part, "seconds"), values(part, "gap")
     beside = [(relaxations[row.instance], row) for row in part if row.instance in relaxations]
     by_method = [
         [_relaxation_seconds(r) for relaxed, _ in beside for r in relaxed if r.algorithm == method]
@@ -109,19 +85,11 @@ def _figures(part: Sequence[RunRow], relaxations: Mapping[str, list[RunRow]]) ->
         if row.seconds
         for fastest in [min(map(_relaxation_seconds, relaxed))]
     ]
-    return (
-        len(part),
-        sum(gap == 0 for gap in gaps),
-        sum(map(is_checked, part)),
-        max(gaps, default=None),
-        max((float(r.gap / r.cost) for r in part if r.gap is not None and r.cost), default=None),
-        median(took) if took else None,
-        max(took, default=None),
-        median(told) if told else None,
-        max((row.peak_memory for row in part if row.peak_memory is not None), default=None),
-        *map(_median, by_method),
-        _median(ratios),
-    )
+    worst = max(gaps, default=None), max(relative_gaps(part), default=None)
+    effort = middle(values(part, "passes")), max(values(part, "peak_memory"), default=None)
+    counts = len(part), gaps.count(0), sum(map(is_checked, part))
+    relaxed = map(_median, [*by_method, ratios])
+    return *counts, *worst, middle(took), max(took, default=None), *effort, *relaxed
 
 
 def _relaxation_seconds(row: RunRow) -> AtLeast:
@@ -140,16 +108,57 @@ def _median(found: Sequence[AtLeast]) -> AtLeast | None:
     return AtLeast(median([one.figure for one in middle]), any(one.open for one in middle))
 
 
-def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
-    """Draw the seconds over the number of jobs."""
-    return [times_by_load("scale_times", rows)]
+def growth_tasks(settings: Settings) -> Iterator[Task]:
+    """Yield every size, load and seed."""
+    for n in settings.sizes(HALF_POWERS):
+        for m in LOADS[1:]:
+            for seed in range(settings.seeds):
+                source = settings.source(FAMILY, n=n, m=m, seed=seed)
+                yield from settings.solves("growth", source, fresh=True)
 
 
-SUITE = Suite(
+def growth_tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
+    """Show the median time at each size, and the exponent fitted to all runs."""
+    done = [
+        row
+        for row in solves(rows)
+        if row.outcome is Outcome.ANSWERED and row.seconds is not None and row.seconds > 0
+    ]
+    done.sort(key=lambda row: (row.arguments["m"], row.arguments["n"]))
+    sizes = sorted({int(row.arguments["n"]) for row in done})
+    caption = (
+        "Median seconds at each number of jobs; exponent: of time over jobs, by least squares of "
+        "the logarithms over all runs, with its standard error. The times are to the run's end, "
+        f"with a proof or without. m: load, as in the scale suite. {how_measured(settings)}"
+    )
+    headings = columns(
+        "algorithm:text | m | runs | proved",
+        *(f"n={n:,}:seconds" for n in sizes),
+        "exponent:seconds | ± error:seconds",
+    )
+    table = Table("growth", caption, headings)
+    for (algorithm, m), part in grouped(done, lambda r: (r.algorithm, r.arguments["m"])).items():
+        by_size = grouped(part, lambda row: row.arguments["n"])
+        medians = [middle(values(by_size.get(n, []), "seconds")) for n in sizes]
+        fitted = growth([row.arguments["n"] for row in part], values(part, "seconds"))
+        proved = sum(row.proved for row in part)
+        table.add(algorithm, m, len(part), proved, *medians, *(fitted or (None, None)))
+    return [table]
+
+
+SCALE = Suite(
     "scale",
     "seconds, passes, gap and memory from 10^3 to 10^7 jobs; HiGHS's linear relaxation",
     Settings(seeds=10, time_limit=600.0, largest=10**6, peers=("highs_lp",), peer_limit=120.0),
     tasks,
     tables,
-    plots,
+    lambda rows, settings: [times_by_load("scale_times", rows)],
+)
+GROWTH = Suite(
+    "growth",
+    "the exponent of time over jobs, from 10^3 to 10^6",
+    Settings(seeds=3, time_limit=600.0, largest=10**6),
+    growth_tasks,
+    growth_tables,
+    lambda rows, settings: [times_by_load("growth_times", rows)],
 )

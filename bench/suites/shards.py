@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bench.figures import values
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, exact, gibibytes, grouped, seconds, times
+from bench.tables import Table, columns, exact, grouped
 from bench.task import Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -35,27 +36,14 @@ def sources_of(settings: Settings) -> Iterator[Source]:
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every instance in a folder and, up to a size, in memory."""
     for source in sources_of(settings):
-        for method in settings.methods:
-            yield Task(
-                suite="shards", kind=Kind.SHARDS, source=source, method=method,
-                time_limit=settings.time_limit, warm_up=settings.warm_up, fresh=True,
-            )  # fmt: skip
+        how = {"warm_up": settings.warm_up, "fresh": True}
+        yield from settings.tasks(Kind.SHARDS, "shards", source, settings.methods, **how)
         if source.arguments["n"] <= IN_MEMORY:
             yield from settings.solves("shards", source, fresh=True)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each instance in a line, a folder beside the run in memory."""
-    lines: list[tuple[Any, ...]] = []
-    red = set()
-    for part in grouped(rows, lambda row: (row.instance, row.algorithm)).values():
-        by_kind = {row.kind: row for row in part if row.outcome is Outcome.ANSWERED}
-        row, beside = by_kind.get(Kind.SHARDS), by_kind.get(Kind.SOLVE)
-        if row is None:
-            continue
-        if beside is not None and _contradict(row, beside):
-            red.add(len(lines))
-        lines.append(_figures(row, beside))
     caption = (
         "Each problem is drawn a chunk at a time, packed into a folder, solved from there in a "
         "process of its own, written, and rechecked from both folders by "
@@ -68,24 +56,27 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "jobs a folder is loaded and solved in memory. "
         f"{how_measured(settings)}"
     )
-    columns = (
-        Column("family", left=True), Column("n"), Column("m"), Column("algorithm", left=True),
-        Column("shards"), Column("passes"), Column("proved", left=True), Column("cost", exact),
-        Column("CPU s", seconds), Column("s", seconds),
-        Column("peak", gibibytes), Column("peak / memory", times), Column("CPU / memory", times),
-        Column("CPU / pass", times), Column("checker", left=True),
-        Column("check ns", seconds), Column("write ns", seconds), Column("pack ns", seconds),
-    )  # fmt: skip
-    return [Table("shards", caption, columns, tuple(lines), frozenset(red))]
+    headings = columns(
+        "family:text | n | m | algorithm:text | shards | passes | proved:text | cost:exact",
+        "CPU s:seconds | s:seconds | peak:memory | peak / memory:times | CPU / memory:times",
+        "CPU / pass:times | checker:text | check ns:seconds | write ns:seconds | pack ns:seconds",
+    )
+    table = Table("shards", caption, headings)
+    for part in grouped(rows, lambda row: (row.instance, row.algorithm)).values():
+        by_kind = {row.kind: row for row in part if row.outcome is Outcome.ANSWERED}
+        row, beside = by_kind.get(Kind.SHARDS), by_kind.get(Kind.SOLVE)
+        if row is not None:
+            red = beside is not None and _contradict(row, beside)
+            table.add(*_figures(row, beside), red=red)
+    return [table]
 
 
 def _contradict(row: RunRow, beside: RunRow) -> bool:
     """Whether the two are not of one problem, or both cannot be true."""
     if row.instance_sha256 != beside.instance_sha256:
         return True
-    costs = [each.cost for each in (row, beside) if each.cost is not None]
-    bounds = [each.lower_bound for each in (row, beside) if each.lower_bound is not None]
-    return any(cost < bound for cost in costs for bound in bounds)
+    both = row, beside
+    return any(low > cost for low in values(both, "lower_bound") for cost in values(both, "cost"))
 
 
 def _figures(row: RunRow, beside: RunRow | None) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.figures import median
 from bench.row import RunRow
-from bench.tables import Column, Table, seconds, times
+from bench.tables import Table, columns
 from bench.task import NAMED, Kind, Source, Task
 
 from .suite import Settings, Suite
@@ -18,18 +18,11 @@ WARM, COLD = 10, 1
 
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield both comparisons for each algorithm."""
+    source = Source(family=SCENARIO, module=NAMED)
     for kind, repetitions in ((Kind.WARM, WARM), (Kind.COLD, COLD)):
-        for method in settings.methods:
-            yield Task(
-                suite="small",
-                kind=kind,
-                source=Source(family=SCENARIO, module=NAMED),
-                method=method,
-                time_limit=settings.time_limit,
-                warm_up=settings.warm_up,
-                fresh=True,
-                repetitions=repetitions * settings.seeds,
-            )
+        repeated = {"repetitions": repetitions * settings.seeds, "fresh": True}
+        how = {**repeated, "warm_up": settings.warm_up}
+        yield from settings.tasks(kind, "small", source, settings.methods, **how)
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -38,30 +31,23 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         Kind.WARM.value: ("solve", "one scipy.optimize.linprog"),
         Kind.COLD.value: (f"cms plan --published {SCENARIO}", "import numpy, scipy.optimize"),
     }
-    lines = []
-    for row in rows:
-        measured = row.measurements
-        if not measured:
-            continue
-        ours, yardstick = measured["ours"], measured["yardstick"]
-        middle = median(ours), median(yardstick), measured["ratio"]
-        lines.append((*what[row.kind], row.algorithm, len(ours), *middle))
     caption = (
         f"Scenario {SCENARIO}; both sides alternate, and their medians are compared. The first "
         "yardstick is one call on the linear relaxation of the same problem's compact program, in "
         "the same process, after an unmeasured run of both; the second a Python process that "
         "imports the two libraries and ends."
     )
-    columns = (
-        Column("ours", left=True),
-        Column("yardstick", left=True),
-        Column("algorithm", left=True),
-        Column("repetitions"),
-        Column("ours s", seconds),
-        Column("yardstick s", seconds),
-        Column("ratio", times),
+    headings = columns(
+        "ours:text | yardstick:text | algorithm:text | repetitions | ours s:seconds",
+        "yardstick s:seconds | ratio:times",
     )
-    return [Table("small problems", caption, columns, tuple(lines))]
+    table = Table("small problems", caption, headings)
+    for row in rows:
+        if measured := row.measurements:
+            ours, yardstick = measured["ours"], measured["yardstick"]
+            middle = median(ours), median(yardstick), measured["ratio"]
+            table.add(*what[row.kind], row.algorithm, len(ours), *middle)
+    return [table]
 
 
 SUITE = Suite(

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
-from bench.figures import median
+from bench.figures import median, values
 from bench.peers.arc_flow import MOST_NODES, MOST_VARIABLES
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, exact, grouped, percent, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import Kind, Task
 from cms.values.frozen import FrozenMap
 
 from .agreement import agreement
 from .suite import Settings, Suite
-from .summary import by_contestant, how_measured, is_checked, solves
+from .summary import (
+    by_contestant,
+    failures_of,
+    how_measured,
+    is_checked,
+    is_worse,
+    relative_gaps,
+    solves,
+)
 
 #: What the answers are held against.
 RULE, PEER = "best_fit", "highs_arc_flow"
@@ -26,14 +33,8 @@ RULE, PEER = "best_fit", "highs_arc_flow"
 class Drawn:
     """Instances of a family that are one line of the table.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        In turn.
-    variants : tuple of mappings
-        In turn, moved on by one after every size once, so that each meets every size.
-    always : Mapping[str, object], optional
-        Parameters of all of them.
+    Sizes are taken in turn, and variants too, moved on by one after every size once, so that each
+    meets every size.
     """
 
     family: str
@@ -109,38 +110,6 @@ def tasks(settings: Settings) -> Iterator[Task]:
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each family in a line, beside the peers and best fit decreasing; and who agrees."""
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    for (name, algorithm), part in grouped(solves(rows), _line).items():
-        beside = [row for row in rows if _name(row) == name]
-        fitted = {row.instance: row.cost for row in beside if row.algorithm == RULE}
-        nothing = sum(row.cost is None and row.status != "infeasible" for row in part)
-        worse = sum(_is_worse(row, fitted.get(row.instance)) for row in part)
-        if nothing or worse or any(row.outcome is Outcome.FAILED for row in part):
-            red.add(len(lines))
-        gaps = [row.gap for row in part if row.gap is not None]
-        relative = [float(row.gap / row.cost) for row in part if row.gap is not None and row.cost]
-        theirs = by_contestant([row for row in beside if row.kind == Kind.PEER])
-        lines.append(
-            (
-                name,
-                algorithm,
-                len(part),
-                sum(map(is_checked, part)),
-                nothing,
-                sum(relative) / len(relative) if relative else None,
-                max(relative, default=None),
-                max(gaps, default=None),
-                worse,
-                sum(cost is not None for cost in fitted.values()),
-                median([row.seconds_to_proof for row in part]),
-                *(
-                    figure
-                    for group in settings.peers
-                    for figure in _asked(theirs.get(f"{group} (peer)", []))
-                ),
-            )
-        )
     caption = (
         "checked: optimal within the limit, with a certificate that a checker accepts; nothing: "
         "runs without a schedule; gaps are to the checked bound, the first two relative to the "
@@ -150,46 +119,40 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         f"too large to be built (arc-flow: {MOST_NODES:,} nodes a set, {MOST_VARIABLES:,} "
         f"variables). Red: no schedule, a worse one, or a failed run. {how_measured(settings)}"
     )
-    columns = (
-        Column("family", left=True),
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("checked"),
-        Column("nothing"),
-        Column("mean gap", percent),
-        Column("worst", percent),
-        Column("worst gap", exact),
-        Column("worse"),
-        Column("fitted"),
-        Column("median s", seconds),
-        *(
-            Column(f"{group} {what}")
-            for group in settings.peers
-            for what in ("optimal", "too large")
-        ),
+    headings = columns(
+        "family:text | algorithm:text | runs | checked | nothing | mean gap:percent",
+        "worst:percent | worst gap:exact | worse | fitted | median s:seconds",
+        *(f"{group} optimal | {group} too large" for group in settings.peers),
     )
-    shown = Table("machines cut at will", caption, columns, tuple(lines), frozenset(red))
-    return [shown, *agreement(rows)]
+    table = Table("machines cut at will", caption, headings)
+    for (name, algorithm), part in grouped(
+        solves(rows), lambda row: (_name(row), row.algorithm)
+    ).items():
+        beside = [row for row in rows if _name(row) == name]
+        fitted = {row.instance: row.cost for row in beside if row.algorithm == RULE}
+        nothing = sum(row.cost is None and row.status != "infeasible" for row in part)
+        worse = sum(is_worse(row.cost, fitted.get(row.instance)) for row in part)
+        relative = relative_gaps(part)
+        theirs = by_contestant([row for row in beside if row.kind == Kind.PEER])
+        mean, most = (sum(relative) / len(relative), max(relative)) if relative else (None, None)
+        gap, median_s = max(values(part, "gap"), default=None), values(part, "seconds_to_proof")
+        n_fitted = sum(cost is not None for cost in fitted.values())
+        counts = len(part), sum(map(is_checked, part)), nothing
+        asked: list[int] = []  # of each peer what it proves, and what it cannot be given
+        for group in settings.peers:
+            runs = theirs.get(f"{group} (peer)", [])
+            asked.append(sum(row.proved for row in runs))
+            asked.append(sum(row.outcome is Outcome.UNSUPPORTED for row in runs))
+        rest = worse, n_fitted, median(median_s), *asked
+        red = nothing + worse + failures_of(part) > 0
+        table.add(name, algorithm, *counts, mean, most, gap, *rest, red=red)
+    return [table, *agreement(rows)]
 
 
 def _name(row: RunRow) -> str:
     """Say which line a run belongs to."""
     marks = (f"{mark}={row.arguments[mark]}" for mark in _MARKS if mark in row.arguments)
     return " ".join([row.family, *marks])
-
-
-def _line(row: RunRow) -> tuple[str, str]:
-    return _name(row), row.algorithm
-
-
-def _is_worse(row: RunRow, other: Fraction | None) -> bool:
-    return other is not None and (row.cost is None or row.cost > other)
-
-
-def _asked(runs: Sequence[RunRow]) -> tuple[int, int]:
-    """Count what a peer proves, and what it cannot be given."""
-    refused = sum(row.outcome is Outcome.UNSUPPORTED for row in runs)
-    return sum(row.proved for row in runs), refused
 
 
 SUITE = Suite(

@@ -18,20 +18,9 @@ from bench.task import FAMILIES, Kind, Source, Task
 class Settings:
     """What the command line can change; every suite has its own defaults.
 
-    Parameters
-    ----------
-    methods : tuple of str, default ("auto",)
-        What is under test, by default algorithms; ratios are to the first.
-    seeds : int
-        Instances of each kind, or how often a list of instances is drawn anew.
-    time_limit : float
-        Seconds a run.
-    peer_limit : float
-        Seconds a run of a peer, where its limit is not the algorithms'.
-    peer_share : float
-        The share of the instances given to peers, where not all are.
-    requests : int
-        Of each service, where plans are replayed.
+    Ratios are to the first of the methods. Seeds are instances of each kind, or how often a list of
+    instances is drawn anew. ``peer_limit`` and ``peer_share`` are for suites whose peers do not run
+    as long, or on as many instances, as the algorithms.
     """
 
     methods: tuple[str, ...] = ("auto",)
@@ -54,9 +43,10 @@ class Settings:
         """Return those of some numbers of jobs that are no more than the largest wanted."""
         return [n for n in sizes if n <= self.largest]
 
-    def _tasks(
+    def tasks(
         self, kind: Kind, suite: str, source: Source, methods: Iterable[str], **how: Any
     ) -> Iterator[Task]:
+        """Yield a task of a kind for each method, without a warm-up unless told otherwise."""
         how = {"time_limit": self.time_limit, "warm_up": False, **how}
         for method in methods:
             yield Task(suite=suite, kind=kind, source=source, method=method, **how)
@@ -67,43 +57,30 @@ class Settings:
         """Yield a task for each algorithm, or for some."""
         methods = self.methods if methods is None else methods
         how = {"warm_up": self.warm_up, **changes}
-        yield from self._tasks(Kind.SOLVE, suite, source, methods, **how)
+        yield from self.tasks(Kind.SOLVE, suite, source, methods, **how)
 
     def rules(
         self, suite: str, source: Source, names: Sequence[str] = tuple(RULES)
     ) -> Iterator[Task]:
         """Yield a task for each rule of thumb, or for some."""
-        yield from self._tasks(Kind.RULE, suite, source, names)
+        yield from self.tasks(Kind.RULE, suite, source, names)
 
     def bounds(self, suite: str, source: Source) -> Iterator[Task]:
         """Yield a task for each bound that is no algorithm's."""
-        yield from self._tasks(Kind.BOUND, suite, source, BOUNDS)
+        yield from self.tasks(Kind.BOUND, suite, source, BOUNDS)
 
     def asks(self, suite: str, source: Source, limit: float) -> Iterator[Task]:
         """Yield a task for each peer of the groups chosen."""
         peers = (peer for group in self.peers for peer in GROUPS[group])
-        yield from self._tasks(Kind.PEER, suite, source, peers, time_limit=limit, fresh=True)
-
-
-def _no_plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
-    return []
+        yield from self.tasks(Kind.PEER, suite, source, peers, time_limit=limit, fresh=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A named list of tasks and what is shown of their rows.
+    """A named list of tasks and what is shown of their rows, which come in any order.
 
-    Parameters
-    ----------
-    tasks : callable
-        From settings to tasks.
-    tables : callable
-        From rows (of these tasks, in any order) and settings to tables.
-    plots : callable, optional
-        From the same to figures; none by default.
-    contestants : tuple of str, optional
-        What is compared where that is no algorithms of the registry: :attr:`Settings.methods` is
-        of these then.
+    ``contestants`` are what is compared where that is no algorithms of the registry:
+    :attr:`Settings.methods` is of these then.
     """
 
     name: str
@@ -111,5 +88,5 @@ class Suite:
     defaults: Settings
     tasks: Callable[[Settings], Iterator[Task]]
     tables: Callable[[Sequence[RunRow], Settings], list[Table]]
-    plots: Callable[[Sequence[RunRow], Settings], list[Plot]] = _no_plots
+    plots: Callable[[Sequence[RunRow], Settings], list[Plot]] = lambda rows, settings: []
     contestants: tuple[str, ...] = ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
-from bench.figures import median, quantile
+from bench.figures import middle, quantile, values
 from bench.peers import GROUPS
 from bench.plots import Plot, times_over_n
 from bench.row import Outcome, RunRow
-from bench.tables import Column, Table, exact, grouped, percent, seconds
+from bench.tables import Table, columns, grouped
 from bench.task import Kind
 
 from .suite import Settings
@@ -76,62 +77,43 @@ def summary(
     *,
     heading: str = "family",
 ) -> Table:
-    """Summarise the runs of algorithms by a label of their instances, and all of them.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-        Peers' are left out.
-    label : callable
-        From a row to its line of the table.
-    heading : str, default "family"
-        What the labels are.
-    """
+    """Summarise the runs of algorithms by a label of their instances, and all of them."""
     mine = solves(rows)
-    lines: list[tuple[object, ...]] = []
-    red = set()
-    groups = list(grouped(mine, lambda row: (row.algorithm, label(row))).items())
-    for algorithm, whole in grouped(mine, lambda row: row.algorithm).items():
-        if len({label(row) for row in whole}) > 1:
-            groups.append(((algorithm, "all"), whole))
-    for (algorithm, name), part in groups:
-        if any(row.outcome is Outcome.FAILED for row in part):
-            red.add(len(lines))
-        lines.append((name, algorithm, *_figures(part)))
     caption = (
         "checked: optimal or infeasible within the limit, with a certificate that the independent "
         "checker (up to 2,000 jobs) or an exact recheck accepts; solver: on a solver's word alone. "
         f"Gaps are to the checked bound, in units of cost. {how_measured(settings)}"
     )
-    columns = (
-        Column(heading, left=True),
-        Column("algorithm", left=True),
-        Column("runs"),
-        Column("checked"),
-        Column("share", percent),
-        Column("solver"),
-        Column("failed"),
-        Column("worst gap", exact),
-        Column("relative", percent),
-        Column("median s", seconds),
-        Column("p95 s", seconds),
+    headings = columns(
+        f"{heading}:text | algorithm:text | runs | checked | share:percent | solver | failed",
+        "worst gap:exact | relative:percent | median s:seconds | p95 s:seconds",
     )
-    return Table(title, caption, columns, tuple(lines), frozenset(red))
+    table = Table(title, caption, headings)
+    groups = list(grouped(mine, lambda row: (row.algorithm, label(row))).items())
+    for algorithm, whole in grouped(mine, lambda row: row.algorithm).items():
+        if len({label(row) for row in whole}) > 1:
+            groups.append(((algorithm, "all"), whole))
+    for (algorithm, name), part in groups:
+        checked, failed = sum(map(is_checked, part)), failures_of(part)
+        took, relative = values(part, "seconds"), relative_gaps(part)
+        solver = sum(row.proved and row.proof == "solver" for row in part)
+        counts = len(part), checked, checked / len(part), solver, failed
+        gaps = max(values(part, "gap"), default=None), max(relative, default=None)
+        times = middle(took), quantile(took, 0.95) if took else None
+        table.add(name, algorithm, *counts, *gaps, *times, red=failed > 0)
+    return table
 
 
-def _figures(part: Sequence[RunRow]) -> tuple[object, ...]:
-    checked = sum(map(is_checked, part))
-    took = [row.seconds for row in part if row.seconds is not None]
-    gaps = [row.gap for row in part if row.gap is not None]
-    relative = [float(row.gap / row.cost) for row in part if row.gap is not None and row.cost]
-    return (
-        len(part),
-        checked,
-        checked / len(part),
-        sum(row.proved and row.proof == "solver" for row in part),
-        sum(row.outcome is Outcome.FAILED for row in part),
-        max(gaps, default=None),
-        max(relative, default=None),
-        median(took) if took else None,
-        quantile(took, 0.95) if took else None,
-    )
+def failures_of(rows: Sequence[RunRow]) -> int:
+    """Count the failed runs."""
+    return sum(row.outcome is Outcome.FAILED for row in rows)
+
+
+def is_worse(cost: Fraction | None, other: Fraction | None) -> bool:
+    """Whether a run ends above another's cost, or without a schedule where that has one."""
+    return other is not None and (cost is None or cost > other)
+
+
+def relative_gaps(rows: Sequence[RunRow]) -> list[float]:
+    """Return the gaps as parts of the costs."""
+    return [float(row.gap / row.cost) for row in rows if row.gap is not None and row.cost]

@@ -20,22 +20,9 @@ GPU = "a100-80gb"
 class Asked:
     """What figures are made with.
 
-    Parameters
-    ----------
-    points : sequence of OperatingPoint, optional
-        As measured; where there are none, a made-up table stands in their place.
-    overheads, pairs : Path, optional
-        Tables of what making up a batch takes, and of what runs beside what.
-    per_cent : int, default 100
-        So many of the cases that a figure wants, one at least.
-    seed : int, default 0
-        Of the first random case.
-    sizes : sequence of int, default (20, 50)
-        Services of the larger mixes.
-    mixes : int, default 1
-        So many of each size.
-    seconds : float, default 60
-        For each of them.
+    Where there are no measured points, a made-up table stands in their place; other tables say what
+    making up a batch takes, and what runs beside what. ``per_cent`` of the cases that a figure
+    wants are tried, one at least; of each size of the larger mixes so many, for so many seconds.
     """
 
     points: Sequence[OperatingPoint] | None = None
@@ -58,13 +45,7 @@ class Asked:
         return cls(points, overheads, pairs, **more)
 
     def cases(self, wanted: int) -> range:
-        """Return the seeds of so many cases, or of the part of them that is asked for.
-
-        Examples
-        --------
-        >>> Asked(per_cent=2, seed=5).cases(200)
-        range(5, 9)
-        """
+        """Return the seeds of so many cases, or of the part of them that is asked for."""
         return range(self.seed, self.seed + max(1, wanted * self.per_cent // 100))
 
     @property

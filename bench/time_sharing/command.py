@@ -40,8 +40,7 @@ def makers(asked: Asked) -> Mapping[int, _Maker]:
 def figures(asked: Asked, chosen: Sequence[int]) -> Iterator[Line]:
     """Make the chosen figures, as far as the tables at hand allow."""
     made = makers(asked)
-    for number in chosen:
-        yield from made[number](asked)
+    return (line for number in chosen for line in made[number](asked))
 
 
 def _figures(text: str) -> list[int]:

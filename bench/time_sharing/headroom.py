@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bench.tables import Column, Table
+from bench.tables import Table, columns
 from cms import DutyCycleRule, TimeSharedProblem, solve
 from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from cms.fleet.simulation import replay_duty_cycles
@@ -30,7 +30,14 @@ HEADROOMS: tuple[tuple[str, str | None, str], ...] = (
 
 def headroom_table(plans: int, requests: int) -> Table:
     """Plan ten mixes with each head-room, and replay them at the stated rates."""
-    lines = []
+    headings = [f"{rule}: kept | GPUs" for rule in DutyCycleRule]
+    table = Table(
+        "Head-room and the 99th percentile",
+        f"{plans} plans of 3 to 6 made-up services (mix_first_fit, one order, no cap); kept: at "
+        f"most 1 % of {requests:,} Poisson arrivals at the stated rates are late, in one run; of "
+        "evenly spaced ones none.",
+        columns("planned with:text", *headings),
+    )
     for said, name, margin in (EVEN, *HEADROOMS):
         arrivals, tolerated = ("even", 0) if said == EVEN[0] else ("poisson", Fraction(1, 100))
         cells: list[object] = []
@@ -43,18 +50,8 @@ def headroom_table(plans: int, requests: int) -> Table:
                 services += len(found)
                 gpus += plan.solution.machine_count or 0
             cells += [f"{kept} of {services}", gpus]
-        lines.append((said, *cells))
-    heads = [Column("planned with", left=True)]
-    for rule in DutyCycleRule:
-        heads += [Column(f"{rule}: kept"), Column("GPUs")]
-    return Table(
-        "Head-room and the 99th percentile",
-        f"{plans} plans of 3 to 6 made-up services (mix_first_fit, one order, no cap); kept: at "
-        f"most 1 % of {requests:,} Poisson arrivals at the stated rates are late, in one run; of "
-        "evenly spaced ones none.",
-        tuple(heads),
-        tuple(lines),
-    )
+        table.add(said, *cells)
+    return table
 
 
 def _planned(

@@ -49,7 +49,8 @@ def neighbours(asked: Asked) -> Iterator[Line]:
     near = abs(exact - EXACT) <= _DIGIT
     yield Line("9", f"{at} of exact pairs", f"{EXACT:.3f}, or .001 off", f"{exact:.3f}", near)
     for classes, (low, high) in IMAGES.items():
-        outer, inner = (_value(each) for each in (posed[classes].outer, posed[classes].problem))
+        images = posed[classes].outer, posed[classes].problem
+        outer, inner = (least_machines(machines_of(each), len(each.jobs)) for each in images)
         yield Line(
             "9", f"{at}s of {classes} classes: outer, inner",
             f">= {low:.3f}, <= {high:.3f}; outer <= exact <= inner", f"{outer:.3f}, {inner:.3f}",
@@ -69,10 +70,6 @@ def _posed(own: Sequence[OperatingPoint], table: Interference, classes: int) -> 
         services, own, GPU, sharing="time", interference=table, classes=classes
     )
     return posed
-
-
-def _value(problem: TimeSharedProblem) -> float:
-    return least_machines(machines_of(problem), len(problem.jobs))
 
 
 def _optimum(posed: NeighbourServing) -> Line:
@@ -105,8 +102,8 @@ def machines_beside(solo: TimeSharedProblem, table: Interference) -> list[Choice
         pair = find_pair(shape)
         if pair is not None:
             rows = [*_side_by_side(solo, pair, factors)]
-            found.append(Choices((np.array(rows),)))
-    return [*(c for c in machines_of(solo) if len(c.parts) == 1), *found]
+            found.append((np.array(rows),))
+    return [*(c for c in machines_of(solo) if len(c) == 1), *found]
 
 
 def _factors(table: Interference) -> dict[tuple[str, str, int, str, int], float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from bench.expected import Line
 from cms import solve
@@ -21,7 +22,7 @@ def kernels(asked: Asked) -> Iterator[Line]:
     parts: tuple[tuple[str, int, Callable[[int], None]], ...] = (
         ("hostings of up to 3 jobs: what a block can carry, by all mixes", 10_000, require_hosting),
         ("cases of up to 4 jobs: the dearest mix, by both searches and by all mixes", 10_000,
-         _dearest),
+         partial(require_agreement, jobs=4)),
         ("tiny problems: the optimum, proved, by search and of the expanded plain problem", 300,
          _optimum),
     )  # fmt: skip
@@ -30,10 +31,6 @@ def kernels(asked: Asked) -> Iterator[Line]:
         wrong = wrong_ones(cases, check)
         found = "; ".join([f"{len(wrong)} otherwise", *wrong[:3]])
         yield Line("6", f"{len(cases):,} {of}", "0 otherwise", found, not wrong)
-
-
-def _dearest(seed: int) -> None:
-    require_agreement(seed, jobs=4)
 
 
 def _optimum(seed: int) -> None:

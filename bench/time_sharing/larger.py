@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -11,6 +12,7 @@ from bench.expected import Line
 from bench.runs.solving import recheck
 from cms import InvalidCertificate, MixPrices, Solution, TimeSharedProblem, solve
 from cms.files import lay_out, problem_to_json
+from cms.values.frozen import FrozenMap
 from instances.families.time_sharing import larger_mix
 from proofs_checks.checker import Fault, certificate_bound, parse_document
 
@@ -95,16 +97,13 @@ def raised(certificate: object) -> Iterator[tuple[str, MixPrices]]:
         return
     leaf = certificate
     for block, price in leaf.prices.items():
-        prices = {**leaf.prices, block: price * _MORE}
-        yield f"price of {block}", MixPrices(prices, leaf.limit_prices, functions=leaf.functions)
+        prices = FrozenMap({**leaf.prices, block: price * _MORE})
+        yield f"price of {block}", replace(leaf, prices=prices)
     for job, function in leaf.functions.items():
         if function.slope:
             more = type(function)(function.slope * _MORE, function.steps)
-            functions = {**leaf.functions, job: more}
-            yield (
-                f"slope of {job}",
-                MixPrices(leaf.prices, leaf.limit_prices, functions=functions),
-            )
+            functions = FrozenMap({**leaf.functions, job: more})
+            yield f"slope of {job}", replace(leaf, functions=functions)
 
 
 def _says(bound: Callable[[], Fraction | None]) -> Fraction | None:

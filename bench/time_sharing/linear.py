@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 _MORE = 1e-10
 
 
-class Choices(NamedTuple):
-    """What the parts of a machine can give: a matrix each, a row a choice, a column a job.
-
-    Entries are shares of demands, at most 1 each; a part may give nothing, too.
-    """
-
-    parts: tuple[NDArray[np.float64], ...]
+#: What the parts of a machine can give: a matrix each, a row a choice, a column a job. Entries are
+#: shares of demands, at most 1 each; a part may give nothing, too.
+Choices: TypeAlias = "tuple[NDArray[np.float64], ...]"
 
 
 def linear_bound(problem: TimeSharedProblem) -> Fraction:
@@ -36,19 +32,8 @@ def linear_bound(problem: TimeSharedProblem) -> Fraction:
 
     Rates count up to the demand; there are no cuts. It is written here from the definition, for a
     handful of jobs and machines that cost 1.
-
-    Examples
-    --------
-    >>> from cms import TimeSharedJob
-    >>> job = TimeSharedJob("a", 30, 10, {"b": [(4, 1)]})
-    >>> linear_bound(TimeSharedProblem(configurations=[Configuration({"b": 2})], jobs=[job]))
-    Fraction(15, 4)
     """
-    return rounded(least_machines(machines_of(problem), len(problem.jobs)))
-
-
-def rounded(value: float) -> Fraction:
-    """Return a value to five decimal places."""
+    value = least_machines(machines_of(problem), len(problem.jobs))
     return Fraction(round(value * 10**5), 10**5)
 
 
@@ -63,15 +48,13 @@ def machines_of(problem: TimeSharedProblem) -> list[Choices]:
         gives[block].append(row)
     tables = {b: np.array(r).reshape(len(r), len(problem.jobs)) for b, r in gives.items()}
     return [
-        Choices(tuple(tables[block] for block, n in shape.blocks.items() for _ in range(n)))
+        tuple(tables[block] for block, n in shape.blocks.items() for _ in range(n))
         for shape in problem.configurations
         if isinstance(shape, Configuration)
     ]
 
 
-def admitted_mixes(
-    problem: TimeSharedProblem,
-) -> Iterator[tuple[str, Mapping[int, Fraction]]]:
+def admitted_mixes(problem: TimeSharedProblem) -> Iterator[tuple[str, Mapping[int, Fraction]]]:
     """Iterate over all mixes that are admitted, with the rate of each job."""
     for block in problem.blocks:
         for size in range(1, min(problem.max_jobs or 3, len(problem.jobs)) + 1):
@@ -83,44 +66,30 @@ def admitted_mixes(
                         problem.rule.admits(cycle, point.length, problem.jobs[job].limit)
                         for job, point in zip(chosen, points, strict=True)
                     ):
-                        yield (
-                            block,
-                            {j: p.amount / cycle for j, p in zip(chosen, points, strict=True)},
-                        )
+                        pairs = zip(chosen, points, strict=True)
+                        yield block, {job: point.amount / cycle for job, point in pairs}
 
 
 def least_machines(machines: Sequence[Choices], jobs: int) -> float:
     """Return the least fractional number of machines that give each job all of its demand."""
     from scipy.optimize import linprog
 
-    cuts = [np.eye(jobs)[job] * _most(machines, job) for job in range(jobs)]
+    most = [
+        [sum(float(part[:, job].max(initial=0.0)) for part in machine) for job in range(jobs)]
+        for machine in machines
+    ]
+    cuts = list(np.diag(np.max(most, axis=0)))
     while True:
         matrix = np.array(cuts)
         found = linprog(-np.ones(jobs), A_ub=matrix, b_ub=np.ones(len(cuts)), method="highs")
         if found.x is None:
-            raise ValueError(
-                "the linear program has no solution: some job has no mix that serves it"
-            )
+            raise ValueError("there is no solution: some job has no mix that serves it")
         new = []
         for machine in machines:
-            best = sum((_dearest(part, found.x) for part in machine.parts), np.zeros(jobs))
+            rows = (part[int(np.argmax(part @ found.x))] for part in machine if len(part))
+            best = sum(rows, np.zeros(jobs))
             if float(best @ found.x) > 1 + _MORE:
                 new.append(best)
         if not new:
             return float(found.x.sum())
         cuts += new
-
-
-def _dearest(part: NDArray[np.float64], prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The choice of a part that is worth most."""
-    if not len(part):
-        return np.zeros(len(prices))
-    row: NDArray[np.float64] = part[int(np.argmax(part @ prices))]
-    return row
-
-
-def _most(machines: Sequence[Choices], job: int) -> float:
-    """What a machine can give one job at most."""
-    return max(
-        sum(float(part[:, job].max(initial=0.0)) for part in machine.parts) for machine in machines
-    )

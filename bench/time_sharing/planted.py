@@ -72,7 +72,8 @@ def _texts(problem: TimeSharedProblem, schedule: Schedule) -> tuple[str, str]:
 
 def _planted() -> Iterator[_Planted]:
     problem, schedule = _problem(), _given(_BOTH)
-    late, short = _problem(a={"limit": "0.0439999"}), _problem(b={"demand": 125 + _billionth()})
+    late = _problem(a={"limit": "0.0439999"})
+    short = _problem(b={"demand": 125 + Fraction(1, 10**9)})
     of_problem, of_schedule = _texts(problem, schedule)
     yield _Planted(
         "a cycle 0.1 us over a limit", problem, schedule, (_texts(late, schedule)[0], of_schedule)
@@ -83,8 +84,7 @@ def _planted() -> Iterator[_Planted]:
     never = _texts(problem, _given({"a": 9, "b": 4}))[1]
     yield _Planted("a batch never measured", problem, schedule, (of_problem, never))
     twice = of_schedule.replace('"b": 4', '"b": 4, "a": 8')
-    if twice == of_schedule:
-        raise AssertionError(f"no mix to plant a job in: {of_schedule}")
+    assert twice != of_schedule, f"no mix to plant a job in: {of_schedule}"
     yield _Planted("a job twice in a mix of a file", problem, schedule, (of_problem, twice))
     shape = Configuration({"b": 1}, "machine")
     jobs = [TimeSharedJob(f"j{at}", "1/5", 9, {"b": [(1, 1)]}) for at in range(5)]
@@ -94,10 +94,6 @@ def _planted() -> Iterator[_Planted]:
     )
     yield _Planted("a fifth job under a cap of four", free, five, _texts(capped, five))
     yield _of_a_higher_class()
-
-
-def _billionth() -> Fraction:
-    return Fraction(1, 10**9)
 
 
 def _of_a_higher_class() -> _Planted:
@@ -158,15 +154,11 @@ def faults(_: Asked) -> Iterator[Line]:
 def _verdicts(problem: str, schedule: str) -> Iterator[bool]:
     """Whether the package and the second checker refuse documents."""
     try:
-        read = problem_from_json(_read("problem.json", problem))
-        yield bool(check(read, schedule_from_json(_read("schedule.json", schedule))))
+        read = [parse_json(Source("a file", text)) for text in (problem, schedule)]
+        yield bool(check(problem_from_json(read[0]), schedule_from_json(read[1])))
     except FileError:
         yield True
     try:
         yield bool(check_schedule(parse_document(problem), parse_document(schedule)))
     except Fault:
         yield True
-
-
-def _read(name: str, text: str) -> Any:
-    return parse_json(Source(name, text))

@@ -20,18 +20,7 @@ from .verdict import told, unreadable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if everything holds, 1 if something does not, 2 if a file cannot be read.
-    """
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="cms-check",
         description="Check a solution of a problem, a plan, a deployment or a transition, by the "

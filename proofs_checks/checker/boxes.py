@@ -28,30 +28,10 @@ def dearest_with_extras(
     extras: list[Extra],
     enough: Fraction = ZERO,
 ) -> Fraction:
-    """The worth of the dearest content of a size-bounded set, extras counted.
+    """The worth of the dearest proper content of a size-bounded set, extras counted.
 
-    Parameters
-    ----------
-    machine : Bounded
-    worth : mapping of str to Fraction
-        Of a block of each type; may be negative.
-    proper : mapping of str to int
-        The largest number of blocks of a type.
-    extras : list of (dict, Fraction)
-    enough : Fraction, optional
-        What a machine may be worth: whether more is possible is the question.
-
-    Returns
-    -------
-    Fraction
-        As :func:`.dearest_filling`: exact if it is more than ``enough``, but for what that says.
-
-    Examples
-    --------
-    >>> machine = Bounded("m", {"a": Fraction(2), "b": Fraction(3)}, Fraction(7), None)
-    >>> worth = {"a": Fraction(2), "b": Fraction(3)}
-    >>> str(dearest_with_extras(machine, worth, {}, [({"a": 1, "b": 1}, Fraction(-2))]))
-    '6'
+    ``enough`` is what a machine may be worth: whether more is possible is the question. It is exact
+    if it is more than that, but for what :func:`.dearest_filling` says.
     """
     names = list(machine.sizes)
     extras = [(least, amount) for least, amount in extras if least.keys() <= machine.sizes.keys()]

@@ -343,33 +343,10 @@ def tree_bound(tree: object, problem: Problem) -> Fraction | None:
 
 
 def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:
-    """The lower bound on the cost of every schedule that a certificate proves.
+    """The lower bound on the cost of every schedule that a certificate's ``tree`` proves.
 
-    Parameters
-    ----------
-    problem_doc, tree : object
-        The problem document, and the ``tree`` of a solution's certificate.
-
-    Returns
-    -------
-    Fraction or None
-        The bound, not rounded up, exact but for what :func:`.cheapest_option` and
-        :func:`dearest_filling` say; None if the tree proves that there is no schedule.
-
-    Raises
-    ------
-    Fault
-        If the tree proves nothing; the message names the breach.
-
-    Examples
-    --------
-    >>> problem = {
-    ...     "format": "cms-problem",
-    ...     "schema": 2,
-    ...     "configurations": [{"blocks": {"a": 2}}],
-    ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
-    ... }
-    >>> certificate_bound(problem, {"prices": {"a": "1/2"}})
-    Fraction(3, 2)
+    It is not rounded up, and exact but for what :func:`.cheapest_option` and
+    :func:`dearest_filling` say; None if the tree proves that there is no schedule. A tree that
+    proves nothing is a Fault.
     """
     return tree_bound(tree, read_problem(problem_doc))

@@ -17,12 +17,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .reading import Fault, as_a, check_head, integer, new_name, number, record, show, table_over
+from .reading import (
+    Fault,
+    as_a,
+    check_head,
+    integer,
+    new_name,
+    number,
+    optional,
+    record,
+    refuse_no_time,
+    sentences,
+    show,
+    table_over,
+)
 
 _ONLINE = (
     "name count device sm_activity memory_mib memory_total_mib model slowdown_limit running weights"
@@ -45,10 +57,6 @@ class Sharing:
     shares: dict[str, int]
     weights: dict[tuple[str, str], int]
     sha256: str
-
-
-def _optional(value: object, *what: object) -> Fraction | None:
-    return None if value is None else number(value, *what)
 
 
 def _text(value: Fraction | None) -> str | None:
@@ -108,8 +116,8 @@ def _read_online(one: dict[str, Any], known: dict[str, Any], margin: int, lowest
     name = _fresh(one["name"], "online", known)
     activity = number(one["sm_activity"], "the activity of", name)
     used = number(one["memory_mib"], "the memory of", name)
-    total = _optional(one["memory_total_mib"], "the memory_total_mib of", name)
-    limit = _optional(one["slowdown_limit"], "the slowdown_limit of", name)
+    total = optional(one["memory_total_mib"], "the memory_total_mib of", name)
+    limit = optional(one["slowdown_limit"], "the slowdown_limit of", name)
     model = as_a(str, one["model"], "a model")
     if activity > 100 or 0 < activity < 1:
         raise Fault(f"the activity of {show(name)} is {show(activity)}, which is no per cent")
@@ -236,13 +244,6 @@ def _proved(problem: Sharing, certificate: dict[str, Any]) -> int:
     )
 
 
-def _seconds(value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= 0:
-        raise Fault(f"a time is {show(value)}, not a number >= 0")
-    if value > sys.float_info.max:
-        raise Fault(f"a time is {show(value)}, which is none")
-
-
 def examine_colocation(problem: Sharing, document: object) -> tuple[list[str], str]:
     """List what is wrong with a solution, and say what it establishes otherwise."""
     check_head(document, "colocation-solution")
@@ -251,14 +252,14 @@ def examine_colocation(problem: Sharing, document: object) -> tuple[list[str], s
     status, proof, reason, _ = (
         as_a(str, fields[key], key) for key in ("status", "proof", "stop_reason", "method")
     )
-    _seconds(fields["seconds"])
+    refuse_no_time(fields["seconds"], "seconds")
     value, bound, gap = (integer(fields[key], key) for key in ("value", "upper_bound", "gap"))
     faults, worth, placed = _plan_faults(problem, fields["plan"])
     proved = _proved(problem, certificate)
     values, bounds = [], []
     for line in as_a(list, fields["history"], "history"):
         one = record(line, "a line of the history", "seconds value upper_bound source")
-        _seconds(one["seconds"])
+        refuse_no_time(one["seconds"], "a time")
         as_a(str, one["source"], "a source")
         values.append(integer(one["value"], "a value of the history"))
         bounds.append(integer(one["upper_bound"], "an upper bound of the history"))
@@ -295,27 +296,9 @@ def examine_colocation(problem: Sharing, document: object) -> tuple[list[str], s
 
 
 def check_colocation(problem_doc: Any, solution_doc: Any) -> list[str]:
-    """Check what a solution document says about a co-location problem.
+    """Check what a solution document says about a co-location problem; return sentences.
 
     Checked are the plan, its shares and its value, the prices and the bound drawn from them, gap,
     status and proof, and the history's order; not times and names.
-
-    Parameters
-    ----------
-    problem_doc, solution_doc : object
-        The documents as :func:`parse_document` gives them.
-
-    Returns
-    -------
-    list of str
-        Empty if everything holds; otherwise sentences.
-
-    Examples
-    --------
-    >>> check_colocation({}, {})
-    ["the format is None, not 'cms-colocation-problem'"]
     """
-    try:
-        return examine_colocation(read_colocation(problem_doc), solution_doc)[0]
-    except ValueError as fault:
-        return [str(fault)]
+    return sentences(lambda: examine_colocation(read_colocation(problem_doc), solution_doc)[0])

@@ -16,11 +16,6 @@ def cut_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
 
     A machine type is called as its GPU, and a block as a profile or a share of MPS: perhaps with
     the GPU's key before it, and with classes after it.
-
-    Raises
-    ------
-    Fault
-        If a device is none, or contradicts the catalogue; or if there is none for a machine type.
     """
     if "devices" not in plan:  # a problem and its solution in a plan's place, of any machines
         return

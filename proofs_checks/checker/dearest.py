@@ -111,13 +111,7 @@ def undominated(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def dearer_mix(jobs: Sequence[Offered], price: Fraction, most_jobs: int | None) -> Dearer | None:
-    """Find a mix that is worth more than a price; None if there is none.
-
-    Raises
-    ------
-    Fault
-        If it takes too many steps, or mixes of too many jobs.
-    """
+    """Find a mix worth more than a price; None if there is none, a Fault if it takes too long."""
     able = []
     for job in jobs:
         places = undominated(p for p in job.places if p.length <= p.longest)

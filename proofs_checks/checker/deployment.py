@@ -14,7 +14,7 @@ from .cut import cut_faults
 from .devices import read_devices
 from .fleet import Card, layout_faults, read_cards, supplies, work_fault
 from .problem import Problem, read_problem
-from .reading import check_head, record, show
+from .reading import check_head, record, sentences, show
 from .solution import examine
 from .supplies import Point, Service, read_points, read_rule, read_services
 from .turns import turn_faults
@@ -23,13 +23,7 @@ _DEPLOYMENT = "format schema rule services points devices nodes plan"
 
 
 def examine_deployment(document: object) -> tuple[list[str], str]:
-    """Say what is wrong with a deployment, and what was found.
-
-    Raises
-    ------
-    Fault
-        If it cannot be read.
-    """
+    """Say what is wrong with a deployment, and what was found."""
     check_head(document, "deployment")
     fields = record(document, "the deployment", _DEPLOYMENT)
     services = read_services(fields["services"])
@@ -56,17 +50,8 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
 
 
 def check_deployment(document: object) -> list[str]:
-    """Say what is wrong with a deployment, in sentences; nothing if all holds.
-
-    Examples
-    --------
-    >>> check_deployment({"format": "cms-plan"})
-    ["the format is 'cms-plan', not 'cms-deployment'"]
-    """
-    try:
-        return examine_deployment(document)[0]
-    except ValueError as fault:
-        return [str(fault)]
+    """Say what is wrong with a deployment, in sentences; nothing if all holds."""
+    return sentences(lambda: examine_deployment(document)[0])
 
 
 def fleet_faults(

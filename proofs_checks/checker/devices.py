@@ -60,13 +60,7 @@ class Device(NamedTuple):
 
 
 def read_devices(value: object) -> dict[str, Device]:
-    """Read the devices by key.
-
-    Raises
-    ------
-    Fault
-        If one is none, or has the key of a card of the catalogue and contradicts what that says.
-    """
+    """Read the devices by key."""
     devices: dict[str, Device] = {}
     for at, entry in enumerate(as_a(list, value, "devices")):
         device = _device(entry, f"devices[{at}]")

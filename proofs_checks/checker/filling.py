@@ -49,40 +49,14 @@ def dearest_filling(
 ) -> Fraction:
     """The price of the dearest blocks that fit on one machine of a size-bounded set.
 
-    Parameters
-    ----------
-    prices : sequence of Fraction
-        What a block of each type is worth; may be negative.
-    sizes : sequence of Fraction
-        Its size, > 0.
-    capacity : Fraction
-        The largest total size.
-    max_blocks : int, optional
-        The largest number of blocks.
-    enough : Fraction, optional
-        What a machine may be worth: whether more is possible is the question.
-    most : sequence of int or None, optional
-        The largest number of blocks of each type; None, or no sequence, for any number.
+    That is max { prices·z : sizes·z <= capacity, sum(z) <= max_blocks, 0 <= z <= most integer },
+    where prices may be negative and None is no limit; if it is at most ``enough``, some number from
+    it to ``enough``. It is more, and never less, only if that took lists of more than four million
+    entries.
 
-    Returns
-    -------
-    Fraction
-        max { prices·z : sizes·z <= capacity, sum(z) <= max_blocks, 0 <= z <= most integer }; if
-        that is at most ``enough``, some number from it to ``enough``. It is more, and never less,
-        only if that took lists of more than four million entries.
-
-    Notes
-    -----
     An entry is (total size, number of blocks, worth), and a list is sorted. An entry is beaten if
     one before it, hence no larger, has no more blocks and is worth as much. Without a limit on the
     number of blocks, all count as 0.
-
-    Examples
-    --------
-    >>> dearest_filling([Fraction(3), Fraction(2)], [Fraction(3), Fraction(2)], Fraction(7))
-    Fraction(7, 1)
-    >>> dearest_filling([Fraction(3)], [Fraction(3)], Fraction(7), most=[1])
-    Fraction(3, 1)
     """
     caps = most or [None] * len(prices)
     useful = [

@@ -112,13 +112,7 @@ def rules(device: Device, mode: str, there: Sequence[Instance] = ()) -> Iterator
 
 
 def share_of(profile: str) -> int | None:
-    """The per cents of a share of MPS; None if it is no share.
-
-    Examples
-    --------
-    >>> [share_of(each) for each in ("mps:40", "mps:040", "mps:101", "40")]
-    [40, None, None, None]
-    """
+    """The per cents of a share of MPS; None if it is no share."""
     written = profile.removeprefix("mps:")
     is_share = written != profile and re.fullmatch("[1-9][0-9]?|100", written)
     return int(written) if is_share else None

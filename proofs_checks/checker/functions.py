@@ -58,22 +58,9 @@ def paid(
     functions: Mapping[str, Function],
     charges: Sequence[tuple[str, str, Fraction]],
 ) -> Fraction:
-    """What all jobs pay for their demands.
+    """What all jobs pay for their demands; a Fault if a mix is worth more than its block.
 
-    Parameters
-    ----------
-    problem, sharing : Problem, Sharing
-    prices : Mapping
-        Of every block.
-    functions : Mapping
-        Of jobs.
-    charges : sequence of (block, job, worth)
-        What a mix on the block is worth more where it has the job.
-
-    Raises
-    ------
-    Fault
-        If a mix is worth more than its block.
+    Charges say what a mix on a block is worth more where it has a job.
     """
     for block, price in prices.items():
         jobs = []

@@ -53,13 +53,7 @@ class Ground:
 
 
 def ground_of(of: Transition) -> Ground:
-    """Leave out what does not matter.
-
-    Raises
-    ------
-    Fault
-        If something is not cut by MIG, or has no start.
-    """
+    """Leave out what does not matter."""
     for side in (of.start, of.target):
         for card in side.cards.values():
             if any(each.start is None for each in card.held) or (card.held and card.mode != "mig"):

@@ -41,31 +41,12 @@ def cheapest_option(
 ) -> Fraction | None:
     """The price h of the cheapest blocks that cover a demand; they may be any number of blocks.
 
-    Parameters
-    ----------
-    prices, supply : sequence of Fraction
-        What a block of each type costs, and what it covers; both >= 0.
-    demand : Fraction
-        At least 0.
+    That is min { prices·o : supply·o >= demand, o >= 0 integer }; None if no block covers anything.
+    It is less, and never more, only if that took lists of more than half a million entries.
 
-    Returns
-    -------
-    Fraction or None
-        min { prices·o : supply·o >= demand, o >= 0 integer }; None if no block covers anything. It
-        is less, and never more, only if that took lists of more than half a million entries.
-
-    Notes
-    -----
     Prices are integers here, so every bound on one is rounded up. Some options are tried first,
     depth first; where that comes to no end, a table or lists settle what is cheaper than the best
     of them.
-
-    Examples
-    --------
-    Three blocks that cover 1/3 each at a price of 1 beat one that covers 2 at a price of 4.
-
-    >>> cheapest_option([Fraction(1), Fraction(4)], [Fraction(1, 3), Fraction(2)], Fraction(1))
-    Fraction(3, 1)
     """
     coin, costs = integers(prices)
     _, (target, *covers) = integers([demand, *supply])

@@ -56,31 +56,12 @@ Guess = Callable[[Fraction, int, Fraction, int], Sequence[Any]]
 
 
 def why_not(
-    batch: int,
-    ratio: Fraction,
-    late_share: Fraction,
-    load: Fraction,
-    guess: Guess | None = None,
+    batch: int, ratio: Fraction, late_share: Fraction, load: Fraction, guess: Guess | None = None
 ) -> str:
     """Say why an entry cannot be proved; nothing if it is.
 
-    Parameters
-    ----------
-    batch : int
-    ratio : Fraction
-        The latency limit in batch times, >= 2.
-    late_share : Fraction
-    load : Fraction
-        The rate in batches a batch time.
-    guess : callable, optional
-        The tail of W to try; by default one is made here.
-
-    Examples
-    --------
-    >>> why_not(8, Fraction(35, 16), Fraction(1, 100), Fraction(608, 1000))
-    ''
-    >>> why_not(8, Fraction(35, 16), Fraction(1, 100), Fraction(640, 1000))
-    'at load 16/25 the late share is not at most 1/100'
+    The load is in batches a batch time, the ratio >= 2 the limit in batch times; ``guess`` makes
+    the tail of W that is tried.
     """
     if load == 0:
         return ""
@@ -102,17 +83,7 @@ def why_not(
 
 
 def faults(document: Any, every: int = 1, raised: Fraction = Fraction(1)) -> Iterator[str]:
-    """Name the entries of a table that cannot be proved.
-
-    Parameters
-    ----------
-    document : dict
-        As ``cms/fleet/serving/loads/certified.json``.
-    every : int
-        Only each so-manieth entry.
-    raised : Fraction
-        What each load is multiplied by first, to see that the check refuses something.
-    """
+    """Name the entries of ``certified.json`` that cannot be proved, each load first ``raised``."""
     for number, (batch, ratio, late_share, load) in enumerate(entries(document)):
         if number % every == 0 and (why := why_not(batch, ratio, late_share, load * raised)):
             yield f"batch {batch}, ratio {ratio}, late share {late_share}: {why}"
@@ -322,12 +293,6 @@ def waiting_tail(a: Fraction, b: int, decay: Fraction, m: int) -> list[Any]:
 
     On the circle of radius exp(decay/2) the logarithm of that function is analytic; the part with
     positive powers is, up to a constant, minus the logarithm of E z^W.
-
-    Examples
-    --------
-    >>> tail = waiting_tail(Fraction(1, 2), 1, Fraction(5, 4), 2)
-    >>> [f"{p:.4f}" for p in tail]  # of M/D/1 after a service: 1 - (1 - a)e^a comes first
-    ['0.1756', '0.0530']
     """
     size = 1 << max(32, m, math.ceil(120 / decay)).bit_length()
     radius, mean = math.exp(decay / 2), a.numerator / a.denominator

@@ -315,23 +315,7 @@ def fingerprint(problem: Problem) -> str:
 
 
 def check_problem(problem_doc: Any) -> list[str]:
-    """Check a problem document.
-
-    Parameters
-    ----------
-    problem_doc : object
-        The document as :func:`parse_document` gives it.
-
-    Returns
-    -------
-    list of str
-        Empty if it is a problem; otherwise a sentence, on the first thing that is wrong.
-
-    Examples
-    --------
-    >>> check_problem({"format": "cms-problem", "schema": 2, "configurations": []})
-    ["the problem has no 'jobs'"]
-    """
+    """Check a problem document: return a sentence on the first thing that is wrong, if any."""
     try:
         problem_sha256(problem_doc)
     except ValueError as fault:
@@ -340,27 +324,5 @@ def check_problem(problem_doc: Any) -> list[str]:
 
 
 def problem_sha256(problem_doc: Any) -> str:
-    """The SHA-256 of a problem, over its names and reduced rationals.
-
-    Parameters
-    ----------
-    problem_doc : object
-        The document as :func:`parse_document` gives it.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    Fault
-        If it is not a problem.
-
-    Examples
-    --------
-    >>> empty = {"format": "cms-problem", "schema": 2, "configurations": [], "jobs": []}
-    >>> problem_sha256(empty)[:8]
-    '53c129a5'
-    """
+    """The SHA-256 of a problem, over its names and reduced rationals."""
     return fingerprint(read_problem(problem_doc))

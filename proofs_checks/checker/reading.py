@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from functools import cache
 from math import gcd, lcm
@@ -58,25 +59,7 @@ def common_step(numbers: Sequence[Fraction]) -> Fraction:
 def parse_document(text: str) -> Any:
     """Read a JSON document with every number exact: none passes through a float.
 
-    Parameters
-    ----------
-    text : str
-        The JSON text.
-
-    Returns
-    -------
-    object
-        Dictionaries, lists, strings, ``int`` and, for every other number, ``Fraction``.
-
-    Raises
-    ------
-    Fault
-        If the text is not JSON, has a key twice in one object, or has NaN or an infinity in it.
-
-    Examples
-    --------
-    >>> parse_document('{"demand": 0.1}')
-    {'demand': Fraction(1, 10)}
+    A Fault if it is not JSON, has a key twice in one object, or has NaN or an infinity in it.
     """
     try:
         return json.loads(
@@ -124,6 +107,27 @@ def as_a(kind: type[T], value: object, *what: object) -> T:
     if not isinstance(value, kind):
         raise Fault(f"{_named(what)} is {show(value)}, not {_KINDS[kind]}")
     return value
+
+
+def sentences(examine: Callable[[], Sequence[str]]) -> list[str]:
+    """Return what is wrong with documents, or the one sentence why they cannot be read."""
+    try:
+        return list(examine())
+    except ValueError as fault:
+        return [str(fault)]
+
+
+def optional(value: object, *what: object, signed: bool = False) -> Fraction | None:
+    """Return an exact number, or None."""
+    return None if value is None else number(value, *what, signed=signed)
+
+
+def refuse_no_time(value: object, *what: object) -> None:
+    """Refuse what is no time; times prove nothing, and may even be binary floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= 0:
+        raise Fault(f"{_named(what)} is {show(value)}, not a number >= 0")
+    if value > sys.float_info.max:
+        raise Fault(f"{_named(what)} is {show(value)}, which is no time")
 
 
 def number(value: object, *what: object, signed: bool = False) -> Fraction:

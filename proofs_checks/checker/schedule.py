@@ -10,7 +10,7 @@ from typing import Any
 
 from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
-from .reading import Fault, as_a, integer, record, show
+from .reading import Fault, as_a, integer, record, sentences, show
 
 #: What a block serves: a job, or the amounts of a mix.
 Content = str | tuple[tuple[str, Fraction], ...]
@@ -168,35 +168,10 @@ def uncovered(name: str, part: Fraction, demand: Fraction) -> str:
 
 
 def check_schedule(problem_doc: Any, schedule_doc: Any) -> list[str]:
-    """Check a schedule, the ``schedule`` of a solution document, by the definition.
+    """Check the ``schedule`` of a solution document by the definition; return sentences."""
 
-    Parameters
-    ----------
-    problem_doc, schedule_doc : object
-        The documents as :func:`parse_document` gives them.
-
-    Returns
-    -------
-    list of str
-        Empty if the schedule covers every demand within configurations and limits; otherwise
-        sentences.
-
-    Examples
-    --------
-    >>> problem = {
-    ...     "format": "cms-problem",
-    ...     "schema": 2,
-    ...     "configurations": [{"blocks": {"a": 2}}],
-    ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
-    ... }
-    >>> group = {"machine": "machine", "configuration": {"a": 2}, "assignment": [["a", "j", 2]]}
-    >>> check_schedule(problem, {"groups": [{**group, "count": 2}]})
-    []
-    >>> check_schedule(problem, {"groups": [{**group, "count": 1}]})
-    ["job 'j' has 2/3 of its demand 1 covered"]
-    """
-    try:
+    def faults() -> list[str]:
         problem = read_problem(problem_doc)
         return schedule_faults(problem, read_schedule(schedule_doc, problem))
-    except ValueError as fault:
-        return [str(fault)]
+
+    return sentences(faults)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +17,10 @@ from .reading import (
     integer,
     known_name,
     number,
+    optional,
     record,
+    refuse_no_time,
+    sentences,
     show,
     table_over,
 )
@@ -46,18 +48,6 @@ _WORDS = {  # of a guarantee
 }
 
 
-def _optional(value: object, what: str) -> Fraction | None:
-    return None if value is None else number(value, what, signed=True)
-
-
-def _seconds(value: object, what: str) -> None:
-    """Times prove nothing; they may even be binary floats, and must fit into one."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= 0:
-        raise Fault(f"{what} is {show(value)}, not a number >= 0")
-    if value > sys.float_info.max:
-        raise Fault(f"{what} is {show(value)}, which is no time")
-
-
 def _history_faults(
     value: object, cost: Fraction | None, lower_bound: Fraction | None
 ) -> list[str]:
@@ -66,10 +56,10 @@ def _history_faults(
     for index, row in enumerate(as_a(list, value, "history")):
         what = f"history[{index}]"
         fields = record(row, what, "seconds cost lower_bound claimed_bound source")
-        _seconds(fields["seconds"], f"the time of {what}")
+        refuse_no_time(fields["seconds"], f"the time of {what}")
         as_a(str, fields["source"], f"the source of {what}")
-        _optional(fields["claimed_bound"], f"the claimed_bound of {what}")
-        costs.append(_optional(fields["cost"], f"the cost of {what}"))
+        optional(fields["claimed_bound"], f"the claimed_bound of {what}", signed=True)
+        costs.append(optional(fields["cost"], f"the cost of {what}", signed=True))
         bounds.append(number(fields["lower_bound"], f"the lower_bound of {what}", signed=True))
     known = [c for c in [*costs, cost] if c is not None]
     bounds += [] if lower_bound is None else [lower_bound]
@@ -114,7 +104,7 @@ def _shortage_faults(value: object, problem: Problem, status: str) -> list[str]:
     for key in ("machines_proof", "demand_proof"):
         if fields[key] not in ("checked", "solver", "none"):
             raise Fault(f"{key} is {show(fields[key])}, not one of checked, solver, none")
-    _seconds(fields["seconds"], "the time of the shortage")
+    refuse_no_time(fields["seconds"], "the time of the shortage")
     rules = [
         (status == "infeasible", f"there is a shortage, but the status is {status}"),
         (
@@ -164,12 +154,14 @@ def read_claims(document: object, kind: str) -> Claims:
     status, proof, reason, _ = (
         as_a(str, fields[key], key) for key in ("status", "proof", "stop_reason", "method")
     )
-    _seconds(fields["seconds"], "seconds")
+    refuse_no_time(fields["seconds"], "seconds")
     if status not in _PROOFS:
         raise Fault(f"the status is {show(status)}, not one of {', '.join(_PROOFS)}")
     count = fields["machine_count"]
     machine_count = None if count is None else integer(count, "machine_count")
-    cost, gap, claimed = (_optional(fields[key], key) for key in ("cost", "gap", "claimed_bound"))
+    cost, gap, claimed = (
+        optional(fields[key], key, signed=True) for key in ("cost", "gap", "claimed_bound")
+    )
     lower_bound = number(fields["lower_bound"], "lower_bound", signed=True)
     return Claims(
         fields, certificate, status, proof, reason, machine_count, cost, gap, claimed, lower_bound
@@ -330,29 +322,11 @@ def examine(
 
 
 def check_solution(problem_doc: Any, solution_doc: Any) -> list[str]:
-    """Check what a solution document says about a problem.
+    """Check what a solution document says about a problem; return sentences, none if all holds.
 
     Checked are the schedule, its machines and cost, the certificate and the bound drawn from it,
     the gap, status and proof, a guarantee's verdict, and the history's order. Not checked are
     times, names, the theorem behind a guarantee, what rests on a solver's word, and whether what a
     shortage says would do.
-
-    Parameters
-    ----------
-    problem_doc, solution_doc : object
-        The documents as :func:`parse_document` gives them.
-
-    Returns
-    -------
-    list of str
-        Empty if everything holds; otherwise sentences.
-
-    Examples
-    --------
-    >>> check_solution({}, {})
-    ["the format is None, not 'cms-problem'"]
     """
-    try:
-        return examine(read_problem(problem_doc), solution_doc)[0]
-    except ValueError as fault:
-        return [str(fault)]
+    return sentences(lambda: examine(read_problem(problem_doc), solution_doc)[0])

@@ -41,13 +41,7 @@ def in_common(of: Transition, *, places: bool) -> int:
 
 
 def most_by_prices(of: Transition) -> int:
-    """Return what the prices prove that no deployment can keep more than.
-
-    Raises
-    ------
-    Fault
-        If they are not prices of what the target has, or something is not cut by MIG.
-    """
+    """Return what the prices prove that no deployment can keep more than."""
     if of.kept.prices is None:
         raise Fault("there are no prices of what is kept")
     points, instances, gpus = of.kept.prices

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from .fleet import boolean, one_of, share_of, text_or_null
 from .loads import why_not
-from .reading import ZERO, Fault, as_a, integer, new_name, number, record, show
+from .reading import ZERO, Fault, as_a, integer, new_name, number, optional, record, show
 from .tables import Entry, looked_up
 
 _SERVICE = "name model rate_rps latency_limit_ms late_share queue allowed_profiles extra"
@@ -109,8 +109,8 @@ def read_services(value: object, what: str = "services") -> dict[str, Service]:
         service = Service(
             new_name(fields["model"], f"the model of service {show(name)}"),
             number(fields["rate_rps"], "the rate_rps of service", name),
-            _or_null(fields["latency_limit_ms"], "the latency_limit_ms of service", name),
-            _or_null(fields["late_share"], "the late_share of service", name),
+            optional(fields["latency_limit_ms"], "the latency_limit_ms of service", name),
+            optional(fields["late_share"], "the late_share of service", name),
             None if queue is None else one_of(_QUEUES, queue, f"the queue of service {name!r}"),
         )
         if service.limit == 0:
@@ -126,10 +126,6 @@ def read_services(value: object, what: str = "services") -> dict[str, Service]:
         own = _own_texts(fields["extra"], "service", name)
         services[name] = service._replace(more=(allowed and tuple(dict.fromkeys(allowed)), own))
     return services
-
-
-def _or_null(value: object, *what: object) -> Fraction | None:
-    return None if value is None else number(value, *what)
 
 
 def _tolerated(share: Fraction, what: str) -> Fraction:

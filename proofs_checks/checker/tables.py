@@ -47,12 +47,6 @@ def looked_up(
     It never falls when the processes, the batch, the ratio of the limit to a batch time or the
     tolerated late share grows: each of them is rounded down to an entry. A table of one process
     alone counts each process.
-
-    Examples
-    --------
-    >>> found = looked_up("certified", 3, 9, Fraction(35, 16), Fraction(1, 100))
-    >>> found.batch, found.load, found.per_batch_time
-    (8, Fraction(61, 100), Fraction(366, 25))
     """
     document = _table(table)
     at = []

@@ -86,13 +86,7 @@ class Transition:
 
 
 def read_transition(document: object) -> tuple[Transition, list[str], Counter[str]]:
-    """Read a transition; say what is wrong with its points, and how many supplies rest on more.
-
-    Raises
-    ------
-    Fault
-        If it cannot be read.
-    """
+    """Read a transition; say what is wrong with its points, and how many supplies rest on more."""
     check_head(document, "transition")
     fields = record(document, "the transition", _TRANSITION)
     services = read_services(fields["services"])

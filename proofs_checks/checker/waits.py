@@ -49,25 +49,9 @@ def worst(
 ) -> tuple[Fraction, tuple[int, ...]]:
     """Find the largest value of a quantity at any moment of any execution, and the moment.
 
-    Parameters
-    ----------
-    gains, losses : mapping
-        Of each action that has any; > 0.
-    before : mapping
-        For each action with a gain, as bits, those that have ended when it begins.
-
-    Returns
-    -------
-    tuple
-        The largest value, and a set of actions that have begun then, beside what they wait for.
-
-    Examples
-    --------
-    Two are taken away, one of them after one has come.
-
-    >>> one = Fraction(1)
-    >>> worst({1: one, 2: one}, {0: one}, {1: 0b1, 2: 0})
-    (Fraction(1, 1), (2,))
+    Gains and losses are > 0; ``before`` has, for each action with a gain, as bits, those that have
+    ended when it begins. The moment is a set of actions that have begun then, beside what they wait
+    for.
     """
     scale = lcm(*(each.denominator for each in (*gains.values(), *losses.values())))
     left = {at: int(gain * scale) for at, gain in gains.items()}
@@ -143,13 +127,7 @@ def _send(
 
 
 def moments(before: Sequence[int], most: int) -> list[tuple[int, int]] | None:
-    """List all sets of begun actions, each with those that must have ended; None if too many.
-
-    Examples
-    --------
-    >>> moments([0, 0b1], 9)
-    [(0, 0), (1, 0), (3, 1)]
-    """
+    """List all sets of begun actions, each with those that must have ended; None if too many."""
     found = [(0, 0)]
     for at, needed in enumerate(before):
         found += [

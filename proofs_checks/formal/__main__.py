@@ -33,19 +33,7 @@ _MEANING = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if the program proves what the document says, 1 if it does not, 2 if a file cannot be read
-        or the program is not there.
-    """
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="cms-check --proved",
         description="Check a plan, or a solution of a problem, by the checker that is proved in "
@@ -112,13 +100,7 @@ def _parts(documents: list[Any]) -> tuple[Problem, object]:
 
 
 def words_of(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
-    """The words of a plan, if a problem made of them again has the same digest.
-
-    Raises
-    ------
-    Fault
-        If that digest differs, or a name is unknown.
-    """
+    """The words of a plan, if a problem made of them again has the same digest."""
     line = plan_words(problem, groups, tree)
     names = list(problem.machine_types), problem.blocks, list(problem.jobs)
     if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):

@@ -165,22 +165,7 @@ class _Reader:
 
 
 def read_words(line: str) -> Words:
-    """Read a line of words.
-
-    Parameters
-    ----------
-    line : str
-        As :func:`.plan_words` writes it.
-
-    Returns
-    -------
-    Words
-
-    Raises
-    ------
-    ValueError
-        If it is no such line.
-    """
+    """Read a line of words."""
     return _Reader(line).plan()
 
 

@@ -20,13 +20,7 @@ class NotBuilt(RuntimeError):
 
 
 def program(kind: str = "zarith") -> Path:
-    """Where the program of a kind is.
-
-    Raises
-    ------
-    NotBuilt
-        If it is not there; the message says how to make it.
-    """
+    """Where the program of a kind is; NotBuilt says how to make it."""
     path = BUILD / kind / "recheck"
     if not path.is_file():
         raise NotBuilt(
@@ -43,26 +37,10 @@ def _deep_stack() -> None:
 
 
 def verdicts(lines: Sequence[str], kind: str = "zarith", effort: int = EFFORT) -> list[str]:
-    """What the program says of plans.
+    """What the program says of plans, a line each as :func:`.plan_words` writes it.
 
-    Parameters
-    ----------
-    lines : sequence of str
-        One plan each, as :func:`.plan_words` writes it.
-    kind : str, optional
-        ``zarith`` or ``pure``.
-    effort : int, optional
-        Steps that one search may take before it is left with a lower bound.
-
-    Returns
-    -------
-    list of str
-        ``rejected``, ``infeasible``, ``optimal c``, ``between b c`` or ``at least b``, of each.
-
-    Raises
-    ------
-    NotBuilt
-        If the program is not there.
+    ``rejected``, ``infeasible``, ``optimal c``, ``between b c`` or ``at least b``; a search of more
+    steps than ``effort`` leaves a lower bound. The kind is ``zarith`` or ``pure``.
     """
     run = subprocess.run(
         [program(kind), str(effort)],

@@ -55,17 +55,8 @@ _VERDICTS = {
 def theorem(read: Words, verdict: str) -> str:
     """Write a file for Coq that states what a plan proves, and proves it.
 
-    Parameters
-    ----------
-    read : Words
-        The plan.
-    verdict : str
-        What the program says of it, other than ``rejected``.
-
-    Returns
-    -------
-    str
-        Coq's words. Compile the file where the files of ``coq/`` were compiled.
+    The verdict is what the program says of it, other than ``rejected``. Compile the file where the
+    files of ``coq/`` were compiled.
     """
     kind, *numbers = verdict.replace("at least", "at-least").split()
     kind = kind.replace("-", " ")

@@ -26,25 +26,9 @@ ABSENT = "-"
 
 
 def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
-    """Write a problem, a schedule and a tree of prices as one line.
+    """Write a problem, a schedule (None if there is none) and a tree of prices as one line.
 
-    Parameters
-    ----------
-    problem : Problem
-        As the second checker reads it.
-    groups : sequence of Group or None
-        Its schedule, as the second checker reads it; None if there is none.
-    tree : object
-        The ``tree`` of its certificate.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    Fault
-        If the problem's blocks are shared in time, or a name is none of the problem's.
+    A Fault if the problem's blocks are shared in time, or a name is none of the problem's.
     """
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")

@@ -21,18 +21,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if everything holds, 1 if something does not, 2 if a file cannot be read.
-    """
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="cms-check",
         description="Check a solution folder of a problem folder, shard by shard, by the "

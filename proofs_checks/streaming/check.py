@@ -110,32 +110,10 @@ def read_document(path: Path) -> Any:
 def check_folders(
     problem: Path, solution: Path | None = None, shards: tuple[int, int] | None = None
 ) -> list[str]:
-    """Check a problem folder, and what a solution folder says about it.
+    """Check a problem folder, and what a solution folder says about it; return sentences.
 
-    Parameters
-    ----------
-    problem, solution : Path
-        The folders.
-    shards : (int, int), optional
-        Look at the files of these shards alone, from the first one to before the second; then
-        neither the totals of blocks nor the bound are checked.
-
-    Returns
-    -------
-    list of str
-        Empty if everything holds; otherwise sentences.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-
-    Examples
-    --------
-    >>> check_folders(Path("nowhere"))
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere/problem.json'
+    ``shards``: look at the files of these alone, from the first to before the second; then neither
+    the totals of blocks nor the bound are checked.
     """
     try:
         document = read_document(problem / "problem.json")

@@ -15,14 +15,7 @@ from proofs_checks.checker.schedule import Group, read_machines, uncovered
 from proofs_checks.checker.verdict import SPELLED_OUT
 
 from .problem import Folder, Rows, Shard, read_digests
-from .stored import (
-    Integers,
-    exact_sum,
-    read_array,
-    read_lines,
-    refuse_numbers,
-    refuse_strangers,
-)
+from .stored import Integers, exact_sum, read_array, read_lines, refuse_numbers, refuse_strangers
 
 _LARGEST = 2**63 - 1
 

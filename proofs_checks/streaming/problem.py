@@ -23,14 +23,7 @@ from proofs_checks.checker.problem import (
 )
 from proofs_checks.checker.reading import Fault, as_a, check_head, integer, record, show
 
-from .stored import (
-    Integers,
-    read_array,
-    read_lines,
-    read_sha256,
-    refuse_numbers,
-    refuse_strangers,
-)
+from .stored import Integers, read_array, read_lines, read_sha256, refuse_numbers, refuse_strangers
 
 # A shard is in the memory as a whole.
 _MOST_IN_A_SHARD = 2**30

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.row import Outcome
 from bench.rules import RULES
-from bench.rules.parvagpu import ParvaGpu
+from bench.rules.parvagpu import parvagpu
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
@@ -44,8 +44,7 @@ def test_the_published_scenarios_need_the_known_gpus(name: str) -> None:
 
 
 def test_without_its_last_step_parvagpu_needs_what_its_authors_code_needs() -> None:
-    rule = ParvaGpu(repack=False)
-    found = [rule.schedule(scenario(f"S{i}")).machine_count for i in range(1, 7)]
+    found = [parvagpu(scenario(f"S{i}"), repack=False).machine_count for i in range(1, 7)]
     assert found == [2, 3, 8, 11, 22, 29]
 
 
@@ -128,7 +127,7 @@ def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None
         name = summary = "liar"
 
         def schedule(self, problem: Problem) -> object:
-            return ParvaGpu().schedule(scenario("S4"))
+            return parvagpu(scenario("S4"))
 
     monkeypatch.setitem(RULES, "parvagpu", Liar())
     row = perform(task, 1, lambda stage, facts: None)
