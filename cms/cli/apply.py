@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,26 +14,20 @@ from cms.errors import FileError
 from . import options
 from .documents import open_document
 from .drift import report_drift
-from .export import export_options
+from .export import export_options, where_written
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_fleet, refuse_stale
+from .fleets import Current, Force, MaxAge, deployment_of, read_fleet, refuse_stale, say_impossible
 from .observe import Gpus, NodeName
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers, session_of
-
-if TYPE_CHECKING:
-    from cms.fleet.deployment import Deployment, DesiredState
-    from cms.fleet.deployment.transition import Impossible, Transition
-    from cms.fleet.report.page import Page
+from .session import Exit, refuse_two_readers, session_of
 
 _METHODS = ("ours", "exchange_and_compact")
-
-
-def _tools() -> Iterable[str]:
-    from cms.fleet.deployment.transition.folder import TOOLS
-
-    return TOOLS
-
+#: What is said of a transition by what proves that there is none.
+_IMPOSSIBLE = {
+    "checked": "there is no such transition, proof checked:",
+    "solver": "there is no such transition, claimed by the solver:",
+    "none": "no transition was found, and there may be one:",
+}
 
 _Target = Annotated[
     Path,
@@ -73,7 +67,7 @@ Tool = Annotated[
         "--tool", metavar="NAME",
         help="What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
         "gpu-operator or slurm (whole GPUs, after a drain of the node).",
-        autocompletion=options.offering(_tools),
+        autocompletion=options.offering_from("cms.fleet.deployment.transition.folder", "TOOLS"),
     ),
 ]  # fmt: skip
 _Method = Annotated[
@@ -161,13 +155,16 @@ def apply(
         if value:
             raise options.usage_error("it goes with --check", name)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
+    if timeline and session.json:
+        raise options.usage_error("a report shows it, and JSON is printed", "--timeline")
     if rates is not None and picture is None and output is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
-    share, shares = _floors(floor)
+    share, shares = _read_floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
     durations = session.fleet.transition.durations
-    how: dict[str, Any] = {"floor": share, "max_parallel": max_parallel, "durations": durations}
+    timed: dict[str, Any] = {"max_parallel": max_parallel, "durations": durations}
+    how = {"floor": share, **timed}
     if method == "ours":
         how |= {
             "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed,
@@ -190,42 +187,70 @@ def apply(
 
         refuse_folder(output, force=force)
     with session.reading():
-        from cms.fleet.deployment import Deployment
+        from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
         from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.replanner import read_rates
+        from cms.fleet.report.page import Page
+        from cms.fleet.report.transitions import transition_page, whole_gpus_words
+        from cms.fleet.serving.plan_document import plan_from_json
+        from cms.values.numbers import shown
 
         own, told = tool_writer(tool), export_options(session)
-        start, to = read_fleet(current), _wanted(target)
-        if isinstance(to, Deployment):
+        start = read_fleet(current)
+        kind, document = open_document(target)
+        to: Deployment | DesiredState
+        if kind != "cms-plan":
+            to = deployment_of(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
-        elif method == "ours":
-            how["as_grouped"] = session.fleet.placement.as_grouped
+            if method != "ours":
+                raise options.usage_error(
+                    "it decides itself what lies where, and so does a deployment; give a plan",
+                    "--method",
+                )
+        else:
+            plan = plan_from_json(document)
+            if plan.solution.cost is None:
+                raise FileError(target, "the plan has no schedule, so nothing leads to it")
+            to = desired_state(plan)
+            if method == "ours":
+                how["as_grouped"] = session.fleet.placement.as_grouped
         if "floor" not in options.given_options(context):  # of fleet.toml, which outlives services
             for name in shares.keys() - {each.name for each in (*start.services, *to.services)}:
                 session.warn(f"[transition] floors: no service {name!r} is there")
                 del shares[name]
-        words = _floor_words(share, shares)
+        named = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
+        words = ", ".join([f"{shown(share * 100)} %", *named])
         refuse_stale(session, start, max_age)
         own.refuse(start, told)
-        known = None if rates is None else _rates(rates)
-    found = heard(session, lambda: _planned(start, to, method, how), doing="planning")
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.deployment.transition.whole_gpus import PartitioningTool
-
-    if isinstance(found, Impossible):
-        return _refuse(session, found)
-    timed = {
-        "durations": durations, "max_parallel": max_parallel,
-        "by_node": PartitioningTool(tool).drains_nodes,
-    }  # fmt: skip
+        known = None
+        if rates is not None:
+            told_rates = read_rates(rates)
+            known = {
+                service: [
+                    (at * told_rates.step_s, rate)
+                    for at, rate in enumerate(every)
+                    if rate is not None
+                ]
+                for service, every in told_rates.rates_rps.items()
+            }
+    find: Callable[..., transition.Transition | transition.Impossible] = (
+        transition.transition if method == "ours" else transition.exchange_and_compact
+    )
+    found = heard(session, lambda: find(start, to, **how), doing="planning")
+    if isinstance(found, transition.Impossible):
+        return say_impossible(session, found, {"found": False}, _IMPOSSIBLE[found.proof.value])
 
     def view() -> Page:
-        from cms.fleet.report.transitions import transition_page, whole_gpus_words
-
-        notes = [] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool)
-        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
         return transition_page(
-            found, rates=known, floor=words, timeline=timeline, notes=notes, where=where, **timed
+            found,
+            rates=known,
+            floor=words,
+            timeline=timeline,
+            notes=[] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool),
+            where=where_written(output),
+            by_node=transition.PartitioningTool(tool).drains_nodes,
+            **timed,
         )
 
     def draw() -> str:
@@ -235,18 +260,12 @@ def apply(
 
     drawn = None if output is None else draw  # what cannot be written is refused all the same
     folder = folder_of(found, FolderOptions(tool, words, durations, max_parallel, told, drawn))
-
-    def document() -> dict[str, Any]:
-        from cms.fleet.deployment.transition import transition_to_json
-
-        return transition_to_json(found)
-
-    session.show(document, view, None, picture)
+    session.show(lambda: transition.transition_to_json(found), view, None, picture)
     session.write_folder(folder.files, output, force=force)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
+def _read_floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
     """Read the share of all services, and those of single ones."""
     alone = [text for text in texts or () if "=" not in text]
     named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
@@ -254,67 +273,3 @@ def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
         raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
     return share, {name: options.share(text, "--floor") for name, text in named.items()}
-
-
-def _floor_words(share: Fraction, shares: dict[str, Fraction]) -> str:
-    from cms.values.numbers import shown
-
-    own = (f", {name} {shown(each * 100)} %" for name, each in shares.items())
-    return f"{shown(share * 100)} %" + "".join(own)
-
-
-def _wanted(path: Path) -> Deployment | DesiredState:
-    kind, document = open_document(path)
-    if kind != "cms-plan":
-        return read_fleet(path)
-    from cms.fleet.deployment import desired_state
-    from cms.fleet.serving.plan_document import plan_from_json
-
-    plan = plan_from_json(document)
-    if plan.solution.cost is None:
-        raise FileError(path, "the plan has no schedule, so nothing leads to it")
-    return desired_state(plan)
-
-
-def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
-    """Read rates by the seconds since the first."""
-    from cms.fleet.replanner import read_rates
-
-    found = read_rates(path)
-    return {
-        service: [(at * found.step_s, rate) for at, rate in enumerate(own) if rate is not None]
-        for service, own in found.rates_rps.items()
-    }
-
-
-def _planned(
-    start: Deployment, to: Deployment | DesiredState, method: str, how: dict[str, Any]
-) -> Transition | Impossible:
-    from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.transition import exchange_and_compact, transition
-
-    if isinstance(to, Deployment) and (method != "ours" or how.get("as_grouped")):
-        raise options.usage_error(
-            "a deployment says itself what lies where; give a plan for as_grouped and "
-            "--method exchange_and_compact"
-        )
-    if isinstance(to, Deployment) or method == "ours":
-        return transition(start, to, **how)
-    return exchange_and_compact(start, to, **how)
-
-
-def _refuse(session: Session, found: Impossible) -> int:
-    """Say why there is no way; nothing is written."""
-    document = {"found": False, "proof": found.proof.value, "reasons": list(found.reasons)}
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
-        from cms.fleet.report.proofs import refusal_page
-
-        what = {
-            "checked": "there is no such transition, proof checked:",
-            "solver": "there is no such transition, claimed by the solver:",
-            "none": "no transition was found, and there may be one:",
-        }[found.proof.value]
-        session.print_page(refusal_page(what, found.reasons))
-    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -22,6 +23,11 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return offered
+
+
+def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
+    """Offer the names in a table of a module, which is imported when a shell asks."""
+    return offering(lambda: getattr(import_module(module), table))
 
 
 def _methods() -> Iterable[str]:

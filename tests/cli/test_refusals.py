@@ -233,7 +233,7 @@ PROBLEMS = [
 ]
 EXPORTED = [
     row("export target.json", "--to: expected one or more of mig-parted, gpu-operator"),
-    row("export target.json -t mig-partd", "--to: 'mig-partd' is unknown; nearest: 'mig-parted'"),
+    row("export target.json -t mig-partd", "no target 'mig-partd'; nearest: 'mig-parted'"),
     row("export target.json -t slurm --current none.json", "there is no such file", 1),
     row("export target.json -t dra", "there is no such file", 1,
         fleet=settings('export.base = ["none.yaml"]')),
@@ -253,6 +253,7 @@ APPLIED = [
     row(f"{APPLY} --tool slurm --method exchange_and_compact", "leave out --tool"),
     row(f"{APPLY} --method exchange_and_compact --spare 1", "leave out --spare"),
     row(f"{APPLY} --rates rates.csv", "add --timeline, --picture or -o"),
+    row(f"{APPLY} --timeline -o -", "--timeline: a report shows it, and JSON is printed"),
     row("apply then.json --current now.json --node n", "--node: it goes with --check"),
     row("apply then.json --check now.json --spare 1", "--spare: it is for finding the way"),
     row("plan plan.json --nodes nodes.csv --scale 9", "--scale: plan.json is placed as it is"),
@@ -279,6 +280,11 @@ REPLANNED = [
     row(f"{TICK} --current rates.csv", "is a table, expected a JSON document", 1),
     row(f"{TICK} --current now.json", "'chat' runs on node-a/0 and is no service; nearest", 1,
         one=("chat,", "chatt,"), rates="time,service,rate_rps\n0,chatt,5\n60,chatt,5\n"),
+    *(
+        row(f"replan -s one.csv -p p.csv --trace rates.csv {given}", f"{given.split()[0]}: it goes")
+        for given in ("--max-parallel 2", "--max-age 1h", "--force")
+    ),
+    row(f"{TICK} --play 2h", "--play: it goes with --trace"),
     row(f"{TICK} --time-sharing", "with --trace TRACE.csv alone"),
     row(f"{TICK} --forecast lates", "nearest: 'latest'"),
     row(f"{TICK} --forecast daily", "no earlier day says what", 1,
