@@ -11,13 +11,13 @@ import typer
 
 from cms.errors import FileError
 
-from . import options
+from . import fleets, options
 from .documents import open_document
 from .drift import report_drift
 from .export import export_options, where_written
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, deployment_of, read_fleet, refuse_stale, say_impossible
 from .observe import Gpus, NodeName
+from .options import option
 from .searching import heard
 from .session import Exit, refuse_two_readers, session_of
 
@@ -48,50 +48,34 @@ _Check = Annotated[
 ]
 _Floor = Annotated[
     list[str] | None,
-    typer.Option(
-        "--floor", metavar="[SERVICE=]SHARE",
-        help="What every service, or one, keeps of the smaller of its old and new rate: 90%, "
-        "chat=50%; may be repeated.  [default: 100%]",
+    option(
+        "[SERVICE=]SHARE", "What every service, or one, keeps of the smaller of its old and new "
+        "rate: 90%, chat=50%; may be repeated.  [default: 100%]",
     ),
 ]  # fmt: skip
 _Spare = Annotated[
     str,
-    typer.Option(
-        "--spare", metavar="auto|N",
-        help="At most N GPUs beyond the larger of before and after; auto: as few as do.",
-    ),
-]  # fmt: skip
+    option("auto|N", "At most N GPUs beyond the larger of before and after; auto: as few as do."),
+]
 Tool = Annotated[
     str,
-    typer.Option(
-        "--tool", metavar="NAME",
-        help="What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
+    option(
+        "NAME", "What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
         "gpu-operator or slurm (whole GPUs, after a drain of the node).",
         autocompletion=options.offering_from("cms.fleet.deployment.transition.folder", "TOOLS"),
     ),
 ]  # fmt: skip
 _Method = Annotated[
     str,
-    typer.Option(
-        "--method", "-m", metavar="NAME", help="ours, or exchange_and_compact to compare with.",
-        autocompletion=options.offering(lambda: _METHODS),
+    option(
+        "NAME", "ours, or exchange_and_compact to compare with.",
+        "--method", "-m", autocompletion=options.offering(lambda: _METHODS),
     ),
 ]  # fmt: skip
 MaxParallel = Annotated[
     int | None,
-    typer.Option(
-        "--max-parallel", metavar="N", min=1,
-        help="Run at most N actions concurrently.  [default: all]",
-    ),
-]  # fmt: skip
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The folder to write: run.sh, and for each step a script for the tool; '-' prints the "
-        "transition's JSON instead.",
-    ),
-]  # fmt: skip
+    option("N", "Run at most N actions concurrently.  [default: all]", min=1),
+]
 _Timeline = Annotated[
     bool,
     typer.Option(
@@ -101,9 +85,9 @@ _Timeline = Annotated[
 ]
 _Rates = Annotated[
     Path | None,
-    typer.Option(
-        "--rates", metavar="rates.csv",
-        help="Rates from the beginning on, compared with capacities: time, service, rate_rps.",
+    option(
+        "rates.csv", "Rates from the beginning on, compared with capacities: time, service, "
+        "rate_rps.",
     ),
 ]  # fmt: skip
 
@@ -113,7 +97,7 @@ def apply(
     context: typer.Context,
     target: _Target,
     sources: _Sources = None,
-    current: Current = None,
+    current: fleets.Current = None,
     check: _Check = False,
     fleet: FleetFile = None,
     tool: Tool = "nvidia-smi",
@@ -125,18 +109,19 @@ def apply(
     method: _Method = "ours",
     node: NodeName = None,
     device: Gpus = None,
-    max_age: MaxAge = "15min",
+    max_age: fleets.MaxAge = "15min",
     time_limit: options.TimeLimit = "none",
     seed: options.Seed = 0,
     picture: options.Picture = None,
-    output: _Folder = None,
-    force: Force = False,
+    output: fleets.Folder = None,
+    force: fleets.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Plan the way from what runs to a target, above all floors.
 
-    -o writes it as scripts, step by step. With --check it reports what is not there.
+    -o writes it as scripts, run.sh and one for each step. With --check it reports what is not
+    there.
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
@@ -171,14 +156,10 @@ def apply(
             "tool": tool, "time_limit": options.time_limit(time_limit),
             "cancel": session.interrupts.cancel,
         }  # fmt: skip
-    elif tool != "nvidia-smi":
+    elif tool != "nvidia-smi" or shares or spare != "auto":
         raise options.usage_error(
-            "exchange_and_compact cuts each instance; leave out --tool", "--method"
-        )
-    elif shares or spare != "auto":
-        raise options.usage_error(
-            "exchange_and_compact takes one --floor for all; leave out --spare and floors of "
-            "single services, of fleet.toml as well",
+            "exchange_and_compact cuts each instance and takes one --floor for all; leave out "
+            "--tool, --spare and floors of single services, of fleet.toml as well",
             "--method",
         )
     session.refuse_unwritable((picture, "--picture"))
@@ -197,11 +178,11 @@ def apply(
         from cms.values.numbers import shown
 
         own, told = tool_writer(tool), export_options(session)
-        start = read_fleet(current)
+        start = fleets.read_fleet(current)
         kind, document = open_document(target)
         to: Deployment | DesiredState
         if kind != "cms-plan":
-            to = deployment_of(document)
+            to = fleets.deployment_of(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
             if method != "ours":
                 raise options.usage_error(
@@ -221,7 +202,7 @@ def apply(
                 del shares[name]
         named = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
         words = ", ".join([f"{shown(share * 100)} %", *named])
-        refuse_stale(session, start, max_age)
+        fleets.refuse_stale(session, start, max_age)
         own.refuse(start, told)
         known = None
         if rates is not None:
@@ -239,7 +220,9 @@ def apply(
     )
     found = heard(session, lambda: find(start, to, **how), doing="planning")
     if isinstance(found, transition.Impossible):
-        return say_impossible(session, found, {"found": False}, _IMPOSSIBLE[found.proof.value])
+        return fleets.say_impossible(
+            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
+        )
 
     def view() -> Page:
         return transition_page(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -62,7 +62,7 @@ def check(
     session.refuse_unwritable((output, "--output"))
     refuse_two_readers((file, "FILE"), (solution, "SOLUTION"))
     if file.is_dir():
-        return _say(session, _solved(*check_folders(session, file, solution)), output)
+        return answer(session, _solved(*check_folders(session, file, solution)), output)
     with session.reading("reading and checking"):
         from cms.files.documents import parse_document
 
@@ -76,7 +76,7 @@ def check(
             kind = "cms-problem"  # its reader says what is there instead
         second = None if solution is None else parse_document(solution)
         found = recheck(kind, document, second)
-    return _say(session, found, output)
+    return answer(session, found, output)
 
 
 def recheck(kind: str, document: Parsed, second: Parsed | None = None) -> Rechecked:
@@ -88,34 +88,26 @@ def recheck(kind: str, document: Parsed, second: Parsed | None = None) -> Rechec
 
 def say_what_does_not_hold(session: Session, faults: list[Violation]) -> int:
     """Say what is wrong with a file that something was to be done with; return the exit code."""
-    return _say(session, Rechecked(None, faults, {}, ""))
-
-
-def _say(session: Session, found: Rechecked, output: Path | None = None) -> int:
-    said = {"valid": not found.faults, **found.said}
-    return answer(session, said, found.faults, "not valid", found.words, output)
+    return answer(session, Rechecked(None, faults, {}, ""))
 
 
 def answer(
-    session: Session,
-    said: dict[str, Any],
-    faults: Sequence[Violation],
-    head: str,
-    words: str,
-    output: Path | None,
+    session: Session, found: Rechecked, output: Path | None = None, verdict: str = "valid"
 ) -> int:
-    """Print faults below a head, or that there are none, or JSON; return the exit code."""
+    """Print what a check found, in words or as JSON, and return the exit code."""
     from cms.values.words import count, decimal, printable
 
-    document = {**said, "faults": [{**each._asdict(), "text": str(each)} for each in faults]}
-    lines = [f"{head}: {count(len(faults), 'fault')}"]
+    faults = found.faults
+    told = [{**each._asdict(), "text": str(each)} for each in faults]
+    document = {verdict: not faults, **found.said, "faults": told}
+    lines = [f"not {verdict}: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        session.print_text("\n".join([*lines, ""]) if faults else words)
+        session.print_text("\n".join([*lines, ""]) if faults else found.words)
     session.write(lambda: document, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
@@ -137,7 +129,6 @@ def _solved(
 
 
 def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
-    """Recheck a solution of a problem: schedule, cost, bounds, proof, and a shortage beside it."""
     from cms.files import problem_from_json, solution_from_json
     from cms.files.solutions import refuse_other_shortage
     from cms.solving.recheck import faults_of
@@ -175,7 +166,6 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 
 
 def _recheck_deployment(document: Parsed) -> Rechecked:
-    """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
     from cms.files import solution_from_json
     from cms.fleet.deployment import check_deployment, deployment_from_json, desired_state
     from cms.schedule.faults import Violation
@@ -205,7 +195,6 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
 
 
 def _recheck_transition(document: Parsed) -> Rechecked:
-    """Recheck a transition: its actions, and the worst of all executions that it allows."""
     from cms.fleet.deployment.transition import check_transition, transition_from_json
     from cms.fleet.deployment.transition.checking import RECHECKED
 
@@ -216,7 +205,6 @@ def _recheck_transition(document: Parsed) -> Rechecked:
 
 
 def _recheck_simulation(document: Parsed) -> Rechecked:
-    """Recheck a simulation: whether its numbers bear out what it says of each service."""
     from cms.fleet.simulation import Verdict, simulation_from_json
     from cms.fleet.simulation.judging import simulation_faults
     from cms.values.words import printable
@@ -236,7 +224,6 @@ def _recheck_day(document: Parsed) -> Rechecked:
 
 
 def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
-    """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
     from cms.fleet.colocation.files import (
         colocation_problem_from_json,
         colocation_solution_from_json,

@@ -14,6 +14,7 @@ from cms.values.numbers import shown
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
+from .options import option
 from .searching import Search, heard, option_values
 from .session import Exit, refuse_two_readers, session_of
 
@@ -28,42 +29,25 @@ if TYPE_CHECKING:
 
     from .settings import Colocation
 
-_Online = Annotated[
-    Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
-]
-_Offline = Annotated[
-    Path, typer.Option("--offline", metavar="F.csv", help="The workloads that want a share.")
-]
-Pairs = Annotated[
-    Path | None,
-    typer.Option("--pairs", metavar="P.csv", help="What was measured of models in pairs."),
-]
+_Online = Annotated[Path, option("O.csv", "GPUs with their online services.")]
+_Offline = Annotated[Path, option("F.csv", "The workloads that want a share.")]
+Pairs = Annotated[Path | None, option("P.csv", "What was measured of models in pairs.")]
 Predictor = Annotated[
     Path | None,
-    typer.Option(
-        "--predictor", metavar="MODEL.json",
-        help="In place of --pairs: what 'cms colocate train' learnt of them.",
-    ),
-]  # fmt: skip
+    option("MODEL.json", "In place of --pairs: what 'cms colocate train' learnt of them."),
+]
 _Profiles = Annotated[
     Path | None,
-    typer.Option(
-        "--profiles", metavar="W.csv",
-        help="With --predictor: what is known of models that it was not trained on.",
-    ),
-]  # fmt: skip
+    option("W.csv", "With --predictor: what is known of models that it was not trained on."),
+]
 Problem = Annotated[
     Path | None,
-    typer.Option(
-        "--problem", metavar="FILE",
-        help="The problem that share.json is a plan of: 'colocate match' writes it.",
-    ),
-]  # fmt: skip
+    option("FILE", "The problem that share.json is a plan of: 'colocate match' writes it."),
+]
 _Assign = Annotated[
     Path | None,
-    typer.Option(
-        "--assign", metavar="GPUS.csv",
-        help="Also write which workload goes on which GPU of O.csv; who runs already stays.",
+    option(
+        "GPUS.csv", "Also write which workload goes on which GPU of O.csv; who runs already stays.",
     ),
 ]  # fmt: skip
 #: Pairs of classes up to which the price of rounding activities is worked out beside the answer.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from cms.files import Parsed
-    from cms.fleet.deployment import Difference, Instance
+    from cms.fleet.deployment import Difference
     from cms.fleet.report.page import Page
 
 
@@ -37,9 +36,6 @@ def differ(
 
 
 def _document(found: Difference) -> dict[str, Any]:
-    def said(instances: Iterable[Instance]) -> list[str]:
-        return [str(each) for each in instances]
-
     return {
         "is_empty": found.is_empty,
         "counts": {"gpus_that_change": len(found.touched), **found.counts},
@@ -47,11 +43,11 @@ def _document(found: Difference) -> dict[str, Any]:
             {
                 "gpu": each.now.name,
                 "mode": [each.now.mode.value, each.then.mode.value],
-                "kept": said(each.kept),
+                "kept": [*map(str, each.kept)],
                 "restarted": [[str(one), str(other)] for one, other in each.restarted],
-                "created": said(each.created),
-                "deleted": said(each.deleted),
-                "foreign": said(each.foreign),
+                "created": [*map(str, each.created)],
+                "deleted": [*map(str, each.deleted)],
+                "foreign": [*map(str, each.foreign)],
             }
             for each in found.touched
         ],

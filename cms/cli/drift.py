@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cms.errors import FileError
 
-from .check import answer
+from .check import Rechecked, answer
 from .export import TARGET
 from .fleets import read_fleet, refuse_stale, without_places
 from .observe import seen
@@ -66,9 +66,9 @@ def report_drift(
             f"whether {unnamed[0]}{more} is the GPU that was meant was not observed, but its "
             "number alone: its UUID is told by nvidia-smi -L"
         )
-    said = {"verified": not faults, "gpus": len(gpus), "places_alone": unknown}
+    said = {"gpus": len(gpus), "places_alone": unknown}
     words = f"all there: {count(len(gpus), 'GPU')} as in {path}\n"
-    return answer(session, said, faults, "not there", words, output)
+    return answer(session, Rechecked(found, faults, said, words), output, "verified")
 
 
 def _without_uuid(found: Deployment, target: Deployment) -> list[str]:

@@ -12,7 +12,8 @@ from cms.errors import FileError
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_current, read_fleet
+from .fleets import Current, Folder, Force, MaxAge, read_current, read_fleet
+from .options import option
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
@@ -29,17 +30,11 @@ _File = Annotated[
 ]
 _To = Annotated[
     list[str] | None,
-    typer.Option(
-        "--to", "-t", metavar="TOOL,...",
-        help="mig-parted, gpu-operator, nvidia-smi, slurm, kubernetes, dra; may be repeated.",
+    option(
+        "TOOL,...", "mig-parted, gpu-operator, nvidia-smi, slurm, kubernetes, dra; may be "
+        "repeated.",
+        "--to", "-t",
         autocompletion=options.offering_from("cms.fleet.deployment.export", "TARGETS"),
-    ),
-]  # fmt: skip
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The folder to write, one folder in it for each tool; '-' prints JSON instead.",
     ),
 ]  # fmt: skip
 _Advertise = Annotated[
@@ -57,15 +52,16 @@ def export(
     fleet: FleetFile = None,
     advertise: _Advertise = False,
     max_age: MaxAge = "15min",
-    output: _Folder = None,
+    output: Folder = None,
     force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Write a deployment as files for partitioning tools.
 
-    Each says what it cannot express. With --current a script may also remove what stands there
-    today, and go back. What the files say beside the deployment stands in [export] of fleet.toml.
+    -o has a folder for each tool, which says what it cannot express. With --current a script may
+    also remove what stands there today, and go back. What the files say beside the deployment
+    stands in [export] of fleet.toml.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)

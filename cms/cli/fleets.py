@@ -13,7 +13,7 @@ import typer
 from cms.errors import FileError
 
 from .documents import open_document
-from .options import duration, usage_error
+from .options import duration, option, usage_error
 from .session import Exit, Session
 
 if TYPE_CHECKING:
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.hardware import Gpu
 
-Current = Annotated[
-    Path | None,
-    typer.Option("--current", metavar="now.json", help="What runs today, by 'cms observe -o'."),
-]
+Current = Annotated[Path | None, option("now.json", "What runs today, by 'cms observe -o'.")]
 MaxAge = Annotated[str, typer.Option("--max-age", metavar="TIME", hidden=True)]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Move a folder aside that was not written here, and write."),
+]
+Folder = Annotated[
+    Path | None,
+    option("DIR", "The folder to write; '-' prints JSON instead.", "--output", "-o"),
 ]
 _NOWHERE = "(plan)"
 

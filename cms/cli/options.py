@@ -8,7 +8,7 @@ from datetime import timedelta
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -28,6 +28,11 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
     """Offer the names in a table of a module, which is imported when a shell asks."""
     return offering(lambda: getattr(import_module(module), table))
+
+
+def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
+    """Declare an option; without flags it is called as its parameter."""
+    return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
 def _methods() -> Iterable[str]:

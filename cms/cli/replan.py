@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,60 +17,43 @@ from .apply import MaxParallel, Tool
 from .catalogue import find_gpu
 from .colocation import Shared, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_current, say_impossible
+from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
+from .options import option
 from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
+    from cms.fleet.deployment.transition import Impossible
     from cms.fleet.deployment.transition.folder import FolderOptions
     from cms.fleet.hardware import Gpu
-    from cms.fleet.replanner import Forecast, Planner, Rates, Terms
+    from cms.fleet.replanner import Forecast, Rates, ReplanDecision, Scene
     from cms.fleet.serving import OperatingPoint
 
 _Rates = Annotated[
     Path | None,
-    typer.Option(
-        "--rates", metavar="rates.csv",
-        help="Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
+    option(
+        "rates.csv", "Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
         "Prometheus range query.",
     ),
 ]  # fmt: skip
 _Trace = Annotated[
     Path | None,
-    typer.Option(
-        "--trace", metavar="TRACE.csv",
-        help="Instead of --current and --rates: play policies on the end of these rates.",
+    option(
+        "TRACE.csv", "Instead of --current and --rates: play policies on the end of these rates.",
     ),
 ]  # fmt: skip
 _Forecast = Annotated[
     str,
-    typer.Option(
-        "--forecast", metavar="NAME",
-        help="daily: the same time of earlier days, by the recent level; daily:0.9: a higher "
+    option(
+        "NAME", "daily: the same time of earlier days, by the recent level; daily:0.9: a higher "
         "quantile of them; latest: no change.",
         autocompletion=options.offering_from("cms.fleet.replanner", "FORECASTS"),
     ),
 ]  # fmt: skip
-_Every = Annotated[
-    str,
-    typer.Option("--every", metavar="TIME", help="From one moment to change plans to the next."),
-]
-_Play = Annotated[
-    str,
-    typer.Option(
-        "--play", metavar="TIME", help="How much of a trace's end is played; before is history."
-    ),
-]
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The transition's folder to write, one without steps to go on; of a trace, the file "
-        "of the table. '-' prints the answer as JSON.",
-    ),
-]  # fmt: skip
+_Every = Annotated[str, option("TIME", "From one moment to change plans to the next.")]
+_Play = Annotated[str, option("TIME", "How much of a trace's end is played; before is history.")]
 
 
 @with_fleet_file
@@ -94,7 +77,7 @@ def replan(
     max_parallel: MaxParallel = None,
     time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
-    output: _Folder = None,
+    output: Folder = None,
     force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -102,7 +85,8 @@ def replan(
     """Decide to keep what runs or to change, for rates ahead.
 
     Nothing is remembered from one call to the next: run it as often as you like. What a change
-    costs, and how far to look ahead, stands in [replan] of fleet.toml.
+    costs, and how far to look ahead, stands in [replan] of fleet.toml. -o is the transition's
+    folder, one without steps to go on; of a trace, the file of the table.
 
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.
     """
@@ -197,12 +181,27 @@ def replan(
         gpus = gpus or _measured(today, points, operating_points)
         how["limits"] = _limits(session, today, gpus)
         planner = room.Planner(asked, points, gpus, **how)
+        if today is None:
+            first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)
+            if first < 0:
+                raise InvalidProblem(
+                    f"the trace is {known}, shorter than the {play} that are played; expected a "
+                    "longer one, or a shorter --play"
+                )
+            own = known.of([service.name for service in asked])
+            scene = room.Scene(own, first, planner, terms)
+
+    def decide() -> ReplanDecision | Impossible:
+        assert today is not None
+        return room.replan(
+            today, known, planner, ahead, terms, durations=way.durations,
+            max_parallel=max_parallel, time_limit=how["time_limit"], cancel=how["cancel"],
+        )  # fmt: skip
+
     try:
         if today is None:
-            return _play(session, known, planner, ahead, terms, play, output)
-        return _decide(
-            session, today, known, planner, ahead, terms, told, how["time_limit"], (output, force)
-        )
+            return _play(session, scene, ahead, output)
+        return _decide(session, decide, told, output, force=force)
     except room.NoPath as fault:
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
@@ -265,14 +264,11 @@ def _refuse_stale(path: Path, rates: Rates, max_age: str) -> None:
 
 def _decide(
     session: Session,
-    today: Deployment,
-    known: Rates,
-    planner: Planner,
-    ahead: Forecast,
-    terms: Terms,
+    decide: Callable[[], ReplanDecision | Impossible],
     told: FolderOptions,
-    time_limit: float | None,
-    to: tuple[Path | None, bool],
+    output: Path | None,
+    *,
+    force: bool,
 ) -> int:
     """Decide, and write the transition's folder.
 
@@ -281,22 +277,14 @@ def _decide(
     from cms.files.documents import document_text
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.deployment.transition.folder import folder_of
-    from cms.fleet.replanner import replan, replan_decision_to_json
+    from cms.fleet.replanner import replan_decision_to_json
     from cms.fleet.report.catalogue import replan_page
 
-    found = heard(
-        session,
-        lambda: replan(
-            today, known, planner, ahead, terms, durations=told.durations,
-            max_parallel=told.max_parallel, time_limit=time_limit,
-            cancel=session.interrupts.cancel,
-        ),
-        doing="deciding",
-    )  # fmt: skip
+    found = heard(session, decide, doing="deciding")
     if isinstance(found, Impossible):
         there = "no transition was found" if found.proof == "none" else "there is no transition"
         return say_impossible(session, found, {"decision": None}, f"a change is due, and {there}:")
-    document, (output, force) = replan_decision_to_json(found), to
+    document = replan_decision_to_json(found)
     session.show(lambda: document, lambda: replan_page(found), None)
     if output is not None:
         why = {key: value for key, value in document.items() if key != "transition"}
@@ -306,28 +294,11 @@ def _decide(
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _play(
-    session: Session,
-    trace: Rates,
-    planner: Planner,
-    ahead: Forecast,
-    terms: Terms,
-    play: str,
-    output: Path | None,
-) -> int:
+def _play(session: Session, scene: Scene, ahead: Forecast, output: Path | None) -> int:
     """Play policies on the end of a trace."""
-    from cms.fleet.replanner import Compared, Scene, compare, contenders
+    from cms.fleet.replanner import Compared, compare, contenders
     from cms.fleet.report.catalogue import policies_page
 
-    with session.reading():
-        first = trace.count - 1 - int(options.seconds(play, "--play") / trace.step_s)
-        if first < 0:
-            raise InvalidProblem(
-                f"the trace is {trace}, shorter than the {play} that are played; expected a longer "
-                "one, or a shorter --play"
-            )
-        own = trace.of([each.name for each in planner.services])
-        scene = Scene(own, first, planner, terms)
     found: list[Compared] = []
 
     def played() -> None:

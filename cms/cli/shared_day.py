@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cms.errors import CmsError
 from cms.values.names import nearest
@@ -17,31 +13,26 @@ from cms.values.words import count
 
 from . import options
 from .colocate import read_predicted, refuse_limit_by
-from .progress import CountProgress
-from .searching import heard
+from .options import option
+from .searching import counted
 from .session import Exit, Session
 
 if TYPE_CHECKING:
     from cms.files import Parsed
-
-T = TypeVar("T")
 
 #: Formats that are replayed here.
 KINDS = ("cms-colocation-problem", "cms-colocation-solution")
 
 Truth = Annotated[
     Path | None,
-    typer.Option(
-        "--truth", metavar="P.csv",
-        help="Of a co-location plan: measured pairs, which say what happens.",
-    ),
-]  # fmt: skip
+    option("P.csv", "Of a co-location plan: measured pairs, which say what happens."),
+]
 Activity = Annotated[
     Path | None,
-    typer.Option(
-        "--activity", metavar="TRACE.csv",
-        help="Of a co-location plan: SM activities in per cent: time, and a column for each online "
-        "class or model, or one called activity.  [default: a sine with noise, by --seed]",
+    option(
+        "TRACE.csv", "Of a co-location plan: SM activities in per cent: time, and a column for "
+        "each online class or model, or one called activity.  [default: a sine with noise, by "
+        "--seed]",
     ),
 ]  # fmt: skip
 
@@ -123,12 +114,3 @@ def simulate_day(session: Session, how: dict[str, Any], title: str, output: Path
     if day.stopped:
         return Exit.INTERRUPTED
     return Exit.FAILED if day.verdict == "violated" else Exit.ANSWER
-
-
-def counted(session: Session, what: str, call: Callable[[CountProgress], T]) -> T:
-    """Call in a thread, so that this one hears Ctrl-C while code compiles; count what is done."""
-    progress = CountProgress(None if session.quiet else sys.stderr, what=what)
-    try:
-        return heard(session, lambda: call(progress), patient=lambda: progress.begun)
-    finally:
-        progress.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from json import loads
 from pathlib import Path
@@ -17,10 +16,9 @@ from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import MaxAge
 from .live import Browser, Live, Notebook, Port, open_app
-from .options import usage_error
+from .options import option, usage_error
 from .plan import Gpus, Points, Published, Services
-from .progress import CountProgress
-from .searching import heard
+from .searching import counted
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
@@ -45,11 +43,9 @@ _Second = Annotated[
 ]
 _Html = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="PAGE.html", help="Write it as a page; '-' prints it."),
+    option("PAGE.html", "Write it as a page; '-' prints it.", "--output", "-o"),
 ]
-_Title = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="[default: the file's name]")
-]
+_Title = Annotated[str | None, option("TEXT", "[default: the file's name]")]
 _Curve = Annotated[
     bool | None,
     typer.Option(
@@ -167,20 +163,15 @@ def _print(
 
 def _refuse_kind(kind: str, file: Path, second: Path | None) -> None:
     """Refuse documents without a page, and a second one where one is enough."""
-    if kind == "cms-colocation-problem" and second is None:
-        raise usage_error(
-            f"{file} holds a co-location problem alone; give its solution, too: cms show "
-            "problem.json share.json -o page.html"
-        )
     if second is not None and kind not in RECHECKS_OF_TWO:
         raise usage_error(
             f"{second} is for a deployment or co-location problem; {file} holds none; leave it out"
         )
-    if kind in _WITHOUT_A_PAGE:
+    if kind in _WITHOUT_A_PAGE or (kind in RECHECKS_OF_TWO and second is None):
         raise usage_error(
             f"{file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made of a "
             "plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
-            "co-location problem and its solution"
+            "co-location problem and its solution: cms show problem.json share.json -o page.html"
         )
 
 
@@ -193,15 +184,16 @@ def _points(session: Session, found: object, how: dict[str, Any]) -> Sequence[Ra
     plan = getattr(found, "plan", found)  # a deployment's, if it has one
     if not isinstance(plan, Plan) or plan.solution.cost is None:
         return ()
-    stream = None if session.quiet or session.json else sys.stderr
-    progress = CountProgress(stream, what="multiples of all rates")
-    how |= {"cancel": session.interrupts.cancel, "on_point": progress}
+    how["cancel"] = session.interrupts.cancel
     try:  # a page is worth it with the points there are
-        return heard(session, lambda: rate_curve(plan, **how), patient=lambda: True)
+        return counted(
+            session,
+            "multiples of all rates",
+            lambda progress: rate_curve(plan, **how, on_point=progress),
+            patient=True,
+        )
     except UnsupportedProblem as fault:
         return f"Not drawn: {fault}."
-    finally:
-        progress.end()
 
 
 def _page(

@@ -15,6 +15,8 @@ from . import options, shared_day
 from .colocate import Pairs, Predictor, Problem
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
+from .options import option
+from .searching import counted
 from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
@@ -33,52 +35,39 @@ _File = Annotated[
 
 _Arrivals = Annotated[
     list[str] | None,
-    typer.Option(
-        "--arrivals", metavar="HOW",
-        help="poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with 'service=' "
-        "before it for one service; may be repeated; where services share instances in time, "
-        "poisson or even.  [default: poisson]",
+    option(
+        "HOW", "poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with "
+        "'service=' before it for one service; may be repeated; where services share instances in "
+        "time, poisson or even.  [default: poisson]",
     ),
 ]  # fmt: skip
 _Routing = Annotated[
     str,
-    typer.Option(
-        "--routing", metavar="NAME",
-        help="weighted_random, round_robin, shortest_queue, two_choices, or with equal weights: "
-        "equal_random, equal_round_robin, ...",
+    option(
+        "NAME", "weighted_random, round_robin, shortest_queue, two_choices, or with equal "
+        "weights: equal_random, equal_round_robin, ...",
         autocompletion=options.offering_from("cms.fleet.simulation", "ROUTINGS"),
     ),
 ]  # fmt: skip
-_Scale = Annotated[str, typer.Option("--scale", metavar="X", help="What if: all rates times X.")]
-_Seconds = Annotated[
-    str | None,
-    typer.Option(
-        "--seconds", metavar="S", help="How long each service runs.  [default: see below]"
-    ),
-]
+_Scale = Annotated[str, option("X", "What if: all rates times X.")]
+_Seconds = Annotated[str | None, option("S", "How long each service runs.  [default: see below]")]
 _Requests = Annotated[
     int | None,
-    typer.Option(
-        "--requests", metavar="N", min=1,
-        help="Requests of each service; with --seconds at most N, where its verdict "
-        "is open.  [default: 200,000, or with events 600 seconds]",
+    option(
+        "N", "Requests of each service; with --seconds at most N, where its verdict is open.  "
+        "[default: 200,000, or with events 600 seconds]",
+        min=1,
     ),
 ]  # fmt: skip
 _Events = Annotated[
     Path | None,
-    typer.Option(
-        "--events", metavar="E.csv",
-        help="Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), value.",
+    option(
+        "E.csv", "Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), "
+        "value.",
     ),
 ]  # fmt: skip
-_Surge = Annotated[
-    list[str] | None,
-    typer.Option("--surge", metavar="F@T+S", help="All rates times F from second T on, for S."),
-]
-_OnFailure = Annotated[
-    str,
-    typer.Option("--on-failure", metavar="HOW", help="retry what a failure hits once, or lose it."),
-]
+_Surge = Annotated[list[str] | None, option("F@T+S", "All rates times F from second T on, for S.")]
+_OnFailure = Annotated[str, option("HOW", "retry what a failure hits once, or lose it.")]
 
 _OF_A_DAY = "activity truth pairs predictor problem"
 _CYCLES = "the services of this plan share instances in time, whose duty cycles are replayed"
@@ -183,7 +172,7 @@ def simulate(
                 replay = room.simulate
     if is_day:
         return shared_day.simulate_day(session, how, plan.name, output)
-    found = shared_day.counted(
+    found = counted(
         session, "requests", lambda progress: replay(replayed, **how, on_progress=progress)
     )
     for warning in found.warnings:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
+from .options import option
 from .searching import heard
 from .session import Exit, refuse_two_readers, session_of
 
@@ -16,40 +17,37 @@ _Pairs = Annotated[
 ]
 _Profiles = Annotated[
     Path | None,
-    typer.Option(
-        "--profiles", metavar="W.csv",
-        help="What is known of the models: columns model, device and any others, such as family, "
-        "batch, sm_activity.  [default: nothing but their names]",
+    option(
+        "W.csv", "What is known of the models: columns model, device and any others, such as "
+        "family, batch, sm_activity.  [default: nothing but their names]",
     ),
 ]  # fmt: skip
 _Probes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--probe", metavar="MODEL",
-        help="What happens beside this model becomes part of the profiles of all others; may be "
-        "repeated.",
+    option(
+        "MODEL", "What happens beside this model becomes part of the profiles of all others; may "
+        "be repeated.",
     ),
 ]  # fmt: skip
 _Model = Annotated[
     str,
-    typer.Option(
-        "--model", metavar="NAME", help="boosting, ridge, mean or mlp.",
+    option(
+        "NAME", "boosting, ridge, mean or mlp.",
         autocompletion=options.offering_from("cms.fleet.colocation.predictor", "MODELS"),
     ),
 ]  # fmt: skip
 _Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="MODEL.json",
-        help="Write the predictor there; '-' prints it instead of the report.",
+    option(
+        "MODEL.json", "Write the predictor there; '-' prints it instead of the report.",
+        "--output", "-o",
     ),
 ]  # fmt: skip
 _WrittenProfiles = Annotated[
     Path | None,
-    typer.Option(
-        "--write-profiles", metavar="W.csv",
-        help="With --probe: write the profiles with what was added, to see what a further model's "
-        "must have.",
+    option(
+        "W.csv", "With --probe: write the profiles with what was added, to see what a further "
+        "model's must have.",
     ),
 ]  # fmt: skip
 

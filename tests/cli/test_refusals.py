@@ -176,10 +176,11 @@ TIME_SHARED = [
             ('utilisations = "u.csv"', "utilisations: it goes with interference"),
             ('batching_overheads = "o.csv"', "batching_overheads: it goes with headroom"),
             ('interference = "i.csv"\nsplits = "any"', "splits: 'any': what slows a batch is"),
-            ('splits = "an"', "splits: 'an': expected any or pairs; nearest: 'any'"),
-            ('headroom = "gpulett"', "headroom: 'gpulett': expected gpulet; nearest: 'gpulet'"),
         )
     ),
+    row(SHARED, "splits is 'an'; expected 'pairs'", fleet=settings('time_sharing.splits = "an"')),
+    row(SHARED, "no head-room 'gpulett'; expected gpulet",
+        fleet=settings('time_sharing.headroom = "gpulett"')),
 ]  # fmt: skip
 EXPLAINED = [
     row("explain plan.json caht", "no service 'caht'; nearest: 'chat'; expected one of: chat, see"),
@@ -205,7 +206,7 @@ SHOWN = [
     row(f"show problem.json {TO}", "a page is made of a plan"),
     row(f"show share.json {TO}", "holds a colocation solution"),
     row(f"show model.json {TO}", "holds a predictor; a page is made of a plan"),
-    row(f"show sharing.json {TO}", "give its solution, too"),
+    row(f"show sharing.json {TO}", "a co-location problem and its solution: cms show problem"),
     row(f"show plan.json share.json {TO}", "leave it out"),
     row(f"show - - {TO}", "only one of them can be standard input"),
     row("show plan.json -o no/page.html", "there is no folder"),
@@ -251,7 +252,7 @@ APPLIED = [
     row(f"{APPLY} --floor cat=1", "a floor is given for the service 'cat'"),
     row(f"{APPLY} --tool nvidia-sm", "nearest: 'nvidia-smi'"),
     row(f"{APPLY} --tool slurm --method exchange_and_compact", "leave out --tool"),
-    row(f"{APPLY} --method exchange_and_compact --spare 1", "leave out --spare"),
+    row(f"{APPLY} --method exchange_and_compact --spare 1", "--spare and floors of single"),
     row(f"{APPLY} --rates rates.csv", "add --timeline, --picture or -o"),
     row(f"{APPLY} --timeline -o -", "--timeline: a report shows it, and JSON is printed"),
     row("apply then.json --current now.json --node n", "--node: it goes with --check"),
