@@ -92,7 +92,12 @@ def say_what_does_not_hold(session: Session, faults: list[Violation]) -> int:
 
 
 def answer(
-    session: Session, found: Rechecked, output: Path | None = None, verdict: str = "valid"
+    session: Session,
+    found: Rechecked,
+    output: Path | None = None,
+    *,
+    verdict: str = "valid",
+    head: str = "not valid",
 ) -> int:
     """Print what a check found, in words or as JSON, and return the exit code."""
     from cms.values.words import count, decimal, printable
@@ -100,7 +105,7 @@ def answer(
     faults = found.faults
     told = [{**each._asdict(), "text": str(each)} for each in faults]
     document = {verdict: not faults, **found.said, "faults": told}
-    lines = [f"not {verdict}: {count(len(faults), 'fault')}"]
+    lines = [f"{head}: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")

@@ -16,18 +16,10 @@ from . import options
 from .fleet_file import FleetFile, with_fleet_file
 from .options import option
 from .searching import Search, heard, option_values
-from .session import Exit, refuse_two_readers, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.colocation import (
-        ColocationProblem,
-        MeasuredPair,
-        NamedGpus,
-        PredictedWeights,
-        TableWeights,
-    )
-
-    from .settings import Colocation
+    from cms.fleet import colocation as room
 
 _Online = Annotated[Path, option("O.csv", "GPUs with their online services.")]
 _Offline = Annotated[Path, option("F.csv", "The workloads that want a share.")]
@@ -102,7 +94,7 @@ def match(
     if factor is not None and factor < 1:
         said = f"it is {shown(factor)}; expected a factor >= 1, such as 1.2"
         raise options.usage_error(said, "[colocation] slowdown_limit")
-    refuse_limit_by(settings, predictor)
+    refuse_limit_by(session, predictor)
     with session.reading():
         from cms.fleet import colocation as room
         from cms.fleet.colocation.files import colocation_solution_to_json
@@ -113,14 +105,14 @@ def match(
 
         shares: dict[str, Any] = {"margin": settings.margin, "lowest_share": settings.lowest_share}
         measured = () if pairs is None else room.read_measured_pairs(pairs)
-        weights: TableWeights | PredictedWeights = room.table_weights(measured, **shares)
+        weights: room.TableWeights | room.PredictedWeights = room.table_weights(measured, **shares)
         if predictor is not None:
-            weights = read_predicted(predictor, settings, profiles, **shares)
+            weights = read_predicted(session, predictor, profiles, **shares)
         gpus = room.read_named_gpus(online, slowdown_limit=factor)
         work = room.read_offline(offline, waiting_scale=settings.waiting_scale)
         rounded = [room.NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in gpus]
 
-        def pose(gpus: Iterable[NamedGpus]) -> ColocationProblem:
+        def pose(gpus: Iterable[room.NamedGpus]) -> room.ColocationProblem:
             online = merge([each.online for each in gpus])[0]
             return room.ColocationProblem(online=online, offline=work, weights=weights, **shares)
 
@@ -160,34 +152,34 @@ def match(
     return Exit.INTERRUPTED if interrupted else Exit.ANSWER
 
 
-def refuse_limit_by(settings: Colocation, predictor: Path | None) -> None:
+def refuse_limit_by(session: Session, predictor: Path | None) -> None:
     """Refuse the choice of a predicted slowdown where nothing is predicted."""
-    if settings.limit_by is not None and predictor is None:
+    if session.fleet.colocation.limit_by is not None and predictor is None:
         raise options.usage_error("it goes with --predictor", "[colocation] limit_by")
 
 
 def read_predicted(
-    predictor: Path, settings: Colocation, profiles: Path | None, margin: int, lowest_share: int
-) -> PredictedWeights:
+    session: Session, predictor: Path, profiles: Path | None, margin: int, lowest_share: int
+) -> room.PredictedWeights:
     """Read a predictor; weights go by it, and by the settings."""
-    from cms.fleet.colocation import PredictedWeights, read_predictor, read_profiles
+    from cms.fleet import colocation as room
     from cms.fleet.colocation.predictor.predictor import LIMITS_BY
 
-    more = None if profiles is None else read_profiles(profiles)
-    limit_by = settings.limit_by or LIMITS_BY[0]
-    return PredictedWeights(
-        read_predictor(predictor), margin=margin, lowest_share=lowest_share,
-        lower_end=settings.lower_end, profiles=more, limit_by=limit_by,
+    more = None if profiles is None else room.read_profiles(profiles)
+    settings = session.fleet.colocation
+    return room.PredictedWeights(
+        room.read_predictor(predictor), margin=margin, lowest_share=lowest_share,
+        lower_end=settings.lower_end, profiles=more, limit_by=settings.limit_by or LIMITS_BY[0],
     )  # fmt: skip
 
 
 def _warnings(
-    problem: ColocationProblem,
-    weights: TableWeights | PredictedWeights,
-    measured: Sequence[MeasuredPair],
+    problem: room.ColocationProblem,
+    weights: room.TableWeights | room.PredictedWeights,
+    measured: Sequence[room.MeasuredPair],
 ) -> Iterator[str]:
     """Say which workloads fit nowhere, which shares are not known, and which limits not kept."""
-    from cms.fleet.colocation import PredictedWeights
+    from cms.fleet import colocation as room
     from cms.values.words import decimal
 
     left = [
@@ -201,7 +193,7 @@ def _warnings(
                 f"{work.name!r} needs {decimal(work.memory_mib)} MiB, and no GPU has more than "
                 f"{decimal(max(left))} MiB left: it is not placed"
             )
-    if isinstance(weights, PredictedWeights):
+    if isinstance(weights, room.PredictedWeights):
         least, most = weights.predictor.shares
         given = [share for share in problem.shares if share and not least <= share <= most]
         if given:
@@ -217,7 +209,7 @@ def _warnings(
     }
     for (model, device, limit), gpus in limits.items():
         ends: Sequence[float | Fraction]
-        if isinstance(weights, PredictedWeights):
+        if isinstance(weights, room.PredictedWeights):
             ends = [weights.compared(weights.pair(gpus, work)) for work in problem.offline]
             of = "upper end of a predicted" if weights.limit_by == "upper" else "expected"
             what = f"least {of} slowdown"

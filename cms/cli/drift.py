@@ -68,7 +68,8 @@ def report_drift(
         )
     said = {"gpus": len(gpus), "places_alone": unknown}
     words = f"all there: {count(len(gpus), 'GPU')} as in {path}\n"
-    return answer(session, Rechecked(found, faults, said, words), output, "verified")
+    checked = Rechecked(found, list(faults), said, words)
+    return answer(session, checked, output, verdict="verified", head="not there")
 
 
 def _without_uuid(found: Deployment, target: Deployment) -> list[str]:

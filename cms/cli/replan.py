@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,11 +24,9 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
+    from cms.fleet import replanner as room
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.deployment.transition.folder import FolderOptions
     from cms.fleet.hardware import Gpu
-    from cms.fleet.replanner import Forecast, Rates, ReplanDecision, Scene
     from cms.fleet.serving import OperatingPoint
 
 _Rates = Annotated[
@@ -132,9 +130,12 @@ def replan(
         "max_processes": session.fleet.plan.max_processes,
     }  # fmt: skip
     with session.reading():
+        from cms.files.documents import document_text
         from cms.fleet import replanner as room
         from cms.fleet.deployment.export import ExportOptions
-        from cms.fleet.deployment.transition.folder import FolderOptions, tool_writer
+        from cms.fleet.deployment.transition import Impossible
+        from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.report.catalogue import replan_page
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
 
         writer = tool_writer(tool)
@@ -191,20 +192,31 @@ def replan(
             own = known.of([service.name for service in asked])
             scene = room.Scene(own, first, planner, terms)
 
-    def decide() -> ReplanDecision | Impossible:
-        assert today is not None
-        return room.replan(
-            today, known, planner, ahead, terms, durations=way.durations,
-            max_parallel=max_parallel, time_limit=how["time_limit"], cancel=how["cancel"],
-        )  # fmt: skip
-
     try:
         if today is None:
             return _play(session, scene, ahead, output)
-        return _decide(session, decide, told, output, force=force)
+        found = heard(
+            session,
+            lambda: room.replan(
+                today, known, planner, ahead, terms, durations=way.durations,
+                max_parallel=max_parallel, time_limit=how["time_limit"], cancel=how["cancel"],
+            ),
+            doing="deciding",
+        )  # fmt: skip
     except room.NoPath as fault:
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
+    if isinstance(found, Impossible):
+        there = "no transition was found" if found.proof == "none" else "there is no transition"
+        return say_impossible(session, found, {"decision": None}, f"a change is due, and {there}:")
+    document = room.replan_decision_to_json(found)
+    session.show(lambda: document, lambda: replan_page(found), None)
+    if output is not None:  # without steps to go on: what was done must not stay to be done again
+        files = {**folder_of(found.way.transition, told).files}
+        del document["transition"]  # it is beside it
+        files["decision.json"] = document_text(lambda: document, "decision.json")
+        session.write_folder(files, output, force=force)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
 def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: Path) -> list[Gpu]:
@@ -240,7 +252,7 @@ def _limits(session: Session, today: Deployment | None, gpus: Sequence[Gpu]) -> 
     return found
 
 
-def _refuse_stale(path: Path, rates: Rates, max_age: str) -> None:
+def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
     """Refuse rates whose last moment is past, by more than their step and the age allowed.
 
     One that is to come is refused likewise: clocks disagree, or times lack their zone.
@@ -262,49 +274,17 @@ def _refuse_stale(path: Path, rates: Rates, max_age: str) -> None:
         raise FileError(path, said, expected=expected, fix=fix)
 
 
-def _decide(
-    session: Session,
-    decide: Callable[[], ReplanDecision | Impossible],
-    told: FolderOptions,
-    output: Path | None,
-    *,
-    force: bool,
-) -> int:
-    """Decide, and write the transition's folder.
-
-    To go on is a folder without steps: those of an earlier answer must not stay to be run again.
-    """
-    from cms.files.documents import document_text
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.deployment.transition.folder import folder_of
-    from cms.fleet.replanner import replan_decision_to_json
-    from cms.fleet.report.catalogue import replan_page
-
-    found = heard(session, decide, doing="deciding")
-    if isinstance(found, Impossible):
-        there = "no transition was found" if found.proof == "none" else "there is no transition"
-        return say_impossible(session, found, {"decision": None}, f"a change is due, and {there}:")
-    document = replan_decision_to_json(found)
-    session.show(lambda: document, lambda: replan_page(found), None)
-    if output is not None:
-        why = {key: value for key, value in document.items() if key != "transition"}
-        files = {**folder_of(found.way.transition, told).files}
-        files["decision.json"] = document_text(lambda: why, "decision.json")
-        session.write_folder(files, output, force=force)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
-
-
-def _play(session: Session, scene: Scene, ahead: Forecast, output: Path | None) -> int:
+def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Path | None) -> int:
     """Play policies on the end of a trace."""
-    from cms.fleet.replanner import Compared, compare, contenders
+    from cms.fleet import replanner as room
     from cms.fleet.report.catalogue import policies_page
 
-    found: list[Compared] = []
+    found: list[room.Compared] = []
 
     def played() -> None:
-        names = tuple(name for name in contenders(scene) if name != ahead.name)
+        names = tuple(name for name in room.contenders(scene) if name != ahead.name)
         durations = session.fleet.transition.durations
-        for each in compare(scene, ahead, names, durations=durations):
+        for each in room.compare(scene, ahead, names, durations=durations):
             session.note(f"played: {each.played.policy}")
             found.append(each)
             if session.interrupts.pressed:

@@ -58,8 +58,7 @@ def read_day(
             f"{path} is a co-location plan; what happens is for --truth P.csv to say, a table "
             "of measured pairs as for 'cms colocate match --pairs'"
         )
-    settings = session.fleet.colocation
-    refuse_limit_by(settings, predictor)
+    refuse_limit_by(session, predictor)
     if predictor is not None and pairs is not None:
         raise options.usage_error("it stands in the place of --pairs", "--predictor")
     is_problem = kind == "cms-colocation-problem"
@@ -72,7 +71,7 @@ def read_day(
         )
     known = tuple(term.name for term in fields(Terms))
     terms: dict[str, Any] = {}
-    for key, value in settings.day.items():
+    for key, value in session.fleet.colocation.day.items():
         if key not in known:
             said = f"there is no {key!r}{nearest(key, known)}; expected {', '.join(known)}"
             raise options.usage_error(said, "[colocation.day]")
@@ -90,7 +89,7 @@ def read_day(
     found |= {"problem": problem, "truth": read_measured_pairs(truth)}
     shares = problem.margin, problem.lowest_share
     if predictor is not None:
-        found["sees"] = read_predicted(predictor, settings, None, *shares)
+        found["sees"] = read_predicted(session, predictor, None, *shares)
     if pairs is not None:
         found["sees"] = LineWeights(read_measured_pairs(pairs), *shares)
     if activity is not None:

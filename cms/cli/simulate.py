@@ -17,12 +17,10 @@ from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .options import option
 from .searching import counted
-from .session import Exit, refuse_two_readers, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.simulation import Arrivals, Simulation
-
-    from .settings import Traces
 
 _File = Annotated[
     Path,
@@ -159,7 +157,7 @@ def simulate(
             else:
                 names = [service.name for service in replayed.serving.services]
                 how |= {
-                    "arrivals": _read_arrivals(arrivals, session.fleet.traces, names),
+                    "arrivals": _read_arrivals(session, arrivals, names),
                     "routing": routing, "seconds": seconds, "requests": requests,
                     "events": () if events is None else room.read_events(events),
                     "on_failure": on_failure, "threads": threads,
@@ -194,11 +192,12 @@ def simulate(
     return Exit.FAILED if failed else Exit.ANSWER
 
 
-def _read_arrivals(texts: list[str] | None, traces: Traces, names: Sequence[str]) -> Arrivals:
+def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[str]) -> Arrivals:
     """Read how requests arrive, of all services or of single ones."""
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
     from cms.fleet.simulation.events import arrivals_of
 
+    traces = session.fleet.traces
     own: dict[str, Arrivals] = {}  # those of all services under an empty name
     for text in texts or ():
         name, equals, value = text.partition("=")
