@@ -11,7 +11,6 @@ from .session import Session
 
 if TYPE_CHECKING:
     from cms.files import Parsed
-    from cms.fleet.deployment import Difference
     from cms.fleet.report.page import Page
 
 
@@ -32,11 +31,7 @@ def differ(
     gone = (service for service in before.services if service.name not in own)
     both = replace(after, services=(*after.services, *gone), plan=None)  # those gone have colours
     names = f"{Path(document.source.name).name} -> {target.name}"
-    return difference_page(found, both, title or names), _document(found), found.is_empty
-
-
-def _document(found: Difference) -> dict[str, Any]:
-    return {
+    said = {
         "is_empty": found.is_empty,
         "counts": {"gpus_that_change": len(found.touched), **found.counts},
         "gpus": [
@@ -53,3 +48,4 @@ def _document(found: Difference) -> dict[str, Any]:
         ],
         "untouched": [each.now.name for each in found.gpus if each.is_untouched],
     }
+    return difference_page(found, both, title or names), said, found.is_empty

@@ -60,7 +60,15 @@ def report_drift(
             f"{moved} of the instances do not do what was placed on them: its pods are tied to "
             "no node, or on their node to no GPU, so that how many do it was compared"
         )
-    if unnamed := _without_uuid(found, target):
+    seen_as = {card.name: card.uuid for card in found.gpus()}
+    loose = {card.name for node in found.nodes if not node.is_numbered for card in node.gpus}
+    unnamed = [  # of which one side alone knows a UUID, though the numbers may be others
+        card.name
+        for card in target.gpus()
+        if (card.uuid and seen_as.get(card.name, card.uuid) is None)
+        or (card.uuid is None and card.name in loose)
+    ]
+    if unnamed:
         more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
         session.warn(
             f"whether {unnamed[0]}{more} is the GPU that was meant was not observed, but its "
@@ -70,18 +78,6 @@ def report_drift(
     words = f"all there: {count(len(gpus), 'GPU')} as in {path}\n"
     checked = Rechecked(found, list(faults), said, words)
     return answer(session, checked, output, verdict="verified", head="not there")
-
-
-def _without_uuid(found: Deployment, target: Deployment) -> list[str]:
-    """The GPUs of which one side alone knows a UUID, though their numbers may be other ones."""
-    seen_as = {card.name: card.uuid for card in found.gpus()}
-    loose = {card.name for node in found.nodes if not node.is_numbered for card in node.gpus}
-    return [
-        card.name
-        for card in target.gpus()
-        if (card.uuid and seen_as.get(card.name, card.uuid) is None)
-        or (card.uuid is None and card.name in loose)
-    ]
 
 
 def _meant(against: Path) -> tuple[Path, Deployment]:

@@ -104,6 +104,8 @@ def show(
         open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
     alone = " ".join(context.params.keys() - set(apart.split()))
     options.refuse_others(context, alone, "it goes with --live")
+    if second is None and exit_code:
+        raise usage_error("it is for two deployments", "--exit-code")
     if file is None:
         raise usage_error("give a file, or --live to plan in a browser", "FILE")
     if str(output or "") == "-" and json:

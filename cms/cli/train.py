@@ -36,13 +36,6 @@ _Model = Annotated[
         autocompletion=options.offering_from("cms.fleet.colocation.predictor", "MODELS"),
     ),
 ]  # fmt: skip
-_Output = Annotated[
-    Path | None,
-    option(
-        "MODEL.json", "Write the predictor there; '-' prints it instead of the report.",
-        "--output", "-o",
-    ),
-]  # fmt: skip
 _WrittenProfiles = Annotated[
     Path | None,
     option(
@@ -59,7 +52,7 @@ def train(
     probe: _Probes = None,
     model: _Model = "boosting",
     seed: options.Seed = 0,
-    output: _Output = None,
+    output: options.Output = None,
     write_profiles: _WrittenProfiles = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

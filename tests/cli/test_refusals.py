@@ -210,6 +210,7 @@ SHOWN = [
     row(f"show plan.json share.json {TO}", "leave it out"),
     row(f"show - - {TO}", "only one of them can be standard input"),
     row("show plan.json -o no/page.html", "there is no folder"),
+    row("show plan.json --exit-code", "--exit-code: it is for two deployments"),
     row("show now.json plan.json", "is a plan, which says nothing of numbered GPUs"),
     row("show now.json bad.json", "be as it is written: node-a/0 has 3g.40gb@0 and 4g.40gb@0", 1),
     row("show now.json blind.json", "observe it with nvidia-smi mig -lgi", 1),

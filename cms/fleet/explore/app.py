@@ -21,14 +21,15 @@ def _():
     import marimo as mo
 
     from cms.errors import CmsError
+    from cms.files.documents import document_text
     from cms.fleet.explore import LIMITS, RATES, asked_of, solved
     from cms.fleet.report.plans import plan_page
     from cms.fleet.report.web import html
-    from cms.fleet.serving import write_plan
+    from cms.fleet.serving import plan_to_json
 
     return (
-        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, escape, html, mo, plan_page,
-        solved, tempfile, write_plan,
+        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, document_text, escape, html,
+        mo, plan_page, plan_to_json, solved, tempfile,
     )  # fmt: skip
 
 
@@ -104,12 +105,9 @@ def _(CmsError, Fraction, every, gpus, limits, mo, question, rates, solved):
 
 
 @app.cell
-def _(Path, plan, tempfile, write_plan):
+def _(document_text, plan, plan_to_json):
     def plan_file():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "plan.json")
-            write_plan(plan, path)
-            return path.read_bytes()
+        return document_text(lambda: plan_to_json(plan), "plan.json").encode()
 
     return (plan_file,)
 

@@ -46,8 +46,7 @@ LIMITS: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4
 class Question:
     """Services, measured points, and the keys of the GPUs to plan on.
 
-    `load_curves`: as of :func:`cms.fleet.build_problem`. `devices`: a user's own GPUs, beside those
-    of the catalogue.
+    `devices`: a user's own GPUs; the rest as of :func:`cms.fleet.build_problem`.
     """
 
     title: str
@@ -103,10 +102,7 @@ class Question:
 
 
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:
-    """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked.
-
-    Raises InvalidProblem as of :func:`cms.fleet.build_problem`.
-    """
+    """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked."""
     serving = build_problem(
         question.services, question.operating_points,
         [gpu_called(key, question.devices) for key in question.gpus], rule=question.rule,
