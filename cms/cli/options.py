@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,6 +23,16 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return offered
+
+
+def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
+    """Offer the names in a table of a module, which is imported when a shell asks."""
+    return offering(lambda: getattr(import_module(module), table))
+
+
+def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
+    """Declare an option; without flags it is called as its parameter."""
+    return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
 def _methods() -> Iterable[str]:

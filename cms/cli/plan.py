@@ -144,7 +144,7 @@ def _rules() -> Iterable[str]:
 Published = Annotated[
     str | None,
     typer.Option(
-        "--published", metavar="NAME", help="A published scenario: S1 to S6.",
+        "--published", metavar="NAME", help="A published scenario, with its own rule: S1 to S6.",
         autocompletion=options.offering(_scenarios),
     ),
 ]  # fmt: skip
@@ -167,7 +167,7 @@ Rule = Annotated[
         "--rule", metavar="NAME",
         help="What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
-        "plain. With --time-sharing, others.  [default: capacity; of --published, the scenario's]",
+        "plain. With --time-sharing, others.  [default: capacity]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cms.schedule.schedule import Schedule
     from cms.solving.solution import Incumbent, Solution
 
+    from .progress import CountProgress
+
 T = TypeVar("T")
 
 GROWTH_SECONDS = 5.0
@@ -233,6 +235,19 @@ def heard(
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
     return found.result()
+
+
+def counted(
+    session: Session, what: str, call: Callable[[CountProgress], T], *, patient: bool = False
+) -> T:
+    """Call likewise, and say how much is done of what is counted; it is worth waiting for then."""
+    from .progress import CountProgress
+
+    progress = CountProgress(None if session.quiet else sys.stderr, what=what)
+    try:
+        return heard(session, lambda: call(progress), patient=lambda: patient or progress.begun)
+    finally:
+        progress.end()
 
 
 def _fulfil(found: Future[T], call: Callable[[], T]) -> None:
