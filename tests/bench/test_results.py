@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Executor, Future
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,14 +67,14 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: P
         Results(tmp_path, "proof", resume=True)
 
 
-class Executor:
+class Scripted(Executor):
     """Answers, breaks, is gone or is silent (None), as its list of answers says."""
 
     def __init__(self, *answers: RunRow | BaseException | None) -> None:
         self._answers = iter(answers)
 
-    def submit(self, function: object, task: Task, threads: int, /) -> Future[RunRow]:
-        future: Future[RunRow] = Future()
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        future: Future[Any] = Future()
         answer = next(self._answers)
         if isinstance(answer, CancelledError):
             future.cancel()
@@ -89,7 +90,7 @@ def test_what_the_executor_cannot_run_is_no_row(tmp_path: Path) -> None:
     broken = ModuleNotFoundError("No module named 'bench'")
     told: list[RunRow] = []
     with Results(tmp_path, "proof", resume=False) as results:
-        executor = Executor(row(1), broken, row(3))
+        executor = Scripted(row(1), broken, row(3))
         tasks = [task(n) for n in (1, 2, 3)]
         assert execute(tasks, results, executor, threads=1, on_row=told.append) == [broken]
         assert missing(tasks, results) == [task(2)]
@@ -106,7 +107,7 @@ def test_a_cluster_that_falls_silent_is_asked_whether_it_lives(
         pytest.raises(ResultsError, match="the cluster is gone; --resume goes on"),
     ):
         execute(
-            [task(1), task(2)], results, Executor(row(1), None),
+            [task(1), task(2)], results, Scripted(row(1), None),
             threads=1, on_row=print, lives=lambda: next(life),
         )  # fmt: skip
     assert results.rows == [row(1)]
