@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+import cms.fleet
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
 from .plan import MaxProcesses
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, session_of
+from .session import Exit, is_pipe, session_of
 
 _Points = Annotated[
-    Path, typer.Argument(metavar="P.csv", help="The table of operating points; '-' is stdin.")
+    options.File,
+    options.argument(
+        "P.csv",
+        "The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
+    ),
 ]
 _Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="C.csv", help="Write the table there, not to stdout."),
+    options.File, options.option("--output -o C.csv", "Write the table there, not to stdout.")
 ]
-_LateShare = Annotated[
-    str, typer.Option("--late-share", metavar="SHARE", help="How many requests may be later.")
-]
+_LateShare = Annotated[str, options.option("--late-share SHARE", "How many requests may be later.")]
 _Requests = Annotated[
     int,
-    typer.Option(
-        "--requests",
-        metavar="N",
+    options.option(
+        "--requests N",
+        "Requests of a point at each rate; up to 25 times as many near full load, and no rate of "
+        "which these tell nothing.",
         min=1000,
-        help="Requests of a point at each rate; up to 25 times as many near full load, and no rate "
-        "of which these tell nothing.",
     ),
 ]
 
@@ -40,7 +41,7 @@ _Requests = Annotated[
 @with_fleet_file
 def calibrate(
     context: typer.Context,
-    points: _Points,
+    operating_points: _Points = None,
     max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
     late_share: _LateShare = "1%",
@@ -58,18 +59,18 @@ def calibrate(
     session.begin(None, json=json, quiet=quiet)
     share = options.share(late_share, "--late-share")
     session.refuse_unwritable((output, "--output"))
+    if operating_points is None:
+        raise options.usage_error("give the table of operating points", "P.csv")
     with session.reading():
         from cms.files.source import write_bytes
-        from cms.fleet.serving import read_operating_points
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
-        measured = read_operating_points(points, session.columns)
+        measured = cms.fleet.read_operating_points(operating_points, session.columns)
         most = max_processes
         chosen = [each for each in measured if most is None or each.processes <= most]
-    progress = CountProgress(None if quiet else sys.stderr)
     each = sum(run_lengths(requests))
-    try:
+    with CountProgress(None if quiet else sys.stderr) as progress:
         found = heard(
             session,
             lambda: load_curves(
@@ -78,12 +79,10 @@ def calibrate(
                 stopped=lambda: session.interrupts.pressed,
             ),
         )  # fmt: skip
-    finally:
-        progress.end()
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
     text = load_curves_text(found)
-    to_file = output is not None and str(output) != "-"
+    to_file = output is not None and not is_pipe(output)
     if json:
         session.print_json(lambda: {"load_curves": curves_to_json(found)})
     elif not to_file:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from .options import Json, Output, offering, usage_error
-from .session import Exit, session_of
+import cms.fleet
 
-if TYPE_CHECKING:
-    from cms.fleet.hardware import Gpu
+from .options import Json, Output, Text, argument, usage_error
+from .session import Exit, session_of
 
 
 def gpu_keys() -> Iterable[str]:
     """Return the keys of the catalogue, for a shell that completes."""
-    from cms.fleet.hardware import list_gpus as catalogue
-
-    return [one.key for one in catalogue()]
+    return [gpu.key for gpu in cms.fleet.list_gpus()]
 
 
 _Name = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="NAME", help="A key, a product name, or your own device file.",
-        autocompletion=offering(gpu_keys),
-    ),
-]  # fmt: skip
+    Text, argument("NAME", "A key, a product name, or your own device file.", names=gpu_keys)
+]
 
 
 def gpus(
@@ -38,76 +31,50 @@ def gpus(
 
     It shows profiles, placements and configurations.
     """
-    from cms.fleet.hardware import list_gpus as catalogue
-
     session = session_of(context)
     output = session.begin(output, json=json)
-    if name is None:
-        found = catalogue()
-        document: dict[str, Any] = {"gpus": [_gpu_to_json(gpu) for gpu in found]}
-    else:
-        shown = find_gpu(name)
-        document = {"gpus": [_gpu_to_json(shown)]}
-    if session.json:
-        session.print_json(lambda: document)
-    else:
-        from cms.fleet.report.catalogue import gpu_page, gpus_page
+    found = cms.fleet.list_gpus() if name is None else (find_gpu(name),)
+    from cms.fleet.report.catalogue import gpu_page, gpus_page
 
-        session.print_page(gpus_page(found) if name is None else gpu_page(shown))
-    session.write(lambda: document, output)
+    session.show(
+        lambda: {"gpus": [_gpu_to_json(gpu) for gpu in found]},
+        lambda: gpus_page(found) if name is None else gpu_page(*found),
+        output,
+    )
     return Exit.ANSWER
 
 
-def find_gpu(name: str, option: str = "") -> Gpu:
+def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
     from cms.errors import InvalidOption
-    from cms.fleet.hardware import get_gpu, read_gpu
-    from cms.fleet.hardware import list_gpus as catalogue
     from cms.fleet.hardware.catalogue import likely_gpus
     from cms.fleet.hardware.device_file import is_device_file
 
     if is_device_file(name):
-        return read_gpu(name)
+        return cms.fleet.read_gpu(name)
     try:
-        return get_gpu(name)
+        return cms.fleet.get_gpu(name)
     except InvalidOption:
-        if guess := likely_gpus(name):
-            raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
-        keys = ", ".join(known.key for known in catalogue())
-        raise usage_error(
-            f"unknown GPU {name!r} (expected a product name, one of {keys}, or the path of a "
-            "device file, .yaml or .json)",
-            option,
-        ) from None
+        guess = likely_gpus(name) or (
+            f"expected a product name, one of {', '.join(gpu_keys())}, or the path of a device "
+            "file, .yaml or .json"
+        )
+        raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
 
 
-def _gpu_to_json(gpu: Gpu) -> dict[str, Any]:
+def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
+    def of(it: object, names: str) -> dict[str, Any]:
+        values = ((name, getattr(it, name)) for name in names.split())
+        return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
+
+    profile = "name family id compute memory starts max sms memory_mib attributes since_driver"
     return {
-        "key": gpu.key,
-        "aliases": list(gpu.aliases),
-        "architecture": gpu.architecture,
-        "compute_slices": gpu.compute_slices,
-        "memory_slices": gpu.memory_slices,
-        "version": gpu.version,
-        "profiles": [
-            {
-                "name": p.name, "family": p.family, "id": p.id, "compute": p.compute,
-                "memory": p.memory, "starts": list(p.starts), "max": p.max, "sms": p.sms,
-                "memory_mib": p.memory_mib, "attributes": list(p.attributes),
-                "since_driver": p.since_driver,
-            }
-            for p in gpu.profiles
-        ],
-        "configurations": [dict(c.blocks) for c in gpu.configurations],
+        **of(gpu, "key aliases architecture compute_slices memory_slices version"),
+        "profiles": [of(each, profile) for each in gpu.profiles],
+        "configurations": [dict(each.blocks) for each in gpu.configurations],
         "maximal_layouts": [list(map(str, layout)) for layout in gpu.maximal_layouts()],
-        "sources": [
-            {
-                "fields": list(s.fields), "evidence": s.evidence, "source": s.source,
-                "driver": s.driver, "date": s.date,
-            }
-            for s in gpu.sources
-        ],
-    }  # fmt: skip
+        "sources": [of(each, "fields evidence source driver date") for each in gpu.sources],
+    }
 
 
 def _json_value(default: object) -> object:
@@ -117,6 +84,7 @@ def _json_value(default: object) -> object:
 
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
     """List the installed algorithms with their options."""
+    from cms.fleet.report.catalogue import algorithms_page
     from cms.plugin.registry import algorithm_details
 
     session = session_of(context)
@@ -138,11 +106,5 @@ def algorithms(context: typer.Context, output: Output = None, json: Json = False
             for one in found
         ]
     }
-    if session.json:
-        session.print_json(lambda: document)
-    else:
-        from cms.fleet.report.catalogue import algorithms_page
-
-        session.print_page(algorithms_page(found))
-    session.write(lambda: document, output)
+    session.show(lambda: document, lambda: algorithms_page(found), output)
     return Exit.ANSWER

@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
 def open_document(path: Path) -> tuple[str, Parsed]:
     """Parse a JSON file, of a path or ``-``; return its ``format``, empty without one, and it."""
-    from cms.files import Parsed, parse_json, read_source
+    from cms.files.documents import parse_document
 
-    source = read_source(path, holds="a JSON document")
-    document = Parsed(parse_json(source), source)
+    document = parse_document(path)
     value = document.value
     kind = value.get("format") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) else "", document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -13,20 +14,16 @@ from . import options
 from .catalogue import find_gpu, gpu_keys
 from .session import Exit, session_of
 
-_Folder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="Where to write them; its last part is made."),
-]
+_Folder = Annotated[Path, options.argument("DIR", "Where to write them; its last part is made.")]
 _Device = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="The GPU of the examples: of 'cms gpus', or your own device file.  "
-        "[default: a100-80gb]",
-        autocompletion=options.offering(gpu_keys),
+    options.Text,
+    options.option(
+        "--gpu -g KEY",
+        "The GPU of the examples: of 'cms gpus', or your own device file.  [default: a100-80gb]",
+        names=gpu_keys,
     ),
-]  # fmt: skip
-_Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+]
+_Force = Annotated[bool, options.option("--force", "Write over files that are there.")]
 
 
 def init(
@@ -50,13 +47,19 @@ def init(
     from cms.fleet.serving.templates import points_template, services_template
 
     from .fleet_file import NAME
-    from .settings_template import settings_template
 
     device = find_gpu(gpu or DEFAULT_GPU, "--gpu")
-    files = [folder / name for name in ("services.csv", "operating_points.csv", NAME)]
-    services, points, settings = files
+    own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None
+    services, points, settings = (
+        folder / name for name in ("services.csv", "operating_points.csv", NAME)
+    )
+    texts = {
+        services: services_template(),
+        points: points_template(device),
+        settings: settings_template(device.key, own, asked=gpu is not None),
+    }
     is_new = _make(folder)
-    there = [str(path) for path in files if path.exists()]
+    there = [str(path) for path in texts if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
         raise options.usage_error(
@@ -64,40 +67,40 @@ def init(
             "folder: cms init DIR"
         )
     try:
-        write_bytes(services_template().encode(), services)
-        write_bytes(points_template(device).encode(), points)
-        own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None
-        text = settings_template(device.key, own, asked=gpu is not None)
-        write_bytes(text.encode(), settings)
+        for path, text in texts.items():
+            write_bytes(text.encode(), path)
     except BaseException:
         if not there:  # or a second 'cms init' would be refused
-            for path in files:
+            for path in texts:
                 path.unlink(missing_ok=True)
         if is_new:
             folder.rmdir()
         raise
     following = "cms plan" if folder == Path() else f"cms plan --fleet {shlex.quote(str(settings))}"
-    if json:
-        session.print_json(
-            lambda: {
-                "services": str(services),
-                "operating_points": str(points),
-                "settings": str(settings),
-                "device": device.key,
-                "next": following,
-            }
-        )
-    elif not quiet:
-        made = f"made the folder {folder}\n" if is_new else ""
-        session.print_text(
-            f"{made}wrote {services}: what to serve, with rates and latency limits\n"
-            f"wrote {points}: what was measured on {device.key} (here: made up)\n"
-            f"wrote {settings}: what rarely changes, for all commands\n\n"
-            "The rows are examples, and the comments say what each column means. Try them:\n\n"
-            f"    {following}\n\n"
-            "Then put your own services and measurements in their place.\n"
-        )
+    made = f"made the folder {folder}\n" if is_new else ""
+    session.say(
+        {
+            "services": str(services), "operating_points": str(points),
+            "settings": str(settings), "device": device.key, "next": following,
+        },
+        f"{made}wrote {services}: what to serve, with rates and latency limits\n"
+        f"wrote {points}: what was measured on {device.key} (here: made up)\n"
+        f"wrote {settings}: what rarely changes, for all commands\n\n"
+        "The rows are examples, and the comments say what each column means. Try them:\n\n"
+        f"    {following}\n\n"
+        "Then put your own services and measurements in their place.\n",
+    )  # fmt: skip
     return Exit.ANSWER
+
+
+def settings_template(key: str, device: str | None = None, *, asked: bool = True) -> str:
+    """Return settings to begin with, a GPU that was asked for among them."""
+    text = (files(__package__) / "template.toml").read_text("utf-8")
+    if not asked:
+        return text
+    head, more = text.split("# [gpus.a100-80gb]", 1)
+    own = "" if device is None else f'device = "{device}"\n'
+    return f"{head}[gpus.{key}]\n{own}#{more[1:]}"
 
 
 def _make(folder: Path) -> bool:

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from cms.errors import CmsError
+
 _TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
+File = Path | None
+Text = str | None
+Texts = list[str] | None
 
 
 def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -22,6 +27,22 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return offered
+
+
+def option(
+    spelling: str, help: str = "", *, names: Callable[[], Iterable[str]] | None = None, **how: Any
+) -> Any:
+    """Declare an option as its help shows it, ``--output -o FILE``; a shell offers `names`."""
+    words = spelling.split()
+    metavar = None if words[-1].startswith("-") else words.pop()
+    completion = None if names is None else offering(names)
+    return typer.Option(*words, metavar=metavar, help=help, autocompletion=completion, **how)
+
+
+def argument(metavar: str, help: str, *, names: Callable[[], Iterable[str]] | None = None) -> Any:
+    """Declare an argument likewise."""
+    completion = None if names is None else offering(names)
+    return typer.Argument(metavar=metavar, help=help, autocompletion=completion)
 
 
 def _methods() -> Iterable[str]:
@@ -40,47 +61,41 @@ COMMON = {
     "--max-age TIME": "Of what reads a fleet: refuse what was observed longer ago, as 90s, 15min, "
     "2h; or none.  [default: 15min]",
 }
-Json = Annotated[bool, typer.Option("--json", hidden=True)]
+Json = Annotated[bool, option("--json", hidden=True)]
+Quiet = Annotated[bool, option("--quiet -q", hidden=True)]
+Seed = Annotated[int, option("--seed N", min=0, hidden=True)]
+Threads = Annotated[int | None, option("--threads N", min=1, hidden=True)]
 Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Also write the JSON document to FILE; '-' prints it instead of the report.",
+    File,
+    option(
+        "--output -o FILE",
+        "Also write the JSON document to FILE; '-' prints it instead of the report.",
     ),
 ]
 Picture = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE.svg", help="Also draw the plan: an SVG picture."),
+    File,
+    option(
+        "--picture FILE.svg",
+        "Also draw the plan: an SVG picture; '-' prints it instead of the report.",
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
 Method = Annotated[
-    str,
-    typer.Option(
-        "--method", "-m", metavar="NAME", help="The algorithm; see 'cms problem algorithms'.",
-        autocompletion=offering(_methods),
-    ),
-]  # fmt: skip
+    str, option("--method -m NAME", "The algorithm; see 'cms problem algorithms'.", names=_methods)
+]
 MethodOptions = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="K=V", help="An option of the algorithm; may be repeated."),
+    Texts, option("--option K=V", "An option of the algorithm; may be repeated.")
 ]
-TimeLimit = Annotated[
-    str,
-    typer.Option("--time-limit", metavar="SECONDS", help="When to stop; 'none' for no limit."),
-]
+TimeLimit = Annotated[str, option("--time-limit SECONDS", "When to stop; 'none' for no limit.")]
 Gap = Annotated[
-    str,
-    typer.Option(
-        "--gap", metavar="COST", help="Stop when the cost is at most this far above the bound."
-    ),
+    str, option("--gap COST", "Stop when the cost is at most this far above the bound.")
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, hidden=True)]
-Start = Annotated[
-    Path | None,
-    typer.Option("--start", metavar="FILE", help="A solution or plan file to improve on."),
+Start = Annotated[File, option("--start FILE", "A solution or plan file to improve on.")]
+Map = Annotated[
+    Texts,
+    option(
+        "--map YOURS=COLUMN",
+        "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
+    ),
 ]
 
 
@@ -94,6 +109,11 @@ def usage_error(message: str, option: str = "") -> Exception:
     return UsageError(f"{option}: {message}" if option else message)
 
 
+def spelling(parameter: str) -> str:
+    """Return the option of a parameter."""
+    return f"--{parameter.replace('_', '-')}"
+
+
 def given_options(context: typer.Context) -> set[str]:
     """Return the parameters that the command line gives."""
     sources = ((name, context.get_parameter_source(name)) for name in context.params)
@@ -105,17 +125,22 @@ def refuse_others(context: typer.Context, heeded: str, why: str) -> None:
     common = {"json", "quiet", "fleet", "seed", "threads"}
     for name in context.params:
         if name in given_options(context) - common - set(heeded.split()):
-            raise usage_error(why, f"--{name.replace('_', '-')}")
+            raise usage_error(why, spelling(name))
+
+
+def require_known(value: str, known: Iterable[str], option: str, what: str = "is unknown") -> None:
+    """Refuse a name that is none of those known, with the nearest one."""
+    from cms.values.names import nearest
+
+    names = list(known)
+    if value not in names:
+        expected = f"expected {'one of ' * (len(names) > 2)}"
+        expected += ", ".join(names) if len(names) > 2 else " or ".join(names)
+        raise usage_error(f"{value!r} {what}{nearest(value, names)}; {expected}", option)
 
 
 def time_limit(text: str) -> float | None:
-    """Read ``--time-limit``: seconds, or ``none``.
-
-    Examples
-    --------
-    >>> time_limit("2.5"), time_limit("none")
-    (2.5, None)
-    """
+    """Read ``--time-limit``: seconds, or ``none``."""
     if text.strip().lower() == "none":
         return None
     try:
@@ -128,13 +153,7 @@ def time_limit(text: str) -> float | None:
 
 
 def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
-    """Split the texts ``KEY=VALUE`` of an option that may be repeated.
-
-    Examples
-    --------
-    >>> pairs(["a100-80gb=8", "h100-80gb = 4"], "--max-gpus", "a100-80gb=8")
-    {'a100-80gb': '8', 'h100-80gb': '4'}
-    """
+    """Split the texts ``KEY=VALUE`` of an option that may be repeated."""
     result: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -146,54 +165,49 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return result
 
 
-Map = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map", metavar="YOURS=COLUMN",
-        help="A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
-    ),
-]  # fmt: skip
-
-
 def columns(texts: Sequence[str] | None) -> dict[str, str]:
-    """Read ``--map YOURS=COLUMN``.
-
-    Examples
-    --------
-    >>> columns(["qps=rate_rps"])
-    {'qps': 'rate_rps'}
-    """
+    """Read ``--map YOURS=COLUMN``."""
     from cms.fleet.serving.csv_input import COLUMNS
-    from cms.values.names import nearest
 
     found = pairs(texts, "--map", "qps=rate_rps")
     for name in found.values():
-        if name not in COLUMNS:
-            known = ", ".join(COLUMNS)
-            message = f"{name!r} is no column{nearest(name, COLUMNS)}; expected one of {known}"
-            raise usage_error(message, "--map")
+        require_known(name, COLUMNS, "--map", "is no column")
     return found
 
 
-def share(text: str, option: str) -> Fraction:
-    """Read a share: ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``.
+def number(text: str | int, what: str, option: str) -> Fraction:
+    """Read a number >= 0, exactly."""
+    from cms.values.numbers import exact
 
-    Examples
-    --------
-    >>> share("10%", "--rate-margin"), share("0.1", "--rate-margin")
-    (Fraction(1, 10), Fraction(1, 10))
-    """
-    number, percent, rest = text.strip().partition("%")
-    if rest:
-        raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
-    value = _exact(number.strip(), "the share", option)
-    if value > 1 and not percent:
+    try:
+        return exact(text, what)
+    except CmsError as fault:
+        raise usage_error(str(fault), option) from None
+
+
+def whole(text: str, option: str, expected: str = "a whole number >= 0") -> int:
+    """Read a whole number."""
+    from cms.files.numerals import is_whole
+
+    if not is_whole(text):
+        raise usage_error(f"{text!r}: expected {expected}", option)
+    return int(text)
+
+
+def share(text: str, option: str) -> Fraction:
+    """Read a share, ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``."""
+    written = text.strip()
+    bare = written.removesuffix("%").strip()
+    value = number(bare, "the share", option)
+    if written.endswith("%"):
+        return value / 100
+    if value > 1:
         raise usage_error(
             f"{text!r} is more than the whole; expected a share such as 0.2, or with its sign: "
-            f"{number.strip()}%",
+            f"{bare}%",
             option,
         )
-    return value / (100 if percent else 1)
+    return value
 
 
 def duration(text: str, option: str) -> timedelta | None:
@@ -214,13 +228,7 @@ def duration(text: str, option: str) -> timedelta | None:
 
 
 def seconds(text: str, option: str) -> Fraction:
-    """Read a time that has to be one: ``4h``.
-
-    Examples
-    --------
-    >>> seconds("4h", "horizon")
-    Fraction(14400, 1)
-    """
+    """Read a time that has to be one: ``4h``."""
     found = duration(text, option)
     if found is None:
         raise usage_error(f"{text!r}: expected a time such as 4h", option)
@@ -228,93 +236,48 @@ def seconds(text: str, option: str) -> Fraction:
 
 
 def gpu_hours(text: str, option: str) -> Fraction:
-    """Read what something is worth in GPU hours.
-
-    Examples
-    --------
-    >>> gpu_hours("0.05", "restart_cost")
-    Fraction(1, 20)
-    """
-    return _exact(text.strip(), "the GPU hours", option)
-
-
-def _exact(text: str | int, what: str, option: str) -> Fraction:
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
-    try:
-        return exact(text, what)
-    except CmsError as fault:
-        raise usage_error(str(fault), option) from None
+    """Read a value in GPU hours."""
+    return number(text.strip(), "the GPU hours", option)
 
 
 def spare(text: str, option: str) -> str | int:
-    """Read how many spare GPUs there may be: ``auto`` or a number."""
-    if text == "auto":
-        return text
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise usage_error(f"{text!r}: expected auto or a whole number", option)
-    return int(text)
+    """Read the largest number of spare GPUs: ``auto`` or a number."""
+    return text if text == "auto" else whole(text, option, "auto or a whole number")
 
 
 def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
-    """Read ``--cost KEY=C``.
-
-    Examples
-    --------
-    >>> costs(["a100-80gb=1.5"])
-    {'a100-80gb': Fraction(3, 2)}
-    """
+    """Read ``--cost KEY=C``."""
     given = pairs(texts, "--cost", "a100-80gb=1.5").items()
-    return {key: _exact(value, f"the cost of {key}", "--cost") for key, value in given}
+    return {key: number(value, f"the cost of {key}", "--cost") for key, value in given}
+
+
+def limits(texts: Sequence[str] | None) -> dict[str, int]:
+    """Read ``--max-gpus KEY=N``."""
+    given = pairs(texts, "--max-gpus", "a100-80gb=8").items()
+    return {key: whole(value, f"--max-gpus: {key}") for key, value in given}
 
 
 class Scales(NamedTuple):
-    """What rates are multiplied by: those of services that are named, and all others."""
+    """Factors of rates: of services that are named, and of all others."""
 
     every: Fraction
     own: dict[str, Fraction]
 
 
 def scales(texts: Sequence[str] | None) -> Scales:
-    """Read ``--scale X`` and ``--scale SERVICE=X``.
-
-    Examples
-    --------
-    >>> scales(["2", "chat=1.5"])
-    Scales(every=Fraction(2, 1), own={'chat': Fraction(3, 2)})
-    """
+    """Read ``--scale X`` and ``--scale SERVICE=X``."""
     every: list[str] = []
     own: dict[str, Fraction] = {}
     for text in texts or ():
-        name, equals, number = (part.strip() for part in text.rpartition("="))
+        name, equals, factor = (part.strip() for part in text.rpartition("="))
         if not equals:
             every.append(text)
         elif name in own:
             raise usage_error(f"{name!r} is there twice; give it once", "--scale")
         else:
-            own[name] = _exact(number, f"the factor of {name!r}", "--scale")
+            own[name] = number(factor, f"the factor of {name!r}", "--scale")
     if len(every) > 1:
         raise usage_error(
             f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
         )
-    whole = _exact(every[0] if every else 1, "the factor of all rates", "--scale")
-    return Scales(whole, own)
-
-
-def limits(texts: Sequence[str] | None) -> dict[str, int]:
-    """Read ``--max-gpus KEY=N``.
-
-    Examples
-    --------
-    >>> limits(["a100-80gb=8"])
-    {'a100-80gb': 8}
-    """
-    from cms.values.numbers import LARGEST_DIGITS
-
-    result = {}
-    for key, value in pairs(texts, "--max-gpus", "a100-80gb=8").items():
-        if not (value.isascii() and value.isdigit() and len(value) <= LARGEST_DIGITS):
-            raise usage_error(f"{key}={value}: expected a whole number >= 0", "--max-gpus")
-        result[key] = int(value)
-    return result
+    return Scales(number(every[0] if every else 1, "the factor of all rates", "--scale"), own)

@@ -12,14 +12,10 @@ from .session import Exit, session_of
 from .solve import Published, posed_of
 
 _File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="FILE", help="A problem, or a plan of 'cms plan'; '-' is standard input."
-    ),
+    options.File,
+    options.argument("FILE", "A problem, or a plan of 'cms plan'; '-' is standard input."),
 ]
-_Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE.mps|FILE.lp", help="Where it is written.")
-]
+_Output = Annotated[Path, options.option("--output -o FILE.mps|FILE.lp", "Where it is written.")]
 
 
 def program(
@@ -40,18 +36,14 @@ def program(
     session.refuse_unwritable((output, "--output"))
     with session.reading():
         _, posed = posed_of(file, published, plans=True)
-    from cms.files import number_to_json
-    from cms.files.problems import write_program
+    from cms.files import number_to_json, write_program
     from cms.values.words import count, decimal
 
     written = write_program(posed, output)
-    if session.json:
-        said = {**written._asdict(), "step": number_to_json(written.step), "file": str(output)}
-        session.print_json(lambda: said)
-    elif not quiet:
-        step = "" if written.step == 1 else f"; 1 of the objective costs {decimal(written.step)}"
-        session.print_text(
-            f"{output}: {written.program} program of {count(written.variables, 'variable')} and "
-            f"{count(written.rows, 'row')}{step}\n"
-        )
+    step = "" if written.step == 1 else f"; 1 of the objective costs {decimal(written.step)}"
+    session.say(
+        {**written._asdict(), "step": number_to_json(written.step), "file": str(output)},
+        f"{output}: {written.program} program of {count(written.variables, 'variable')} and "
+        f"{count(written.rows, 'row')}{step}\n",
+    )
     return Exit.ANSWER

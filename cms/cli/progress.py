@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import Self, TextIO
 
+import cms
 from cms.solving.words import log_head, log_line
 from cms.values.words import decimal
-
-if TYPE_CHECKING:
-    from cms.solving.solution import Incumbent
 
 FIRST_LINE_SECONDS = 2.0
 """A run that is over before this time logs nothing."""
@@ -19,23 +17,40 @@ EVERY_SECONDS = 5.0
 """The longest time between two lines."""
 _SHORTEST_PAUSE_SECONDS = 0.25
 _BAR_LETTERS = 20
+_WIPE = "\r\x1b[K"
 
 
-class Progress:
+class _Teller:
+    """Writes to a stream until the reader has gone: the run itself is not at fault."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Write nothing from here on."""
+
+    def _tell(self, text: str) -> bool:
+        if self._stream is not None:
+            try:
+                self._stream.write(text)
+                self._stream.flush()
+            except (OSError, ValueError):
+                self._stream = None
+        return self._stream is not None
+
+
+class Progress(_Teller):
     """A context manager that logs a run; its instance is ``solve``'s ``on_improvement``.
 
-    Notes
-    -----
     A thread of its own writes, so that a line appears also while nothing improves. Improvements
     that follow each other within a quarter of a second share a line.
-
-    Examples
-    --------
-    >>> import io
-    >>> with Progress(io.StringIO()) as progress:
-    ...     pass
-    >>> progress.lines
-    0
     """
 
     def __init__(
@@ -43,19 +58,15 @@ class Progress:
         stream: TextIO,
         what: str = "best",
         *,
-        prepare: Callable[[], object] | None = None,
+        prepare: Callable[[], object] = lambda: None,
         first: float = FIRST_LINE_SECONDS,
         every: float = EVERY_SECONDS,
     ) -> None:
+        super().__init__(stream)
         self.lines = 0
-        self._stream = stream
-        self._what = what
-        self._prepare = prepare
-        self._first = first
-        self._every = every
-        self._began = time.monotonic()
-        self._state: Incumbent | None = None
-        self._printed: Incumbent | None = None
+        self._what, self._prepare, self._first, self._every = what, prepare, first, every
+        self._state: cms.Incumbent | None = None
+        self._printed: cms.Incumbent | None = None
         self._over = False
         self._doing = ""
         self._changed = threading.Condition()
@@ -65,18 +76,18 @@ class Progress:
         """Take note of how many shards of a problem are through; the next line says so."""
         self._doing = f"  {what}: {decimal(done)} of {decimal(of)} shards"
 
-    def __call__(self, incumbent: Incumbent) -> None:
+    def __call__(self, incumbent: cms.Incumbent) -> None:
         """Take note of an improvement; the thread writes it."""
         with self._changed:
             self._state = incumbent
             self._changed.notify()
 
-    def __enter__(self) -> Progress:
-        self._began = time.monotonic()
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def end(self) -> None:
+        """End the log."""
         with self._changed:
             self._over = True
             self._changed.notify()
@@ -91,11 +102,16 @@ class Progress:
                     self._changed.wait(wait)
                 if self._over:
                     return
-                state = self._state
-            if self._prepare is not None and self.lines == 0:
+                state = self._printed = self._state
+            text = ""
+            if self.lines == 0:
                 self._prepare()
+                text = log_head(self._what) + "\n"
             last = time.monotonic()
-            self._write(state, last - self._began)
+            text += log_line(state, last - self._began) + self._doing + "\n"
+            self.lines += 1
+            if not self._tell(text):
+                return
 
     def _pause(self, last: float) -> float:
         """Seconds until the next line is due, given what is known now."""
@@ -103,21 +119,8 @@ class Progress:
         due = last + (_SHORTEST_PAUSE_SECONDS if improved else self._every)
         return max(due, self._began + self._first) - time.monotonic()
 
-    def _write(self, state: Incumbent | None, seconds: float) -> None:
-        text = ""
-        if self.lines == 0:
-            text = log_head(self._what) + "\n"
-        text += log_line(state, seconds) + self._doing + "\n"
-        self._printed = state
-        self.lines += 1
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
-            self._over = True
 
-
-class CountProgress:
+class CountProgress(_Teller):
     """How much is done of what is counted, on stderr; its instance is an ``on_progress``.
 
     On a terminal it is a bar that stays on its line, elsewhere a line every five seconds; a run
@@ -141,9 +144,9 @@ class CountProgress:
         *,
         what: str = "requests",
     ) -> None:
+        super().__init__(stream)
         self.begun = False
-        self._what = what
-        self._stream, self._clock, self._began = stream, clock, clock()
+        self._what, self._clock, self._began = what, clock, clock()
         self._bar = stream is not None and stream.isatty()
         self._every = _SHORTEST_PAUSE_SECONDS if self._bar else EVERY_SECONDS
         self._last = self._began + FIRST_LINE_SECONDS - self._every
@@ -153,7 +156,7 @@ class CountProgress:
         """Take note of how many there are, of how many, and in which part of a run."""
         self.begun = True
         now = self._clock()
-        if self._stream is None or now - self._last < self._every:
+        if now - self._last < self._every:
             return
         self._last, self._shown = now, True
         share = done / max(expected, 1)
@@ -161,57 +164,35 @@ class CountProgress:
         text += f" of {decimal(expected)} {self._what}" + (f": {doing}" if doing else "")
         if self._bar:
             filled = round(share * _BAR_LETTERS)
-            text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}\x1b[K"
-        self._tell(text if self._bar else text + "\n")
+            self._tell(f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}\x1b[K")
+        else:
+            self._tell(text + "\n")
 
     def end(self) -> None:
         """Wipe the bar away; what follows begins on a line of its own."""
         if self._shown and self._bar:
-            self._tell("\r\x1b[K")
-
-    def _tell(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
-            self._stream = None
+            self._tell(_WIPE)
 
 
-class Doing:
+class Doing(_Teller):
     """What is being done, and since when, where it cannot be counted: a context manager.
 
     On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere, and in
     what is over within two seconds, there is none.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = io.StringIO()  # no terminal
-    >>> with Doing(stream, "reading the files", first=0):
-    ...     pass
-    >>> stream.getvalue()
-    ''
     """
 
     def __init__(
         self, stream: TextIO | None, what: str, *, first: float = FIRST_LINE_SECONDS
     ) -> None:
-        self._stream = stream if stream is not None and stream.isatty() else None
+        super().__init__(stream if stream is not None and stream.isatty() else None)
         self._what, self._first = what, first
-        self._began = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._write_lines, name="cms-doing", daemon=True)
 
-    def __enter__(self) -> Doing:
+    def __enter__(self) -> Self:
         if self._stream is not None:
-            self._began = time.monotonic()
             self._thread.start()
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.end()
 
     def end(self) -> None:
         """Wipe the line away, for good."""
@@ -226,13 +207,4 @@ class Doing:
             f"\r{time.monotonic() - self._began:>8.1f}s  {self._what} ..."
         ):
             self._over.wait(_SHORTEST_PAUSE_SECONDS)
-        self._tell("\r\x1b[K")
-
-    def _tell(self, text: str) -> bool:
-        assert self._stream is not None
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
-            return False
-        return True
+        self._tell(_WIPE)

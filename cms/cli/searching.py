@@ -8,28 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from cms.errors import CmsError, UnsupportedProblem
+import cms.fleet
+from cms.errors import UnsupportedProblem
 from cms.running.interrupt import Interrupted
 from cms.running.stopping import POLL_SECONDS
 
+from . import options
 from .documents import open_document
-from .options import pairs, usage_error
-from .options import time_limit as read_time_limit
 from .session import Session
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from cms.fleet.serving import NeighbourServing
-    from cms.infeasibility.shortage import Growth, Shortage
-    from cms.problem.machine_problem import MachineProblem
-    from cms.problem.problem import Problem
-    from cms.schedule.schedule import Schedule
-    from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
 
@@ -65,48 +56,53 @@ class Search:
         start: Path | None,
     ) -> Search:
         """Turn texts into values."""
-        from cms.values.numbers import exact
+        return cls(
+            method, options.pairs(option, "--option", "epsilon=1/4"),
+            options.time_limit(time_limit), options.number(gap, "the gap", "--gap"),
+            seed, threads, start,
+        )  # fmt: skip
 
-        try:
-            absolute = exact(gap, "the gap")
-        except CmsError as fault:
-            raise usage_error(str(fault), "--gap") from None
-        options = pairs(option, "--option", "epsilon=1/4")
-        return cls(method, options, read_time_limit(time_limit), absolute, seed, threads, start)
+    def within(self, session: Session, seconds: float | None = None) -> dict[str, Any]:
+        """Return what every search is told, one after the answer with a limit of its own."""
+        limits = [each for each in (seconds, self.time_limit) if each is not None]
+        return {
+            "time_limit": min(limits, default=None), "seed": self.seed, "threads": self.threads,
+            "cancel": session.interrupts.cancel,
+        }  # fmt: skip
 
 
 def search(
-    session: Session, problem: MachineProblem, how: Search, *, counted: str, report: str
-) -> Solution:
+    session: Session, problem: cms.MachineProblem, how: Search, *, counted: str, report: str
+) -> cms.Solution:
     """Solve a problem, with a log of a long run on stderr."""
     with session.reading():
         start = None if how.start is None else _read_start(how.start)
     arguments: dict[str, Any] = {
-        "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
-        "gap": how.gap, "seed": how.seed, "threads": how.threads, "start": start,
-        "cancel": session.interrupts.cancel,
+        "method": how.method, "options": option_values(how), "gap": how.gap, "start": start,
+        **how.within(session),
     }  # fmt: skip
     from cms.shards.problem import ShardedProblem
 
     from .progress import Progress
 
     ear = _Ear()
-    log = (
-        nullcontext()
-        if session.quiet or sys.stderr is None
-        else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
-    )
-    with log as ear.log:
-        if isinstance(log, Progress) and isinstance(problem, ShardedProblem):
+    log = None
+    if not session.quiet and sys.stderr is not None:
+        log = Progress(sys.stderr, counted, prepare=lambda: import_module(report))
+        if isinstance(problem, ShardedProblem):
             problem.engine.watch = log.watch
+    with log or nullcontext():
+        ear.log = log
         return heard(
-            session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
+            session,
+            lambda: cms.solve(problem, **arguments, on_improvement=ear),
+            patient=lambda: ear.has_schedule,
         )
 
 
 def bounded_beside(
-    session: Session, serving: NeighbourServing, solution: Solution, how: Search
-) -> Solution:
+    session: Session, serving: cms.fleet.NeighbourServing, solution: cms.Solution, how: Search
+) -> cms.Solution:
     """Bound what is needed whatever is beside what, in as much time again."""
     from .progress import FIRST_LINE_SECONDS
 
@@ -119,29 +115,23 @@ def bounded_beside(
 
 
 def lacking(
-    session: Session, problem: MachineProblem, solution: Solution, how: Search
-) -> Shortage | None:
+    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+) -> cms.Shortage | None:
     """Find sufficient changes where there is no schedule, in a small part of the time."""
-    from cms.problem.problem import Problem
-
-    if not isinstance(problem, Problem):
-        return None
     if solution.status != "infeasible" or session.interrupts.pressed:
+        return None
+    if not isinstance(problem, cms.Problem):
         return None
     from .progress import FIRST_LINE_SECONDS
 
-    limit = SHORTAGE_SECONDS if how.time_limit is None else min(SHORTAGE_SECONDS, how.time_limit)
-    arguments: dict[str, Any] = {
-        "solution": solution, "time_limit": limit, "seed": how.seed, "threads": how.threads,
-        "cancel": session.interrupts.cancel,
-    }  # fmt: skip
+    arguments = {"solution": solution, **how.within(session, SHORTAGE_SECONDS)}
     said = threading.Timer(
         FIRST_LINE_SECONDS, session.note, ["infeasible; looking for sufficient changes"]
     )
     said.daemon = True
     said.start()
     try:
-        return heard(session, lambda: _shortage(problem, arguments))
+        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments))
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
@@ -152,20 +142,25 @@ def lacking(
 
 
 def spread(
-    session: Session, problem: Problem, solution: Solution, how: Search
-) -> tuple[Solution, Growth | None]:
+    session: Session, problem: cms.Problem, solution: cms.Solution, how: Search
+) -> tuple[cms.Solution, cms.Growth | None]:
     """Let all demands grow as much as the machines found allow: their slack where it is of use."""
     if solution.cost is None or session.interrupts.pressed:
         return solution, None
-    limit = GROWTH_SECONDS if how.time_limit is None else min(GROWTH_SECONDS, how.time_limit)
-    arguments: dict[str, Any] = {
-        "certificate": solution.certificate, "time_limit": limit, "seed": how.seed,
-        "threads": how.threads, "cancel": session.interrupts.cancel,
-    }  # fmt: skip
+    arguments = {"certificate": solution.certificate, **how.within(session, GROWTH_SECONDS)}
+
+    def grow() -> tuple[cms.Solution, cms.Growth | None]:
+        from cms.infeasibility.shortage import with_schedule
+
+        found = cms.find_growth(problem, solution.schedule, **arguments)
+        if found.schedule == solution.schedule:
+            return solution, found
+        replaced = with_schedule(problem, solution, found.schedule)
+        # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
+        return replaced, found if replaced.schedule == found.schedule else None
+
     try:
-        return heard(
-            session, lambda: _grown(problem, solution, arguments), doing="sharing out the slack"
-        )
+        return heard(session, grow, doing="sharing out the slack")
     except (Interrupted, UnsupportedProblem):  # what was found before is the answer
         return solution, None
 
@@ -175,40 +170,12 @@ class _Ear:
 
     def __init__(self) -> None:
         self.has_schedule = False
-        self.log: Callable[[Incumbent], None] | None = None
+        self.log: Callable[[cms.Incumbent], None] | None = None
 
-    def __call__(self, incumbent: Incumbent) -> None:
+    def __call__(self, incumbent: cms.Incumbent) -> None:
         self.has_schedule |= incumbent.cost is not None
         if self.log is not None:
             self.log(incumbent)
-
-
-# Both import in the thread that calls them: the main one hears Ctrl-C meanwhile.
-
-
-def _solve(problem: MachineProblem, arguments: dict[str, Any], ear: _Ear) -> Solution:
-    from cms.solving.solve import solve
-
-    return solve(problem, **arguments, on_improvement=ear)
-
-
-def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
-    from cms.infeasibility.shortage import explain_infeasibility
-
-    return explain_infeasibility(problem, **arguments)
-
-
-def _grown(
-    problem: Problem, solution: Solution, arguments: dict[str, Any]
-) -> tuple[Solution, Growth | None]:
-    from cms.infeasibility.shortage import find_growth, with_schedule
-
-    found = find_growth(problem, solution.schedule, **arguments)
-    if found.schedule == solution.schedule:
-        return solution, found
-    replaced = with_schedule(problem, solution, found.schedule)
-    # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
-    return replaced, found if replaced.schedule == found.schedule else None
 
 
 def heard(
@@ -220,26 +187,25 @@ def heard(
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
 
-    What has begun may hear nothing: a check, an import, a question to a method of ours. Whoever
-    presses Ctrl-C has his answer all the same: Interrupted if the call does not come back in time,
-    and is not worth waiting for (``patient``). ``doing`` says on a terminal what it does; without
-    it the call shows by itself how far it is.
+    A check, an import or a question to a method may hear nothing. Ctrl-C has its answer all the
+    same: Interrupted if the call does not come back in time, and is not worth waiting for
+    (``patient``). ``doing`` is shown on a terminal; without it the call shows its own progress.
     """
     found: Future[T] = Future()
+
+    def fulfil() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as fault:  # noqa: BLE001 (for whoever asked)
+            found.set_exception(fault)
+
     # a daemon: one that does not come back does not keep the process
-    threading.Thread(target=_fulfil, args=(found, call), name="cms search", daemon=True).start()
+    threading.Thread(target=fulfil, name="cms search", daemon=True).start()
     with nullcontext() if doing is None else session.doing(doing):
         while not wait([found], POLL_SECONDS).done:
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
     return found.result()
-
-
-def _fulfil(found: Future[T], call: Callable[[], T]) -> None:
-    try:
-        found.set_result(call())
-    except BaseException as fault:  # noqa: BLE001 (for whoever asked)
-        found.set_exception(fault)
 
 
 def option_values(how: Search) -> dict[str, object]:
@@ -267,7 +233,7 @@ def _value(text: str, default: object) -> object:
     return text
 
 
-def _read_start(path: Path) -> Schedule:
+def _read_start(path: Path) -> cms.Schedule:
     """Read the schedule of a solution file, or of the solution in a plan file."""
     from cms.files import solution_from_json
 

@@ -6,34 +6,26 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+import cms
 
-from .options import usage_error
-
-if TYPE_CHECKING:
-    from cms.schedule.faults import Violation
-    from cms.shards.problem import ShardedProblem
-    from cms.solving.solution import Solution
-
-    from .searching import Search
-    from .session import Session
+from .options import File, Text, option, usage_error
+from .searching import Search, heard, search
+from .session import Session
 
 Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Of a problem folder: work on a cluster of Dask, whose scheduler is there.",
+    Text,
+    option(
+        "--cluster ADDRESS",
+        "Of a problem folder: work on a cluster of Dask, whose scheduler is there.",
     ),
 ]
 Journal = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal",
-        metavar="FOLDER",
-        help="Of a problem folder: keep there what is worked out, and go on from it.",
+    File,
+    option(
+        "--journal FOLDER",
+        "Of a problem folder: keep there what is worked out, and go on from it.",
     ),
 ]
 
@@ -44,19 +36,15 @@ def opened(
     cluster: str | None = None,
     journal: Path | None = None,
     threads: int | None = None,
-) -> Iterator[ShardedProblem]:
+) -> Iterator[cms.ShardedProblem]:
     """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
-    from cms.files import open_problem
-
     if cluster is None:
         from cms.shards.engine import Here
 
-        yield open_problem(path, engine=Here(threads), journal=journal)
+        yield cms.open_problem(path, engine=Here(threads), journal=journal)
         return
-    from cms.shards.cluster import cluster as connect
-
-    with connect(cluster) as engine:
-        yield open_problem(path, engine=engine, journal=journal)
+    with cms.cluster(cluster) as engine:
+        yield cms.open_problem(path, engine=engine, journal=journal)
 
 
 def solve_folder(
@@ -68,11 +56,8 @@ def solve_folder(
     journal: Path | None,
 ) -> int:
     """Solve the problem of a folder, and write the solution to another one."""
-    from cms.files import write_solution
     from cms.files.folders import refuse_existing
     from cms.files.solutions import solution_summary
-
-    from .searching import heard, search
 
     if how.start is not None:
         raise usage_error("a problem folder is solved from nothing", "--start")
@@ -82,22 +67,16 @@ def solve_folder(
         solution = search(session, problem, how, counted="cost", report="cms.solving.words")
         if output is not None:
             with _counted(session, problem):
-                heard(session, lambda: write_solution(solution, output))
-    if session.json:
-        session.print_json(lambda: solution_summary(solution))
-    elif not session.quiet:
-        session.print_text(f"{solution}\n")
+                heard(session, lambda: cms.write_solution(solution, output))
+    session.say(solution_summary(solution), f"{solution}\n")
     return session.code_of(solution)
 
 
 def check_folders(
     session: Session, problem: Path, solution: Path | None
-) -> tuple[Solution, list[Violation]]:
+) -> tuple[cms.Solution, list[cms.Violation]]:
     """Recheck a solution folder of a problem folder, shard by shard."""
-    from cms.files import read_solution
     from cms.solving.recheck import faults_of
-
-    from .searching import heard
 
     if solution is None or not solution.is_dir():
         what = "" if solution is None else f"{solution} is no folder; "
@@ -106,20 +85,17 @@ def check_folders(
             "fleet/ plan/"
         )
     with opened(problem) as posed:
-        answer = read_solution(solution)
+        answer = cms.read_solution(solution)
         with _counted(session, posed):
             faults = heard(session, lambda: list(faults_of(posed, answer)))
     return answer, faults
 
 
 @contextmanager
-def _counted(session: Session, problem: ShardedProblem) -> Iterator[None]:
+def _counted(session: Session, problem: cms.ShardedProblem) -> Iterator[None]:
     """Say how many shards are through."""
     from .progress import CountProgress
 
-    progress = CountProgress(None if session.quiet else sys.stderr, what="shards")
-    problem.engine.watch = lambda what, done, of: progress(done, of, what)
-    try:
+    with CountProgress(None if session.quiet else sys.stderr, what="shards") as progress:
+        problem.engine.watch = lambda what, done, of: progress(done, of, what)
         yield
-    finally:
-        progress.end()

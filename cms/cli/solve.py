@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import cms
+
 from . import options, shards
 from .documents import open_document
 from .published import load_published, names_of
@@ -16,29 +18,21 @@ from .session import refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
-    from cms.problem.machine_problem import MachineProblem
 
 _File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="problem.json", help="The problem, or its folder; '-' is standard input."
-    ),
+    options.File,
+    options.argument("problem.json", "The problem, or its folder; '-' is standard input."),
 ]
 
 
 def _problems() -> Iterable[str]:
-    from cms.plugin.registry import NamedProblem
-
-    return names_of(NamedProblem)
+    return names_of(cms.NamedProblem)
 
 
 Published = Annotated[
-    str | None,
-    typer.Option(
-        "--published", metavar="NAME", help="A named problem of the theory.",
-        autocompletion=options.offering(_problems),
-    ),
-]  # fmt: skip
+    options.Text,
+    options.option("--published NAME", "A named problem of the theory.", names=_problems),
+]
 
 
 def solve(
@@ -63,8 +57,7 @@ def solve(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     is_folder = problem is not None and problem.is_dir()
-    source = context.get_parameter_source("time_limit")
-    if is_folder and (source is None or source.name == "DEFAULT"):
+    if is_folder and "time_limit" not in options.given_options(context):
         time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     if problem is not None and is_folder:
@@ -96,34 +89,31 @@ def solve(
 
 def posed_of(
     path: Path | None, published: str | None, *, plans: bool = False
-) -> tuple[str, MachineProblem]:
+) -> tuple[str, cms.MachineProblem]:
     """Read a problem file, a plan's problem where plans are taken, or find a named problem."""
-    if (path is None) == (published is None):
-        raise options.usage_error("give a problem file, or --published NAME")
-    if path is not None:
+    if path is not None and published is None:
         return path.name, _read(path, plans=plans)
-    from cms.plugin.registry import NamedProblem
-
-    assert published is not None
-    named = load_published(published, NamedProblem, "solve")
+    if path is not None or published is None:
+        raise options.usage_error("give a problem file, or --published NAME")
+    named = load_published(published, cms.NamedProblem, "solve")
     return f"{named.name}: {named.title}", named.make()
 
 
-def _read(path: Path, *, plans: bool) -> MachineProblem:
-    """Read a problem file; for another document of ours, name the command that takes it."""
+def _read(path: Path, *, plans: bool) -> cms.MachineProblem:
+    """Read a problem file; for another document of the package, name the command that takes it."""
     from cms.files import problem_from_json
 
     kind, document = open_document(path)
     if kind == "cms-plan" and plans:
         return problem_from_json(document.at("problem"))
-    if kind == "cms-plan":
+    others = {
+        "cms-plan": ("a plan, which is solved", "", "plan ..."),
+        "cms-solution": ("a solution", "problem.json ", "problem solve problem.json"),
+    }
+    if kind in others:
+        what, beside, better = others[kind]
         raise options.usage_error(
-            f"{path} holds a plan, which is solved; to recheck it: cms check {path}; to improve on "
-            f"it: cms plan ... --start {path}"
-        )
-    if kind == "cms-solution":
-        raise options.usage_error(
-            f"{path} holds a solution; to recheck it: cms check problem.json {path}; to improve on "
-            f"it: cms problem solve problem.json --start {path}"
+            f"{path} holds {what}; to recheck it: cms check {beside}{path}; to improve on it: "
+            f"cms {better} --start {path}"
         )
     return problem_from_json(document)
