@@ -11,43 +11,41 @@ import cms.fleet
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
+from .options import File, argument, option, usage_error
 from .plan import MaxProcesses
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, is_pipe, session_of
 
-_Points = Annotated[
-    options.File,
-    options.argument(
-        "P.csv",
-        "The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
-    ),
-]
-_Output = Annotated[
-    options.File, options.option("--output -o C.csv", "Write the table there, not to stdout.")
-]
-_LateShare = Annotated[str, options.option("--late-share SHARE", "How many requests may be later.")]
-_Requests = Annotated[
-    int,
-    options.option(
-        "--requests N",
-        "Requests of a point at each rate; up to 25 times as many near full load, and no rate of "
-        "which these tell nothing.",
-        min=1000,
-    ),
-]
-
 
 @with_fleet_file
 def calibrate(
     context: typer.Context,
-    operating_points: _Points = None,
+    operating_points: Annotated[
+        File,
+        argument(
+            "P.csv",
+            "The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
+        ),
+    ] = None,
     max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
-    late_share: _LateShare = "1%",
-    requests: _Requests = 1_000_000,
+    late_share: Annotated[
+        str, option("--late-share SHARE", "How many requests may be later.")
+    ] = "1%",
+    requests: Annotated[
+        int,
+        option(
+            "--requests N",
+            "Requests of a point at each rate; up to 25 times as many near full load, and no rate "
+            "of which these tell nothing.",
+            min=1000,
+        ),
+    ] = 1_000_000,
     seed: options.Seed = 0,
-    output: _Output = None,
+    output: Annotated[
+        File, option("--output -o C.csv", "Write the table there, not to stdout.")
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -57,10 +55,11 @@ def calibrate(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
+    output = None if is_pipe(output) else output
     share = options.share(late_share, "--late-share")
     session.refuse_unwritable((output, "--output"))
     if operating_points is None:
-        raise options.usage_error("give the table of operating points", "P.csv")
+        raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
         from cms.files.source import write_bytes
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
@@ -82,11 +81,10 @@ def calibrate(
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
     text = load_curves_text(found)
-    to_file = output is not None and not is_pipe(output)
     if json:
         session.print_json(lambda: {"load_curves": curves_to_json(found)})
-    elif not to_file:
-        session.print_text(text, is_document=True)
-    if output is not None and to_file:
+    elif output is None:
+        session.print_text(text)
+    if output is not None:
         write_bytes(text.encode(), output)
     return Exit.ANSWER

@@ -19,13 +19,13 @@ def gpu_keys() -> Iterable[str]:
     return [gpu.key for gpu in cms.fleet.list_gpus()]
 
 
-_Name = Annotated[
-    Text, argument("NAME", "A key, a product name, or your own device file.", names=gpu_keys)
-]
-
-
 def gpus(
-    context: typer.Context, name: _Name = None, output: Output = None, json: Json = False
+    context: typer.Context,
+    name: Annotated[
+        Text, argument("NAME", "A key, a product name, or your own device file.", names=gpu_keys)
+    ] = None,
+    output: Output = None,
+    json: Json = False,
 ) -> int:
     """List the GPUs of the catalogue, or show one.
 

@@ -92,7 +92,7 @@ def match(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    how = Search.read(method, option, time_limit, "0", seed, None, None)
+    how = Search(method, option, time_limit, seed=seed)
     read = (
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
         (predictor, "--predictor"), (profiles, "--profiles"),

@@ -15,6 +15,7 @@ from . import options
 from .check import recheck, say_what_does_not_hold
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
+from .options import Text, argument, option, usage_error
 from .plan import LoadCurves, Points, Published
 from .progress import CountProgress
 from .published import load_published
@@ -24,31 +25,27 @@ from .session import Exit, Session, refuse_two_readers, report_error, session_of
 if TYPE_CHECKING:
     from cms.fleet.serving.load_curve import PointKey
 
-_Plan = Annotated[Path, options.argument("plan.json", "A plan file; '-' is standard input.")]
-_Service = Annotated[
-    options.Text,
-    options.argument(
-        "SERVICE", "Why it is served so.  [default: what would save a GPU, of all services]"
-    ),
-]
-_To = Annotated[
-    options.Text,
-    options.option(
-        "--to COST",
-        "The cost that is wanted.  [default: the next one below the plan's: one GPU less]",
-    ),
-]
-
 
 @with_fleet_file
 def explain(
     context: typer.Context,
-    plan: _Plan,
-    service: _Service = None,
+    plan: Annotated[Path, argument("plan.json", "A plan file; '-' is standard input.")],
+    service: Annotated[
+        Text,
+        argument(
+            "SERVICE", "Why it is served so.  [default: what would save a GPU, of all services]"
+        ),
+    ] = None,
     operating_points: Points = None,
     published: Published = None,
     load_curves: LoadCurves = None,
-    to: _To = None,
+    to: Annotated[
+        Text,
+        option(
+            "--to COST",
+            "The cost that is wanted.  [default: the next one below the plan's: one GPU less]",
+        ),
+    ] = None,
     fleet: FleetFile = None,
     time_limit: options.TimeLimit = "60",
     seed: options.Seed = 0,
@@ -78,7 +75,7 @@ def explain(
     if service is not None:
         options.refuse_others(context, "plan service output", "it goes without a SERVICE")
     elif published is not None and (operating_points or load_curves):
-        raise options.usage_error("give --published or the tables, not both")
+        raise usage_error("give --published or the tables, not both")
     with session.reading():
         made = _read_rechecked(session, plan)
         if isinstance(made, int):
@@ -128,13 +125,11 @@ def _measured(
         return scenario.operating_points, scenario.curves_for(plan.unshared("rightsizing").rule)
     if points is None:
         if load_curves is not None:
-            raise options.usage_error(
-                "they are of operating points: give these, too", "--load-curves"
-            )
+            raise usage_error("they are of operating points: give these, too", "--load-curves")
         return None, None
     curves = None if load_curves is None else cms.fleet.read_load_curves(load_curves)
     if curves is None and getattr(plan.unshared("rightsizing").rule, "curves", None):
-        raise options.usage_error(
+        raise usage_error(
             "the plan was made with load curves, and keeps those of the points in use alone; give "
             "the table: --load-curves C.csv"
         )
@@ -145,7 +140,7 @@ def _read_rechecked(session: Session, path: Path) -> cms.fleet.Plan | int:
     """Read a plan file and recheck it as ``cms check`` does."""
     kind, document = open_document(path)
     if kind == "cms-deployment":
-        raise options.usage_error(
+        raise usage_error(
             f"{path} holds a deployment, and plans are explained: give the plan that 'cms plan -o' "
             "wrote"
         )

@@ -25,13 +25,8 @@ if TYPE_CHECKING:
 NAME = "fleet.toml"
 FleetFile = Annotated[Path | None, option(f"--fleet {NAME}", hidden=True)]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
-#: Settings that options of the same name override.
-_OPTIONS = {
-    "plan": ("rule", "rate_margin", "max_processes", "balance", "shared"),
-    "observation": ("max_age",),
-    "transition": ("tool", "spare", "max_parallel"),
-    "replan": ("forecast", "every"),
-}
+#: Sections whose settings options of the same name override.
+_OPTIONS = ("plan", "observation", "transition", "replan")
 _STEP = re.compile(r"""(?:"[^"]*"|'[^']*'|[\w-]+)""")
 # A table's line, and the keys of one; a line of an array may begin with a bracket, too.
 _TABLE = re.compile(r"\[\[?([^\[\],=]+)\]\]?")
@@ -155,8 +150,9 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     for name in _TABLES:
         path = getattr(fleet.tables, name)
         found[name] = None if path is None else folder / path
-    for part, names in _OPTIONS.items():
-        found |= {name: getattr(getattr(fleet, part), name) for name in names}
+    for part in _OPTIONS:
+        found |= dict(getattr(fleet, part))
+    found["shared"] = fleet.plan.time_sharing
     own = [f"{service}={share}" for service, share in fleet.transition.floors.items()]
     found["floor"] = [fleet.transition.floor, *own]
     return {name: value for name, value in found.items() if value not in (None, [])}

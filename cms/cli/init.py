@@ -12,25 +12,25 @@ import typer
 
 from . import options
 from .catalogue import find_gpu, gpu_keys
+from .options import Text, argument, option, usage_error
 from .session import Exit, session_of
-
-_Folder = Annotated[Path, options.argument("DIR", "Where to write them; its last part is made.")]
-_Device = Annotated[
-    options.Text,
-    options.option(
-        "--gpu -g KEY",
-        "The GPU of the examples: of 'cms gpus', or your own device file.  [default: a100-80gb]",
-        names=gpu_keys,
-    ),
-]
-_Force = Annotated[bool, options.option("--force", "Write over files that are there.")]
 
 
 def init(
     context: typer.Context,
-    folder: _Folder = Path(),
-    gpu: _Device = None,
-    force: _Force = False,
+    folder: Annotated[
+        Path, argument("DIR", "Where to write them; its last part is made.")
+    ] = Path(),
+    gpu: Annotated[
+        Text,
+        option(
+            "--gpu -g KEY",
+            "The GPU of the examples: of 'cms gpus', or your own device file.  "
+            "[default: a100-80gb]",
+            names=gpu_keys,
+        ),
+    ] = None,
+    force: Annotated[bool, option("--force", "Write over files that are there.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -58,24 +58,25 @@ def init(
         points: points_template(device),
         settings: settings_template(device.key, own, asked=gpu is not None),
     }
-    is_new = _make(folder)
+    is_new = not folder.is_dir()
+    if is_new:
+        try:
+            folder.mkdir()
+        except OSError as fault:
+            raise usage_error(
+                f"the folder {str(folder)!r} cannot be made: {fault.strerror}; create the folder "
+                f"above it first: mkdir -p {shlex.quote(str(folder.parent))}",
+                "DIR",
+            ) from None
     there = [str(path) for path in texts if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
-        raise options.usage_error(
+        raise usage_error(
             f"{' and '.join(there)} {are} there already; --force writes over, or name another "
             "folder: cms init DIR"
         )
-    try:
-        for path, text in texts.items():
-            write_bytes(text.encode(), path)
-    except BaseException:
-        if not there:  # or a second 'cms init' would be refused
-            for path in texts:
-                path.unlink(missing_ok=True)
-        if is_new:
-            folder.rmdir()
-        raise
+    for path, text in texts.items():
+        write_bytes(text.encode(), path)
     following = "cms plan" if folder == Path() else f"cms plan --fleet {shlex.quote(str(settings))}"
     made = f"made the folder {folder}\n" if is_new else ""
     session.say(
@@ -101,24 +102,3 @@ def settings_template(key: str, device: str | None = None, *, asked: bool = True
     head, more = text.split("# [gpus.a100-80gb]", 1)
     own = "" if device is None else f'device = "{device}"\n'
     return f"{head}[gpus.{key}]\n{own}#{more[1:]}"
-
-
-def _make(folder: Path) -> bool:
-    """Make a folder where there is none, and return whether there was none; no folder above it."""
-    if folder.is_dir():
-        return False
-    if folder.exists():
-        raise options.usage_error(f"{str(folder)!r} is a file; expected a folder", "DIR")
-    if not folder.parent.exists():
-        raise options.usage_error(
-            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in; "
-            f"create it first: mkdir -p {shlex.quote(str(folder.parent))}",
-            "DIR",
-        )
-    try:
-        folder.mkdir()
-    except OSError as fault:
-        raise options.usage_error(
-            f"the folder {str(folder)!r} cannot be made: {fault.strerror}", "DIR"
-        ) from None
-    return True

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +28,11 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return offered
+
+
+def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
+    """Offer the names in a table of a module, which is imported when a shell asks."""
+    return offering(lambda: getattr(import_module(module), table))
 
 
 def option(
@@ -90,13 +96,6 @@ Gap = Annotated[
     str, option("--gap COST", "Stop when the cost is at most this far above the bound.")
 ]
 Start = Annotated[File, option("--start FILE", "A solution or plan file to improve on.")]
-Map = Annotated[
-    Texts,
-    option(
-        "--map YOURS=COLUMN",
-        "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
-    ),
-]
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.
@@ -257,27 +256,13 @@ def limits(texts: Sequence[str] | None) -> dict[str, int]:
     return {key: whole(value, f"--max-gpus: {key}") for key, value in given}
 
 
-class Scales(NamedTuple):
-    """Factors of rates: of services that are named, and of all others."""
-
-    every: Fraction
-    own: dict[str, Fraction]
-
-
-def scales(texts: Sequence[str] | None) -> Scales:
-    """Read ``--scale X`` and ``--scale SERVICE=X``."""
-    every: list[str] = []
-    own: dict[str, Fraction] = {}
+def scales(texts: Sequence[str] | None) -> dict[str, Fraction]:
+    """Read ``--scale SERVICE=X``, and ``--scale X``, which has no name."""
+    found: dict[str, Fraction] = {}
     for text in texts or ():
-        name, equals, factor = (part.strip() for part in text.rpartition("="))
-        if not equals:
-            every.append(text)
-        elif name in own:
-            raise usage_error(f"{name!r} is there twice; give it once", "--scale")
-        else:
-            own[name] = number(factor, f"the factor of {name!r}", "--scale")
-    if len(every) > 1:
-        raise usage_error(
-            f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
-        )
-    return Scales(number(every[0] if every else 1, "the factor of all rates", "--scale"), own)
+        name, _, factor = (part.strip() for part in text.rpartition("="))
+        whose = repr(name) if name else "all rates"
+        if name in found:
+            raise usage_error(f"{whose} is there twice; give it once", "--scale")
+        found[name] = number(factor, f"the factor of {whose}", "--scale")
+    return found

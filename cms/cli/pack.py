@@ -11,28 +11,25 @@ import cms
 
 from . import options
 from .documents import open_document
+from .options import argument, option, usage_error
 from .session import Exit, session_of
-
-_Files = Annotated[
-    list[Path],
-    options.argument(
-        "JOBS.parquet", "The jobs, file after file: a column 'demand' and one for each block."
-    ),
-]
-_Head = Annotated[
-    Path,
-    options.option(
-        "--head HEAD.json", "A problem file without jobs: machines, blocks and configurations."
-    ),
-]
-_Folder = Annotated[Path, options.option("--output -o FOLDER", "The problem folder to write.")]
 
 
 def pack(
     context: typer.Context,
-    files: _Files,
-    head: _Head,
-    output: _Folder,
+    files: Annotated[
+        list[Path],
+        argument(
+            "JOBS.parquet", "The jobs, file after file: a column 'demand' and one for each block."
+        ),
+    ],
+    head: Annotated[
+        Path,
+        option(
+            "--head HEAD.json", "A problem file without jobs: machines, blocks and configurations."
+        ),
+    ],
+    output: Annotated[Path, option("--output -o FOLDER", "The problem folder to write.")],
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -70,11 +67,11 @@ def _read_head(path: Path) -> cms.Problem:
     kind, document = open_document(path)
     if kind != "cms-problem":
         what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
-        raise options.usage_error(f"{path} {what}", "--head")
+        raise usage_error(f"{path} {what}", "--head")
     problem = problem_from_json(document)
     if not isinstance(problem, cms.Problem):
-        raise options.usage_error(f"{path}: its jobs share blocks in time", "--head")
+        raise usage_error(f"{path}: its jobs share blocks in time", "--head")
     if problem.n_jobs:
         what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
-        raise options.usage_error(f"{path} {what}", "--head")
+        raise usage_error(f"{path} {what}", "--head")
     return problem

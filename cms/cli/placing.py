@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import cms.fleet
 from cms.errors import FileError, InvalidOption
@@ -19,37 +19,7 @@ from .session import Exit, Session
 if TYPE_CHECKING:
     from cms.fleet.deployment import DesiredState, FleetNode, PlacementInfeasible, PlacementResult
 
-Nodes = Annotated[
-    options.File,
-    options.option(
-        "--nodes nodes.csv",
-        "Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. With "
-        "--current: GPUs beside it. 'none' leaves out those of fleet.toml.",
-    ),
-]
-ExtraGpus = Annotated[
-    int | None,
-    options.option(
-        "--extra-gpus K", "With --current: use up to K more GPUs to keep more of what runs.", min=0
-    ),
-]
-Compact = Annotated[
-    bool, options.option("--compact", "Plan nothing new: put what runs on the fewest GPUs.")
-]
-MaxRestarts = Annotated[
-    options.Text,
-    options.option(
-        "--max-restarts K[,K...]",
-        "With --compact: move at most K instances. Of several numbers, the last one counts.",
-    ),
-]
 FREED = ("gpus", "nodes")
-Free = Annotated[
-    str,
-    options.option(
-        "--free gpus|nodes", "With --compact: what is to come free first.", names=lambda: FREED
-    ),
-]
 
 
 def read_gpus_there(

@@ -18,6 +18,7 @@ from .catalogue import find_gpu, gpu_keys
 from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
+from .options import File, Text, Texts, argument, option
 from .published import load_published, names_of
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
@@ -33,29 +34,26 @@ def _scenarios() -> Iterable[str]:
 
 
 Services = Annotated[
-    options.File,
-    options.option(
+    File,
+    option(
         "--services -s S.csv",
         "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
     ),
 ]
 Points = Annotated[
-    options.File,
-    options.option(
+    File,
+    option(
         "--operating-points -p P.csv",
         "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
     ),
 ]
 Published = Annotated[
-    options.Text,
-    options.option("--published NAME", "A published scenario: S1 to S6.", names=_scenarios),
-]
-_Plan = Annotated[
-    options.File, options.argument("plan.json", "A plan that is to be placed as it is.")
+    Text,
+    option("--published NAME", "A published scenario: S1 to S6.", names=_scenarios),
 ]
 Gpus = Annotated[
-    options.Texts,
-    options.option(
+    Texts,
+    option(
         "--gpu -g KEY",
         "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one that all "
         "points were measured on]",
@@ -63,8 +61,8 @@ Gpus = Annotated[
     ),
 ]
 Rule = Annotated[
-    options.Text,
-    options.option(
+    Text,
+    option(
         "--rule NAME",
         "What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
@@ -73,74 +71,102 @@ Rule = Annotated[
     ),
 ]
 LoadCurves = Annotated[
-    options.File,
-    options.option(
+    File,
+    option(
         "--load-curves C.csv",
         "Latencies of the operating points at several rates; they go before the table of the rule "
         "capacity. 'none' leaves out that of fleet.toml.",
     ),
 ]
-RateMargin = Annotated[
-    str, options.option("--rate-margin SHARE", "Plan for higher rates: 10%, or 0.1.")
-]
-_Balance = Annotated[
-    bool | None,
-    options.option(
-        "--balance/--no-balance",
-        "Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps limits at "
-        "the planned rates; not with --current, which keeps what runs.  [default: balance]",
-    ),
-]
-_Scale = Annotated[
-    options.Texts,
-    options.option(
-        "--scale [SERVICE=]X",
-        "What if: all rates times X, or the rate of one service times its own; repeatable.",
-    ),
-]
-_Drop = Annotated[
-    options.Texts, options.option("--drop SERVICE", "What if: without it; may be repeated.")
-]
-_MaxGpus = Annotated[
-    options.Texts,
-    options.option("--max-gpus KEY=N", "How many there are of a GPU; may be repeated."),
-]
+RateMargin = Annotated[str, option("--rate-margin SHARE", "Plan for higher rates: 10%, or 0.1.")]
 MaxProcesses = Annotated[
     int | None,
-    options.option("--max-processes N", "At most N processes in an instance.", min=1),
+    option("--max-processes N", "At most N processes in an instance.", min=1),
 ]
 Costs = Annotated[
-    options.Texts,
-    options.option("--cost KEY=C", "What one GPU costs (default 1); may be repeated."),
+    Texts,
+    option("--cost KEY=C", "What one GPU costs (default 1); may be repeated."),
 ]
 
 
 @with_fleet_file
 def plan(
     context: typer.Context,
-    plan: _Plan = None,
+    plan: Annotated[File, argument("plan.json", "A plan that is to be placed as it is.")] = None,
     services: Services = None,
     operating_points: Points = None,
-    map: options.Map = None,
+    map: Annotated[
+        Texts,
+        option(
+            "--map YOURS=COLUMN",
+            "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
+        ),
+    ] = None,
     published: Published = None,
     fleet: FleetFile = None,
     gpu: Gpus = None,
-    max_gpus: _MaxGpus = None,
+    max_gpus: Annotated[
+        Texts, option("--max-gpus KEY=N", "How many there are of a GPU; may be repeated.")
+    ] = None,
     cost: Costs = None,
     rule: Rule = None,
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
     max_processes: MaxProcesses = None,
     shared: Shared = False,
-    balance: _Balance = None,
-    scale: _Scale = None,
-    drop: _Drop = None,
-    nodes: placing.Nodes = None,
+    balance: Annotated[
+        bool | None,
+        option(
+            "--balance/--no-balance",
+            "Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps limits "
+            "at the planned rates; not with --current, which keeps what runs.  [default: balance]",
+        ),
+    ] = None,
+    scale: Annotated[
+        Texts,
+        option(
+            "--scale [SERVICE=]X",
+            "What if: all rates times X, or the rate of one service times its own; repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[
+        Texts, option("--drop SERVICE", "What if: without it; may be repeated.")
+    ] = None,
+    nodes: Annotated[
+        File,
+        option(
+            "--nodes nodes.csv",
+            "Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. "
+            "With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
+        ),
+    ] = None,
     current: Current = None,
-    extra_gpus: placing.ExtraGpus = None,
-    compact: placing.Compact = False,
-    max_restarts: placing.MaxRestarts = None,
-    free: placing.Free = "gpus",
+    extra_gpus: Annotated[
+        int | None,
+        option(
+            "--extra-gpus K",
+            "With --current: use up to K more GPUs to keep more of what runs.",
+            min=0,
+        ),
+    ] = None,
+    compact: Annotated[
+        bool, option("--compact", "Plan nothing new: put what runs on the fewest GPUs.")
+    ] = False,
+    max_restarts: Annotated[
+        Text,
+        option(
+            "--max-restarts K[,K...]",
+            "With --compact: move at most K instances. Of several numbers, the last one counts.",
+        ),
+    ] = None,
+    free: Annotated[
+        str,
+        option(
+            "--free gpus|nodes",
+            "With --compact: what is to come free first.",
+            names=lambda: placing.FREED,
+        ),
+    ] = "gpus",
     max_age: MaxAge = "15min",
     method: options.Method = "auto",
     option: options.MethodOptions = None,
@@ -164,7 +190,7 @@ def plan(
     given, to = options.given_options(context), (output, picture)
     if shared and "load_curves" not in given:
         load_curves = None  # of fleet.toml: for instances that serve one service each
-    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    how = Search(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
         load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale),
@@ -242,7 +268,7 @@ class _Wishes:
     load_curves: Path | None
     rate_margin: Fraction
     shares: bool
-    scales: options.Scales
+    scales: dict[str, Fraction]
     drop: list[str]
     columns: dict[str, str]
 
@@ -279,8 +305,8 @@ class _Wishes:
     @property
     def _said(self) -> str:
         """What is asked about, for the title; nothing if that is nothing."""
-        parts = [] if self.scales.every == 1 else [f"all rates x {shown(self.scales.every)}"]
-        parts += [f"{name} x {shown(times)}" for name, times in self.scales.own.items()]
+        scales = self.scales.items()
+        parts = [f"{name or 'all rates'} x {shown(times)}" for name, times in scales]
         parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
         return f" (what if: {', '.join(parts)})" if parts else ""
 
@@ -293,11 +319,10 @@ class _Wishes:
         max_processes: int | None,
         load_curves: Mapping[PointKey, cms.fleet.LoadCurve] | None = None,
     ) -> AnyServing:
-        every = list(services)
-        scale = {one.name: self.scales.every for one in every if one.name not in self.drop}
-        changed = cms.fleet.changed_services(
-            every, scale={**scale, **self.scales.own}, drop=self.drop
-        )
+        every, own = list(services), dict(self.scales)
+        whole = own.pop("", Fraction(1))
+        scale = {one.name: whole for one in every if one.name not in self.drop} | own
+        changed = cms.fleet.changed_services(every, scale=scale, drop=self.drop)
         if self.load_curves is not None:
             load_curves = cms.fleet.read_load_curves(self.load_curves)
         how: dict[str, Any] = {
@@ -322,11 +347,11 @@ class _Wishes:
         found = [
             find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default
         ]
-        for option, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
+        for spelled, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
             for name in given:
                 if not any(is_called(gpu, name) for gpu in found):
                     keys = [gpu.key for gpu in found]
-                    options.require_known(name, keys, option, "is no GPU of this plan")
+                    options.require_known(name, keys, spelled, "is no GPU of this plan")
         return found
 
 

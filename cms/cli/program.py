@@ -8,20 +8,17 @@ from typing import Annotated
 import typer
 
 from . import options
+from .options import File, argument, option
 from .session import Exit, session_of
 from .solve import Published, posed_of
-
-_File = Annotated[
-    options.File,
-    options.argument("FILE", "A problem, or a plan of 'cms plan'; '-' is standard input."),
-]
-_Output = Annotated[Path, options.option("--output -o FILE.mps|FILE.lp", "Where it is written.")]
 
 
 def program(
     context: typer.Context,
-    output: _Output,
-    file: _File = None,
+    output: Annotated[Path, option("--output -o FILE.mps|FILE.lp", "Where it is written.")],
+    file: Annotated[
+        File, argument("FILE", "A problem, or a plan of 'cms plan'; '-' is standard input.")
+    ] = None,
     published: Published = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

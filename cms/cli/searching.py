@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,35 +30,23 @@ SHORTAGE_SECONDS = 10.0
 _PATIENCE_SECONDS = 0.75
 
 
-@dataclass(frozen=True, slots=True)
 class Search:
     """The driver's options as the command line gives them."""
 
-    method: str
-    options: dict[str, str]
-    time_limit: float | None
-    gap: Fraction
-    seed: int
-    threads: int | None
-    start: Path | None
-
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         method: str,
         option: list[str] | None,
         time_limit: str,
-        gap: str,
-        seed: int,
-        threads: int | None,
-        start: Path | None,
-    ) -> Search:
-        """Turn texts into values."""
-        return cls(
-            method, options.pairs(option, "--option", "epsilon=1/4"),
-            options.time_limit(time_limit), options.number(gap, "the gap", "--gap"),
-            seed, threads, start,
-        )  # fmt: skip
+        gap: str = "0",
+        seed: int = 0,
+        threads: int | None = None,
+        start: Path | None = None,
+    ) -> None:
+        self.method, self.seed, self.threads, self.start = method, seed, threads, start
+        self.options = options.pairs(option, "--option", "epsilon=1/4")
+        self.time_limit = options.time_limit(time_limit)
+        self.gap = options.number(gap, "the gap", "--gap")
 
     def within(self, session: Session, seconds: float | None = None) -> dict[str, Any]:
         """Return what every search is told, one after the answer with a limit of its own."""
@@ -72,31 +58,41 @@ class Search:
 
 
 def search(
-    session: Session, problem: cms.MachineProblem, how: Search, *, counted: str, report: str
+    session: Session,
+    problem: cms.MachineProblem,
+    how: Search,
+    *,
+    counted: str,
+    report: str,
+    is_second: bool = False,
 ) -> cms.Solution:
-    """Solve a problem, with a log of a long run on stderr."""
-    with session.reading():
-        start = None if how.start is None else _read_start(how.start)
-    arguments: dict[str, Any] = {
-        "method": how.method, "options": option_values(how), "gap": how.gap, "start": start,
-        **how.within(session),
-    }  # fmt: skip
+    """Solve a problem, a second one by default means, with a log of a long run on stderr."""
+    arguments: dict[str, Any] = {"gap": how.gap, **how.within(session)}
+    if not is_second:
+        arguments |= {"method": how.method, "options": option_values(how)}
+        with session.reading():
+            arguments["start"] = None if how.start is None else _read_start(how.start)
     from cms.shards.problem import ShardedProblem
 
     from .progress import Progress
 
-    ear = _Ear()
-    log = None
+    log, has_schedule = None, threading.Event()
     if not session.quiet and sys.stderr is not None:
         log = Progress(sys.stderr, counted, prepare=lambda: import_module(report))
         if isinstance(problem, ShardedProblem):
             problem.engine.watch = log.watch
+
+    def improved(incumbent: cms.Incumbent) -> None:
+        if incumbent.cost is not None:
+            has_schedule.set()
+        if log is not None:
+            log(incumbent)
+
     with log or nullcontext():
-        ear.log = log
         return heard(
             session,
-            lambda: cms.solve(problem, **arguments, on_improvement=ear),
-            patient=lambda: ear.has_schedule,
+            lambda: cms.solve(problem, **arguments, on_improvement=improved),
+            patient=has_schedule.is_set,
         )
 
 
@@ -110,8 +106,8 @@ def bounded_beside(
         return solution
     if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
         session.note("planned beside the worst that may be there; bounding beside the best")
-    how = replace(how, method="auto", options={}, start=None)
-    return search(session, serving.outer, how, counted="GPUs", report="cms.fleet.report.plans")
+    report = "cms.fleet.report.plans"
+    return search(session, serving.outer, how, counted="GPUs", report=report, is_second=True)
 
 
 def lacking(
@@ -122,23 +118,15 @@ def lacking(
         return None
     if not isinstance(problem, cms.Problem):
         return None
-    from .progress import FIRST_LINE_SECONDS
-
     arguments = {"solution": solution, **how.within(session, SHORTAGE_SECONDS)}
-    said = threading.Timer(
-        FIRST_LINE_SECONDS, session.note, ["infeasible; looking for sufficient changes"]
-    )
-    said.daemon = True
-    said.start()
+    doing = "infeasible; looking for sufficient changes"
     try:
-        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments))
+        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments), doing=doing)
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
         session.warn(f"sufficient changes were not looked for: {fault}")
         return None
-    finally:
-        said.cancel()
 
 
 def spread(
@@ -163,19 +151,6 @@ def spread(
         return heard(session, grow, doing="sharing out the slack")
     except (Interrupted, UnsupportedProblem):  # what was found before is the answer
         return solution, None
-
-
-class _Ear:
-    """Hears of improvements: passes them to the log, and remembers whether there is a schedule."""
-
-    def __init__(self) -> None:
-        self.has_schedule = False
-        self.log: Callable[[cms.Incumbent], None] | None = None
-
-    def __call__(self, incumbent: cms.Incumbent) -> None:
-        self.has_schedule |= incumbent.cost is not None
-        if self.log is not None:
-            self.log(incumbent)
 
 
 def heard(

@@ -145,15 +145,11 @@ class Session:
         lines = capture.get().split("\n")
         self._print("\n".join(line.rstrip(" ") for line in lines))
 
-    def print_text(self, text: str, *, is_document: bool = False) -> None:
-        """Write text to stdout; a reader that has gone away is no error.
-
-        Nothing in it steers a terminal; a document goes into a file or a pipe as it is.
-        """
+    def print_text(self, text: str) -> None:
+        """Write text to stdout, nothing of which steers a terminal."""
         from cms.values.words import printable_lines
 
-        as_it_is = is_document and not (sys.stdout is not None and sys.stdout.isatty())
-        self._print(text if as_it_is else printable_lines(text))
+        self._print(printable_lines(text))
 
     def say(self, document: Mapping[str, Any], text: str) -> None:
         """Print what was done, as JSON or as a line."""

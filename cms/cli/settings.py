@@ -118,11 +118,6 @@ class Planning(m.Part):
     balance: f.Flag | None = None
     time_sharing: f.Flag | None = None
 
-    @property
-    def shared(self) -> bool | None:
-        """The parameter of ``--time-sharing``."""
-        return self.time_sharing
-
 
 class TimeSharing(m.Part):
     """How services take turns on an instance, with ``time_sharing``."""

@@ -12,6 +12,7 @@ import cms
 
 from . import options, shards
 from .documents import open_document
+from .options import File, Text, argument, option, usage_error
 from .published import load_published, names_of
 from .searching import Search, lacking, search
 from .session import refuse_two_readers, session_of
@@ -19,25 +20,22 @@ from .session import refuse_two_readers, session_of
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
 
-_File = Annotated[
-    options.File,
-    options.argument("problem.json", "The problem, or its folder; '-' is standard input."),
-]
-
 
 def _problems() -> Iterable[str]:
     return names_of(cms.NamedProblem)
 
 
 Published = Annotated[
-    options.Text,
-    options.option("--published NAME", "A named problem of the theory.", names=_problems),
+    Text,
+    option("--published NAME", "A named problem of the theory.", names=_problems),
 ]
 
 
 def solve(
     context: typer.Context,
-    problem: _File = None,
+    problem: Annotated[
+        File, argument("problem.json", "The problem, or its folder; '-' is standard input.")
+    ] = None,
     published: Published = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
@@ -59,16 +57,14 @@ def solve(
     is_folder = problem is not None and problem.is_dir()
     if is_folder and "time_limit" not in options.given_options(context):
         time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
-    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    how = Search(method, option, time_limit, gap, seed, threads, start)
     if problem is not None and is_folder:
         if picture is not None:
-            raise options.usage_error("of a problem folder there is no picture", "--picture")
+            raise usage_error("of a problem folder there is no picture", "--picture")
         return shards.solve_folder(session, problem, how, output, cluster, journal)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
-            raise options.usage_error(
-                "is for problem folders, as cms problem pack writes them", name
-            )
+            raise usage_error("is for problem folders, as cms problem pack writes them", name)
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
@@ -94,7 +90,7 @@ def posed_of(
     if path is not None and published is None:
         return path.name, _read(path, plans=plans)
     if path is not None or published is None:
-        raise options.usage_error("give a problem file, or --published NAME")
+        raise usage_error("give a problem file, or --published NAME")
     named = load_published(published, cms.NamedProblem, "solve")
     return f"{named.name}: {named.title}", named.make()
 
@@ -112,7 +108,7 @@ def _read(path: Path, *, plans: bool) -> cms.MachineProblem:
     }
     if kind in others:
         what, beside, better = others[kind]
-        raise options.usage_error(
+        raise usage_error(
             f"{path} holds {what}; to recheck it: cms check {beside}{path}; to improve on it: "
             f"cms {better} --start {path}"
         )
