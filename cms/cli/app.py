@@ -28,14 +28,13 @@ from .export import export
 from .init import init
 from .observe import observe
 from .options import COMMON, UsageError, option
-from .pack import pack
 from .plan import plan
-from .program import program
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
+from .shards import pack
 from .show import show
 from .simulate import simulate
-from .solve import solve
+from .solve import program, solve
 from .train import train
 
 __all__ = ["application", "run"]

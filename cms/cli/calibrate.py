@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import cms.fleet
+from cms.files.source import write_bytes
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
@@ -61,7 +62,6 @@ def calibrate(
     if operating_points is None:
         raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
-        from cms.files.source import write_bytes
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 

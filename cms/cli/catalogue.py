@@ -1,17 +1,27 @@
-"""``cms gpus`` and ``cms problem algorithms``: what is there to choose from."""
+"""``cms gpus``, ``cms problem algorithms`` and ``--published``: what is there to choose from."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 import cms.fleet
+from cms.errors import InvalidOption
+from cms.plugin import registry
+from cms.plugin.registry import PluginError, UnknownInstance
 
-from .options import Json, Output, Text, argument, usage_error
+from .options import Json, Output, Text, argument, require_known, usage_error
 from .session import Exit, session_of
+
+T = TypeVar("T")
+_OTHER_KINDS = {
+    "plan": ("a problem without services", "problem solve"),
+    "solve": ("a scenario of services", "plan"),
+}
 
 
 def gpu_keys() -> Iterable[str]:
@@ -46,7 +56,6 @@ def gpus(
 
 def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
-    from cms.errors import InvalidOption
     from cms.fleet.hardware.catalogue import likely_gpus
     from cms.fleet.hardware.device_file import is_device_file
 
@@ -77,6 +86,31 @@ def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
     }
 
 
+def names_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the instances of one kind; one that cannot be loaded is left out."""
+    found = []
+    for name in cms.list_instances():
+        with suppress(PluginError):
+            if isinstance(cms.load_instance(name), kind):
+                found.append(name)
+    return tuple(found)
+
+
+def load_published(name: str, kind: type[T], command: str) -> T:
+    """Return the instance of this name."""
+    try:
+        found = cms.load_instance(name)
+    except UnknownInstance:
+        if not (names := names_of(kind)):
+            raise  # it says why nothing is there at all
+        require_known(name, names, "--published")
+        raise
+    if isinstance(found, kind):
+        return found
+    what, other = _OTHER_KINDS[command]
+    raise usage_error(f"{name!r} is {what}; use: cms {other} --published {name}", "--published")
+
+
 def _json_value(default: object) -> object:
     """An option's default in its own type, as far as JSON has it; a fraction becomes a text."""
     return default if default is None or isinstance(default, bool | int | float) else str(default)
@@ -85,13 +119,12 @@ def _json_value(default: object) -> object:
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
     """List the installed algorithms with their options."""
     from cms.fleet.report.catalogue import algorithms_page
-    from cms.plugin.registry import algorithm_details
 
     session = session_of(context)
     output = session.begin(output, json=json)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
-        found = algorithm_details()
+        found = registry.algorithm_details()
     for warning in broken:
         session.warn(str(warning.message))
     document = {

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-
-from cms.values.names import nearest
 
 from .options import usage_error
 
@@ -30,13 +27,10 @@ Shared = Annotated[
 def time_sharing(session: Session, rule: str | None) -> TimeSharing:
     """Return the terms on which services share instances."""
     from cms.fleet.serving import Headroom, TimeSharing
-    from cms.fleet.serving.gpus_used import SPLITS
-    from cms.fleet.serving.headroom import HEADROOMS, read_overheads
+    from cms.fleet.serving.headroom import read_overheads
     from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE
 
     given = session.fleet.time_sharing
-    _require_one_of(given.splits, SPLITS, "splits")
-    _require_one_of(given.headroom, HEADROOMS, "headroom")
     more = None
     if given.headroom is not None:
         table = session.beside(given.batching_overheads)
@@ -70,12 +64,3 @@ def slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
     if utilisations is not None:
         table, said = predicted(table, read_utilisations(utilisations))
     return {"interference": table, "classes": given.classes}, said
-
-
-def _require_one_of(value: str | None, known: Iterable[str], name: str) -> None:
-    names = list(known)
-    if value is not None and value not in names:
-        raise usage_error(
-            f"{value!r}: expected {' or '.join(names)}{nearest(value, names)}",
-            f"[time_sharing] {name}",
-        )

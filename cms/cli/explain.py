@@ -12,13 +12,13 @@ import typer
 import cms.fleet
 
 from . import options
+from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .options import Text, argument, option, usage_error
 from .plan import LoadCurves, Points, Published
 from .progress import CountProgress
-from .published import load_published
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cms.errors import CmsError, FileError
+from cms.files import Parsed, read_source
+from cms.files import model as m
+from cms.values.numbers import exact
 
 from .catalogue import find_gpu
 from .options import UsageError, given_options, option
@@ -62,9 +65,6 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
 
 def read_fleet_file(path: Path) -> Fleet:
     """Read the settings of a fleet; what is wrong in the file is refused with its place."""
-    from cms.files import model as m
-    from cms.files.parsed import Parsed
-    from cms.files.source import read_source
     from cms.fleet.hardware.catalogue import is_called
 
     from .settings import Fleet
@@ -97,8 +97,6 @@ def _gpu_names(fleet: Fleet, folder: Path) -> dict[str, str]:
 
 def _number(text: str) -> Fraction | str:
     """Return a decimal as it is written; what is none, or is too large, is refused in its place."""
-    from cms.values.numbers import exact
-
     try:
         return exact(text.replace("_", ""), "the number", nonnegative=False)
     except CmsError:

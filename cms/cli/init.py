@@ -10,8 +10,11 @@ from typing import Annotated
 
 import typer
 
+from cms.files.source import write_bytes
+
 from . import options
 from .catalogue import find_gpu, gpu_keys
+from .fleet_file import NAME
 from .options import Text, argument, option, usage_error
 from .session import Exit, session_of
 
@@ -41,12 +44,9 @@ def init(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    from cms.files.source import write_bytes
     from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
-
-    from .fleet_file import NAME
 
     device = find_gpu(gpu or DEFAULT_GPU, "--gpu")
     own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None

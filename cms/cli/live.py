@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import cms.fleet
+from cms.files.source import write_bytes
 
-from .catalogue import find_gpu
+from .catalogue import find_gpu, load_published
 from .options import File, option, usage_error
-from .published import load_published
 
 Live = Annotated[
     bool,
@@ -84,7 +84,5 @@ def _copied(app: Path, notebook: Path) -> Path:
     if notebook.suffix != ".py":
         raise usage_error(f"{notebook}: expected a name that ends in .py", "--notebook")
     if not notebook.exists():
-        from cms.files.source import write_bytes
-
         write_bytes(app.read_bytes(), notebook)
     return notebook

@@ -12,7 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
+import cms
 from cms.errors import CmsError
+from cms.files.numerals import is_whole
+from cms.values.names import nearest
+from cms.values.numbers import exact
 
 _TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
@@ -51,12 +55,6 @@ def argument(metavar: str, help: str, *, names: Callable[[], Iterable[str]] | No
     return typer.Argument(metavar=metavar, help=help, autocompletion=completion)
 
 
-def _methods() -> Iterable[str]:
-    from cms.plugin.registry import list_algorithms
-
-    return list_algorithms()
-
-
 # Options of nearly every command; `cms --help` lists them once.
 COMMON = {
     "--json": "Print JSON instead of text.",
@@ -86,7 +84,12 @@ Picture = Annotated[
     ),
 ]
 Method = Annotated[
-    str, option("--method -m NAME", "The algorithm; see 'cms problem algorithms'.", names=_methods)
+    str,
+    option(
+        "--method -m NAME",
+        "The algorithm; see 'cms problem algorithms'.",
+        names=lambda: cms.list_algorithms(),
+    ),
 ]
 MethodOptions = Annotated[
     Texts, option("--option K=V", "An option of the algorithm; may be repeated.")
@@ -129,8 +132,6 @@ def refuse_others(context: typer.Context, heeded: str, why: str) -> None:
 
 def require_known(value: str, known: Iterable[str], option: str, what: str = "is unknown") -> None:
     """Refuse a name that is none of those known, with the nearest one."""
-    from cms.values.names import nearest
-
     names = list(known)
     if value not in names:
         expected = f"expected {'one of ' * (len(names) > 2)}"
@@ -176,8 +177,6 @@ def columns(texts: Sequence[str] | None) -> dict[str, str]:
 
 def number(text: str | int, what: str, option: str) -> Fraction:
     """Read a number >= 0, exactly."""
-    from cms.values.numbers import exact
-
     try:
         return exact(text, what)
     except CmsError as fault:
@@ -186,8 +185,6 @@ def number(text: str | int, what: str, option: str) -> Fraction:
 
 def whole(text: str, option: str, expected: str = "a whole number >= 0") -> int:
     """Read a whole number."""
-    from cms.files.numerals import is_whole
-
     if not is_whole(text):
         raise usage_error(f"{text!r}: expected {expected}", option)
     return int(text)

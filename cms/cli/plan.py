@@ -14,12 +14,11 @@ import cms.fleet
 from cms.values.numbers import shown
 
 from . import options, placing
-from .catalogue import find_gpu, gpu_keys
+from .catalogue import find_gpu, gpu_keys, load_published, names_of
 from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, argument, option
-from .published import load_published, names_of
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
 

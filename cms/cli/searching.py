@@ -13,11 +13,15 @@ from typing import Any, TypeVar
 
 import cms.fleet
 from cms.errors import UnsupportedProblem
+from cms.files import solution_from_json
+from cms.infeasibility.shortage import with_schedule
+from cms.plugin.registry import load_algorithm, option_fields
 from cms.running.interrupt import Interrupted
 from cms.running.stopping import POLL_SECONDS
 
 from . import options
 from .documents import open_document
+from .progress import FIRST_LINE_SECONDS, Progress
 from .session import Session
 
 T = TypeVar("T")
@@ -72,14 +76,10 @@ def search(
         arguments |= {"method": how.method, "options": option_values(how)}
         with session.reading():
             arguments["start"] = None if how.start is None else _read_start(how.start)
-    from cms.shards.problem import ShardedProblem
-
-    from .progress import Progress
-
     log, has_schedule = None, threading.Event()
     if not session.quiet and sys.stderr is not None:
         log = Progress(sys.stderr, counted, prepare=lambda: import_module(report))
-        if isinstance(problem, ShardedProblem):
+        if isinstance(problem, cms.ShardedProblem):
             problem.engine.watch = log.watch
 
     def improved(incumbent: cms.Incumbent) -> None:
@@ -100,8 +100,6 @@ def bounded_beside(
     session: Session, serving: cms.fleet.NeighbourServing, solution: cms.Solution, how: Search
 ) -> cms.Solution:
     """Bound what is needed whatever is beside what, in as much time again."""
-    from .progress import FIRST_LINE_SECONDS
-
     if serving.outer == serving.problem:  # nothing is beside anything
         return solution
     if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
@@ -138,8 +136,6 @@ def spread(
     arguments = {"certificate": solution.certificate, **how.within(session, GROWTH_SECONDS)}
 
     def grow() -> tuple[cms.Solution, cms.Growth | None]:
-        from cms.infeasibility.shortage import with_schedule
-
         found = cms.find_growth(problem, solution.schedule, **arguments)
         if found.schedule == solution.schedule:
             return solution, found
@@ -191,8 +187,6 @@ def option_values(how: Search) -> dict[str, object]:
     """
     if not how.options:
         return {}
-    from cms.plugin.registry import load_algorithm, option_fields
-
     defaults = option_fields(load_algorithm(how.method)[0])
     return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}
 
@@ -210,8 +204,6 @@ def _value(text: str, default: object) -> object:
 
 def _read_start(path: Path) -> cms.Schedule:
     """Read the schedule of a solution file, or of the solution in a plan file."""
-    from cms.files import solution_from_json
-
     kind, document = open_document(path)
     if kind == "cms-plan":
         document = document.at("solution")

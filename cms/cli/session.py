@@ -16,6 +16,9 @@ import typer
 
 import cms
 from cms.errors import FileError, cut
+from cms.files.documents import document_text, json_line, write_document
+from cms.files.source import read_before, write_bytes
+from cms.values.words import printable, printable_lines
 
 from ..running.interrupt import EXIT_CODE, CommandCtrlC
 from .options import usage_error
@@ -129,8 +132,6 @@ class Session:
 
     def print_json(self, make: Document) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
-        from cms.files.documents import document_text
-
         self.print_text(document_text(make, "<stdout>"))
 
     def print_page(self, page: Page) -> None:
@@ -147,8 +148,6 @@ class Session:
 
     def print_text(self, text: str) -> None:
         """Write text to stdout, nothing of which steers a terminal."""
-        from cms.values.words import printable_lines
-
         self._print(printable_lines(text))
 
     def say(self, document: Mapping[str, Any], text: str) -> None:
@@ -167,8 +166,6 @@ class Session:
     def write(self, make: Document, path: Path | None) -> None:
         """Make a document and write it to the file of ``--output``, if there is one."""
         if path is not None:
-            from cms.files.documents import write_document
-
             write_document(make, path)
 
     def write_folder(
@@ -201,7 +198,6 @@ class Session:
             self.print_page(page)
         self.write(make, output)
         if picture is not None:
-            from cms.files.source import write_bytes
             from cms.fleet.report.figure import drawing
 
             write_bytes(drawing(page or view()).encode("utf-8"), picture)
@@ -232,8 +228,6 @@ class Session:
     @contextmanager
     def reading(self, what: str = "reading the files") -> Iterator[None]:
         """Say so likewise, and let Ctrl-C end it at once; refuse to write over what was read."""
-        from cms.files.source import read_before
-
         with self.doing(what), self.interrupts.abortable():
             yield
         for path, option in self._written:
@@ -261,8 +255,6 @@ class _Printable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         from rich.segment import Segment
-
-        from cms.values.words import printable_lines
 
         for text, style, control in console.render(self._part, options):
             yield Segment(text if control else printable_lines(text), style, control)
@@ -341,12 +333,8 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
         for name in ("path", "line", "column", "expected", "fix", "algorithm"):
             if (value := getattr(error, name, None)) is not None:
                 about[name] = value
-        from cms.files.documents import json_line
-
         text = json_line({"error": about, "exit_code": code})
     else:
-        from cms.values.words import printable
-
         text = f"error: {printable(message)}"
     _tell(text)
     return code
@@ -354,8 +342,6 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
 
 def _tell(text: str) -> None:
     """Write to stderr; where that cannot be, nobody can be told, and the exit code still counts."""
-    from cms.values.words import printable_lines
-
     with suppress(OSError):
         _write(sys.stderr, f"{printable_lines(text)}\n")
 

@@ -1,4 +1,4 @@
-"""``cms problem solve``: an abstract problem, without GPUs and services."""
+"""``cms problem solve`` and ``program``: an abstract problem, without GPUs and services."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cms
+from cms.files import number_to_json, problem_from_json, solution_to_json
+from cms.values.words import count, decimal
 
 from . import options, shards
+from .catalogue import load_published, names_of
 from .documents import open_document
 from .options import File, Text, argument, option, usage_error
-from .published import load_published, names_of
 from .searching import Search, lacking, search
-from .session import refuse_two_readers, session_of
+from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
@@ -68,11 +70,10 @@ def solve(
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
-        title, posed = posed_of(problem, published)
+        title, posed = _posed_of(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, posed, solution, how) if shown else None
-    from cms.files import solution_to_json
 
     def view() -> Page:
         from cms.fleet.report.problems import solved_page
@@ -83,7 +84,37 @@ def solve(
     return session.code_of(solution)
 
 
-def posed_of(
+def program(
+    context: typer.Context,
+    output: Annotated[Path, option("--output -o FILE.mps|FILE.lp", "Where it is written.")],
+    file: Annotated[
+        File, argument("FILE", "A problem, or a plan of 'cms plan'; '-' is standard input.")
+    ] = None,
+    published: Published = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Write a problem as an integer program for other solvers.
+
+    It is MPS or LP by the file's ending. The head of the file says what its variables and rows
+    stand for.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    session.refuse_unwritable((output, "--output"))
+    with session.reading():
+        _, posed = _posed_of(file, published, plans=True)
+    written = cms.write_program(posed, output)
+    step = "" if written.step == 1 else f"; 1 of the objective costs {decimal(written.step)}"
+    session.say(
+        {**written._asdict(), "step": number_to_json(written.step), "file": str(output)},
+        f"{output}: {written.program} program of {count(written.variables, 'variable')} and "
+        f"{count(written.rows, 'row')}{step}\n",
+    )
+    return Exit.ANSWER
+
+
+def _posed_of(
     path: Path | None, published: str | None, *, plans: bool = False
 ) -> tuple[str, cms.MachineProblem]:
     """Read a problem file, a plan's problem where plans are taken, or find a named problem."""
@@ -97,8 +128,6 @@ def posed_of(
 
 def _read(path: Path, *, plans: bool) -> cms.MachineProblem:
     """Read a problem file; for another document of the package, name the command that takes it."""
-    from cms.files import problem_from_json
-
     kind, document = open_document(path)
     if kind == "cms-plan" and plans:
         return problem_from_json(document.at("problem"))
