@@ -138,13 +138,7 @@ def _measured(
 
 def _read_rechecked(session: Session, path: Path) -> cms.fleet.Plan | int:
     """Read a plan file and recheck it as ``cms check`` does."""
-    kind, document = open_document(path)
-    if kind == "cms-deployment":
-        raise usage_error(
-            f"{path} holds a deployment, and plans are explained: give the plan that 'cms plan -o' "
-            "wrote"
-        )
-    found = recheck("cms-plan", document)
+    found = recheck("cms-plan", open_document(path)[1])
     if found.faults:
         return say_what_does_not_hold(session, found.faults)
     plan: cms.fleet.Plan = found.found

@@ -50,7 +50,7 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
         path = fleet or Path(NAME)
         wanted = fleet is not None or (path.is_file() and given.get("published") is None)
         if str(path) != "none" and wanted:
-            session.settle(read_fleet_file(path), path.parent)
+            session.fleet, session.folder = read_fleet_file(path), path.parent
             left = given.keys() - given_options(context)
             gpus = None if "gpu" in left else given.get("gpu")
             found = _defaults(session.fleet, path.parent, gpus)

@@ -134,8 +134,7 @@ def require_known(value: str, known: Iterable[str], option: str, what: str = "is
     """Refuse a name that is none of those known, with the nearest one."""
     names = list(known)
     if value not in names:
-        expected = f"expected {'one of ' * (len(names) > 2)}"
-        expected += ", ".join(names) if len(names) > 2 else " or ".join(names)
+        expected = f"expected one of {', '.join(names)}"
         raise usage_error(f"{value!r} {what}{nearest(value, names)}; {expected}", option)
 
 

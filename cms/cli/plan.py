@@ -217,9 +217,7 @@ def plan(
         return placer.compact(max_restarts, free, current.name)
     if placer is not None and made is not None and plan is not None:
         return placer.place(made, plan.name)
-    solution = search(
-        session, serving.problem, how, counted="GPUs", report="cms.fleet.report.plans"
-    )
+    solution = search(session, serving.problem, how, counted="GPUs")
     from cms.fleet.serving import NeighbourServing, ServingProblem
 
     outer = None

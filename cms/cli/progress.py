@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Self, TextIO
 
 import cms
@@ -131,16 +130,9 @@ class Progress(Doing):
     A line appears also while nothing improves.
     """
 
-    def __init__(
-        self,
-        stream: TextIO,
-        what: str = "best",
-        *,
-        prepare: Callable[[], object] = lambda: None,
-        **how: float,
-    ) -> None:
+    def __init__(self, stream: TextIO, what: str = "best", **how: float) -> None:
         super().__init__(stream, what, **how)
-        self._prepare, self._rewrites = prepare, False
+        self._rewrites = False
         self._state: cms.Incumbent | None = None
         self._printed: cms.Incumbent | None = None
         self._doing = ""
@@ -159,8 +151,5 @@ class Progress(Doing):
 
     def _text(self, seconds: float) -> str:
         self._printed = self._state
-        head = ""
-        if self.lines == 1:
-            self._prepare()
-            head = log_head(self._what) + "\n"
+        head = log_head(self._what) + "\n" if self.lines == 1 else ""
         return head + log_line(self._printed, seconds) + self._doing + "\n"

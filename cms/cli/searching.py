@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,7 +66,6 @@ def search(
     how: Search,
     *,
     counted: str,
-    report: str,
     is_second: bool = False,
 ) -> cms.Solution:
     """Solve a problem, a second one by default means, with a log of a long run on stderr."""
@@ -78,7 +76,7 @@ def search(
             arguments["start"] = None if how.start is None else _read_start(how.start)
     log, has_schedule = None, threading.Event()
     if not session.quiet and sys.stderr is not None:
-        log = Progress(sys.stderr, counted, prepare=lambda: import_module(report))
+        log = Progress(sys.stderr, counted)
         if isinstance(problem, cms.ShardedProblem):
             problem.engine.watch = log.watch
 
@@ -104,8 +102,7 @@ def bounded_beside(
         return solution
     if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
         session.note("planned beside the worst that may be there; bounding beside the best")
-    report = "cms.fleet.report.plans"
-    return search(session, serving.outer, how, counted="GPUs", report=report, is_second=True)
+    return search(session, serving.outer, how, counted="GPUs", is_second=True)
 
 
 def lacking(
@@ -194,12 +191,10 @@ def option_values(how: Search) -> dict[str, object]:
 def _value(text: str, default: object) -> object:
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
-    if isinstance(default, int | float):
-        try:
-            return type(default)(text)
-        except ValueError:
-            return text
-    return text
+    try:
+        return type(default)(text) if isinstance(default, int | float) else text
+    except ValueError:
+        return text
 
 
 def _read_start(path: Path) -> cms.Schedule:

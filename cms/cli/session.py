@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,6 +23,7 @@ from cms.values.words import printable, printable_lines
 
 from ..running.interrupt import EXIT_CODE, CommandCtrlC
 from .options import usage_error
+from .progress import Doing
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from cms.fleet.report.page import Page
 
-    from .progress import Doing
     from .settings import Fleet
 
 Document = Callable[[], Mapping[str, Any]]
@@ -61,27 +62,20 @@ class Session:
         self.quiet = False
         self.has_answered = False
         self.folder = Path()
-        self._fleet: Fleet | None = None
         self._doing: Doing | None = None
         self._written: list[tuple[Path, str]] = []
 
-    @property
+    @cached_property
     def fleet(self) -> Fleet:
         """The settings of ``fleet.toml``, or those that hold without one."""
-        if self._fleet is None:
-            from .settings import Fleet
+        from .settings import Fleet
 
-            self._fleet = Fleet()
-        return self._fleet
+        return Fleet()
 
     @property
     def columns(self) -> dict[str, str]:
         """Other names of columns, by ``[tables] map``."""
         return self.fleet.tables.map
-
-    def settle(self, fleet: Fleet, folder: Path) -> None:
-        """Take note of the settings of a file; paths in them are relative to its folder."""
-        self._fleet, self.folder = fleet, folder
 
     def beside(self, file: str | None) -> Path | None:
         """Return the path of a file that the settings name."""
@@ -215,8 +209,6 @@ class Session:
 
     def doing(self, what: str) -> Doing:
         """Say on a terminal what is being done, if it takes more than two seconds."""
-        from .progress import Doing
-
         self._doing = Doing(None if self.quiet else sys.stderr, what)
         return self._doing
 

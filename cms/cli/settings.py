@@ -18,14 +18,10 @@ from cms.values.numbers import format_exact
 from . import options
 
 
-class _Words(f.Value):
-    """A text, or a number, that an option of the same meaning takes as well."""
+def _words(check: Callable[[str, str], Any]) -> f.Value:
+    """Declare a text, or a number, that an option of the same meaning takes as well."""
 
-    def __init__(self, check: Callable[[str, str], Any]) -> None:
-        super().__init__(lambda value: self._text(value, check))
-
-    @staticmethod
-    def _text(value: Any, check: Callable[[str, str], Any]) -> str:
+    def read(value: Any) -> str:
         is_number = isinstance(value, int | Fraction) and not isinstance(value, bool)
         text = format_exact(Fraction(value)) if is_number else value
         if not isinstance(text, str):
@@ -35,6 +31,8 @@ class _Words(f.Value):
         except options.UsageError as fault:
             raise f.refusal(what=f"{{}}: {fault}") from None
         return text
+
+    return f.Value(read)
 
 
 def _one_of(*homes: str) -> f.Value:
@@ -63,10 +61,10 @@ def _forecast(text: str, option: str) -> None:
     forecast_of(text)
 
 
-_Share = Annotated[str, _Words(options.share)]
-_Time = Annotated[str, _Words(options.duration)]
-_Spare = Annotated[str, _Words(options.spare)]
-_GpuHours = Annotated[str, _Words(options.gpu_hours)]
+_Share = Annotated[str, _words(options.share)]
+_Time = Annotated[str, _words(options.duration)]
+_Spare = Annotated[str, _words(options.spare)]
+_GpuHours = Annotated[str, _words(options.gpu_hours)]
 _Column = Annotated[str, _one_of("cms.fleet.serving.csv_input:COLUMNS")]
 _Rule = Annotated[
     str, _one_of("cms.fleet.serving:RULES", "cms.time_sharing.duty_cycle:DutyCycleRule")
@@ -76,8 +74,8 @@ _Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
 _Home = Annotated[str, _one_of("cms.fleet.deployment.wishes:HOMES")]
 _Tool = Annotated[str, _one_of("cms.fleet.deployment.transition.folder:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
-_Survive = Annotated[str, _Words(_survive)]
-_Forecast = Annotated[str, _Words(_forecast)]
+_Survive = Annotated[str, _words(_survive)]
+_Forecast = Annotated[str, _words(_forecast)]
 #: What is said of a day: a number, or whether something is.
 _Term = Annotated[Any, f.Value(lambda v: v if isinstance(v, bool) else f.read_number(v))]
 

@@ -123,12 +123,10 @@ def solve_folder(
     journal: Path | None,
 ) -> int:
     """Solve the problem of a folder, and write the solution to another one."""
-    if how.start is not None:
-        raise usage_error("a problem folder is solved from nothing", "--start")
     if output is not None:
         refuse_existing(output)
     with opened(path, cluster, journal, how.threads) as problem:
-        solution = search(session, problem, how, counted="cost", report="cms.solving.words")
+        solution = search(session, problem, how, counted="cost")
         if output is not None:
             with _counted(session, problem):
                 heard(session, lambda: cms.write_solution(solution, output))

@@ -61,8 +61,8 @@ def solve(
         time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
     how = Search(method, option, time_limit, gap, seed, threads, start)
     if problem is not None and is_folder:
-        if picture is not None:
-            raise usage_error("of a problem folder there is no picture", "--picture")
+        heeded = "problem method option time_limit gap cluster journal output"
+        options.refuse_others(context, heeded, "it does not go with a problem folder")
         return shards.solve_folder(session, problem, how, output, cluster, journal)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
@@ -71,7 +71,7 @@ def solve(
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
         title, posed = _posed_of(problem, published)
-    solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
+    solution = search(session, posed, how, counted="cost")
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, posed, solution, how) if shown else None
 

@@ -129,7 +129,7 @@ PLACED = [
     row("plan --compact --nodes nodes.csv", "--compact: it goes with --current"),
     row(f"{S1} --current now.json --free nodes", "--free: it goes with --compact"),
     row(f"{S1} --current now.json --max-restarts 1", "--max-restarts: it goes with --compact"),
-    row("plan --compact --current now.json --free node", "expected gpus or nodes"),
+    row("plan --compact --current now.json --free node", "expected one of gpus, nodes"),
     row("plan --compact --current now.json --max-restarts 1,", "expected a whole number, or"),
     row(f"{S1} --current now.json --balance", "--balance: --current chooses the instances"),
     row(f"{S1} --current s.csv", "is a table, expected a JSON document", 1),
@@ -191,7 +191,7 @@ EXPLAINED = [
         for service in ("chat", "")
         for file, words, code in (
             ("problem.json", '"cms-problem", expected "cms-plan" (a plan)', 1),
-            ("target.json", "holds a deployment, and plans are explained: give the plan", 2),
+            ("target.json", '"cms-deployment", expected "cms-plan" (a plan)', 1),
             ("s.csv", "this is a table, expected a JSON document", 1),
             ("nowhere.json", "there is no such file", 1),
         )
