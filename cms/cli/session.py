@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -130,10 +130,17 @@ class Session:
 
     def print_page(self, page: Page) -> None:
         """Write a page to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
+        from rich.console import Console
+
         from cms.fleet.report.terminal import render
 
-        console = _console(sys.stdout)
-        with _naming_stdout(), console.capture() as capture:
+        columns = shutil.get_terminal_size((_WIDTH_OF_FILES, 25)).columns
+        console = Console(
+            file=sys.stdout or io.StringIO(), width=max(_LEAST_WIDTH, columns),
+            height=25,  # says nothing, but with both given Rich does not look for itself
+            highlight=False, markup=False, emoji=False, legacy_windows=False,
+        )  # fmt: skip
+        with console.capture() as capture:
             for part in render(page, console.width):
                 console.print(_Printable(part))
         # Rich fills every table cell up to its column's width.
@@ -153,8 +160,12 @@ class Session:
 
     def _print(self, text: str) -> None:
         self._make_way()
-        with _naming_stdout():
+        try:
             _write(sys.stdout, text)
+        except OSError as fault:
+            why = f"cannot be written: {fault.strerror or fault}"
+            fix = "free some space, or write to another place"
+            raise FileError("<stdout>", why, fix=fix) from None
         self.has_answered = True
 
     def write(self, make: Document, path: Path | None) -> None:
@@ -255,45 +266,6 @@ class _Printable:
 def is_pipe(path: Path | None) -> bool:
     """Whether a file is ``-``: standard input or output."""
     return path is not None and str(path) == "-"
-
-
-@contextmanager
-def _naming_stdout() -> Iterator[None]:
-    """Say what it is that cannot be written; the system's words alone name nothing."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as fault:
-        why = fault.strerror or str(fault)
-        fix = "free some space, or write to another place"
-        raise FileError("<stdout>", f"cannot be written: {why}", fix=fix) from None
-
-
-def _console(stream: TextIO | None) -> Console:
-    """Return the console of a stream; of none at all if the process was started without it."""
-    from rich.console import Console
-
-    return Console(
-        file=stream or io.StringIO(),
-        width=max(_LEAST_WIDTH, _columns(stream)),
-        height=25,  # says nothing, but with both given Rich does not look for itself
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-
-
-def _columns(stream: TextIO | None) -> int:
-    """What ``COLUMNS`` says, if that is a number; else the terminal's, if it is one."""
-    wish = os.environ.get("COLUMNS", "")
-    if re.fullmatch("0*[1-9][0-9]{0,5}", wish):
-        return int(wish)
-    if stream is not None and stream.isatty():
-        with suppress(OSError, ValueError):  # a stream without a number
-            return os.get_terminal_size(stream.fileno()).columns or _WIDTH_OF_FILES
-    return _WIDTH_OF_FILES
 
 
 def session_of(context: typer.Context) -> Session:
