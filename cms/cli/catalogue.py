@@ -71,18 +71,21 @@ def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
         raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
 
 
-def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
-    def of(it: object, names: str) -> dict[str, Any]:
-        values = ((name, getattr(it, name)) for name in names.split())
-        return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
+def _attributes(it: object, names: str) -> dict[str, Any]:
+    values = ((name, getattr(it, name)) for name in names.split())
+    return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
 
+
+def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
     profile = "name family id compute memory starts max sms memory_mib attributes since_driver"
     return {
-        **of(gpu, "key aliases architecture compute_slices memory_slices version"),
-        "profiles": [of(each, profile) for each in gpu.profiles],
+        **_attributes(gpu, "key aliases architecture compute_slices memory_slices version"),
+        "profiles": [_attributes(each, profile) for each in gpu.profiles],
         "configurations": [dict(each.blocks) for each in gpu.configurations],
         "maximal_layouts": [list(map(str, layout)) for layout in gpu.maximal_layouts()],
-        "sources": [of(each, "fields evidence source driver date") for each in gpu.sources],
+        "sources": [
+            _attributes(each, "fields evidence source driver date") for each in gpu.sources
+        ],
     }
 
 
@@ -129,13 +132,8 @@ def algorithms(context: typer.Context, output: Output = None, json: Json = False
         session.warn(str(warning.message))
     document = {
         "algorithms": [
-            {
-                "name": one.name,
-                "summary": one.summary,
-                "distribution": one.distribution,
-                "trusted": one.trusted,
-                "options": {name: _json_value(default) for name, default in one.options.items()},
-            }
+            _attributes(one, "name summary distribution trusted")
+            | {"options": {name: _json_value(value) for name, value in one.options.items()}}
             for one in found
         ]
     }
