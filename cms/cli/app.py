@@ -27,7 +27,7 @@ from .explain import explain
 from .export import export
 from .init import init
 from .observe import observe
-from .options import COMMON, UsageError, option
+from .options import COMMON, UsageError
 from .plan import plan
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
@@ -106,8 +106,8 @@ for _name, _heading, _help, _commands in _GROUPS:
 @application.callback(invoke_without_command=True, epilog=_EPILOG)
 def cms(
     context: typer.Context,
-    version: Annotated[bool, option("--version", "Print the version.")] = False,
-    json: Annotated[bool, option("--json", "Print the version as JSON.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the version as JSON.")] = False,
 ) -> int:
     """Plan fleets of configurable machines, MIG GPUs above all, with a proof of every bound."""
     if context.invoked_subcommand is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -12,10 +11,9 @@ from cms.files.source import write_bytes
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
-from .options import File, argument, option, usage_error
+from .options import File, option, usage_error
 from .plan import MaxProcesses
-from .progress import CountProgress
-from .searching import heard
+from .searching import counted
 from .session import Exit, is_pipe, session_of
 
 
@@ -24,20 +22,18 @@ def calibrate(
     context: typer.Context,
     operating_points: Annotated[
         File,
-        argument(
-            "P.csv",
-            "The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
+        typer.Argument(
+            metavar="P.csv",
+            help="The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
         ),
     ] = None,
     max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
-    late_share: Annotated[
-        str, option("--late-share SHARE", "How many requests may be later.")
-    ] = "1%",
+    late_share: Annotated[str, option("SHARE", "How many requests may be later.")] = "1%",
     requests: Annotated[
         int,
         option(
-            "--requests N",
+            "N",
             "Requests of a point at each rate; up to 25 times as many near full load, and no rate "
             "of which these tell nothing.",
             min=1000,
@@ -45,7 +41,7 @@ def calibrate(
     ] = 1_000_000,
     seed: options.Seed = 0,
     output: Annotated[
-        File, option("--output -o C.csv", "Write the table there, not to stdout.")
+        File, option("C.csv", "Write the table there, not to stdout.", "--output", "-o")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -69,15 +65,15 @@ def calibrate(
         most = max_processes
         chosen = [each for each in measured if most is None or each.processes <= most]
     each = sum(run_lengths(requests))
-    with CountProgress(None if quiet else sys.stderr) as progress:
-        found = heard(
-            session,
-            lambda: load_curves(
-                chosen, measured, late_share=share, requests=requests, seed=seed,
-                on_progress=lambda done, total: progress(done * each, total * each),
-                stopped=lambda: session.interrupts.pressed,
-            ),
-        )  # fmt: skip
+    found = counted(
+        session,
+        "requests",
+        lambda progress: load_curves(
+            chosen, measured, late_share=share, requests=requests, seed=seed,
+            on_progress=lambda done, total: progress(done * each, total * each),
+            stopped=lambda: session.interrupts.pressed,
+        ),
+    )  # fmt: skip
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
     text = load_curves_text(found)

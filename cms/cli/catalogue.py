@@ -14,7 +14,7 @@ from cms.errors import InvalidOption
 from cms.plugin import registry
 from cms.plugin.registry import PluginError, UnknownInstance
 
-from .options import Json, Output, Text, argument, require_known, usage_error
+from .options import Json, Output, Text, offering, require_known, usage_error
 from .session import Exit, session_of
 
 T = TypeVar("T")
@@ -32,7 +32,12 @@ def gpu_keys() -> Iterable[str]:
 def gpus(
     context: typer.Context,
     name: Annotated[
-        Text, argument("NAME", "A key, a product name, or your own device file.", names=gpu_keys)
+        Text,
+        typer.Argument(
+            metavar="NAME",
+            help="A key, a product name, or your own device file.",
+            autocompletion=offering(gpu_keys),
+        ),
     ] = None,
     output: Output = None,
     json: Json = False,

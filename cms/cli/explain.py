@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +15,9 @@ from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
-from .options import Text, argument, option, usage_error
+from .options import Text, option, usage_error
 from .plan import LoadCurves, Points, Published
-from .progress import CountProgress
-from .searching import heard
+from .searching import counted, heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
@@ -29,11 +27,14 @@ if TYPE_CHECKING:
 @with_fleet_file
 def explain(
     context: typer.Context,
-    plan: Annotated[Path, argument("plan.json", "A plan file; '-' is standard input.")],
+    plan: Annotated[
+        Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
+    ],
     service: Annotated[
         Text,
-        argument(
-            "SERVICE", "Why it is served so.  [default: what would save a GPU, of all services]"
+        typer.Argument(
+            metavar="SERVICE",
+            help="Why it is served so.  [default: what would save a GPU, of all services]",
         ),
     ] = None,
     operating_points: Points = None,
@@ -42,7 +43,7 @@ def explain(
     to: Annotated[
         Text,
         option(
-            "--to COST",
+            "COST",
             "The cost that is wanted.  [default: the next one below the plan's: one GPU less]",
         ),
     ] = None,
@@ -94,16 +95,15 @@ def explain(
         return report_error(what, Exit.NO_SCHEDULE, as_json=session.json)
     with session.reading():
         points, curves = _measured(made, operating_points, published, load_curves, session.columns)
-    stream = None if session.quiet or session.json else sys.stderr
-    with CountProgress(stream, what="rates and limits") as progress:
-        found = heard(
-            session,
-            lambda: cms.fleet.rightsize(
-                made, points, load_curves=curves, to=to, time_limit=seconds, seed=seed,
-                threads=threads, cancel=session.interrupts.cancel, on_step=progress,
-            ),
-            patient=lambda: True,
-        )  # fmt: skip
+    found = counted(
+        session,
+        "rates and limits",
+        lambda progress: cms.fleet.rightsize(
+            made, points, load_curves=curves, to=to, time_limit=seconds, seed=seed,
+            threads=threads, cancel=session.interrupts.cancel, on_step=progress,
+        ),
+        patient=True,
+    )  # fmt: skip
     session.show(
         lambda: rightsizing_to_json(found), lambda: rightsized_page(found, made, plan.name), output
     )

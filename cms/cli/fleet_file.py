@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .settings import Fleet
 
 NAME = "fleet.toml"
-FleetFile = Annotated[Path | None, option(f"--fleet {NAME}", hidden=True)]
+FleetFile = Annotated[Path | None, option(NAME, "", hidden=True)]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
 #: Sections whose settings options of the same name override.
 _OPTIONS = ("plan", "observation", "transition", "replan")

@@ -15,25 +15,29 @@ from cms.files.source import write_bytes
 from . import options
 from .catalogue import find_gpu, gpu_keys
 from .fleet_file import NAME
-from .options import Text, argument, option, usage_error
+from .options import Text, offering, option, usage_error
 from .session import Exit, session_of
 
 
 def init(
     context: typer.Context,
     folder: Annotated[
-        Path, argument("DIR", "Where to write them; its last part is made.")
+        Path, typer.Argument(metavar="DIR", help="Where to write them; its last part is made.")
     ] = Path(),
     gpu: Annotated[
         Text,
         option(
-            "--gpu -g KEY",
+            "KEY",
             "The GPU of the examples: of 'cms gpus', or your own device file.  "
             "[default: a100-80gb]",
-            names=gpu_keys,
+            "--gpu",
+            "-g",
+            autocompletion=offering(gpu_keys),
         ),
     ] = None,
-    force: Annotated[bool, option("--force", "Write over files that are there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there.")
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:

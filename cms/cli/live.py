@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import typer
+
 import cms.fleet
 from cms.files.source import write_bytes
 
@@ -16,16 +18,16 @@ from .options import File, option, usage_error
 
 Live = Annotated[
     bool,
-    option("--live", "Change rates, limits and GPUs in a browser; until Ctrl-C, on this machine."),
+    typer.Option(
+        "--live", help="Change rates, limits and GPUs in a browser; until Ctrl-C, on this machine."
+    ),
 ]
-Port = Annotated[
-    int | None, option("--port N", "With --live.  [default: a free one]", min=1, max=65535)
-]
+Port = Annotated[int | None, option("N", "With --live.  [default: a free one]", min=1, max=65535)]
 Browser = Annotated[
-    bool, option("--browser/--no-browser", "With --live: open it, or say where it is.")
+    bool, typer.Option("--browser/--no-browser", help="With --live: open it, or say where it is.")
 ]
 Notebook = Annotated[
-    File, option("--notebook COPY.py", "With --live: a notebook instead, a copy of your own.")
+    File, option("COPY.py", "With --live: a notebook instead, a copy of your own.")
 ]
 
 

@@ -39,20 +39,9 @@ def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
     return offering(lambda: getattr(import_module(module), table))
 
 
-def option(
-    spelling: str, help: str = "", *, names: Callable[[], Iterable[str]] | None = None, **how: Any
-) -> Any:
-    """Declare an option as its help shows it, ``--output -o FILE``; a shell offers `names`."""
-    words = spelling.split()
-    metavar = None if words[-1].startswith("-") else words.pop()
-    completion = None if names is None else offering(names)
-    return typer.Option(*words, metavar=metavar, help=help, autocompletion=completion, **how)
-
-
-def argument(metavar: str, help: str, *, names: Callable[[], Iterable[str]] | None = None) -> Any:
-    """Declare an argument likewise."""
-    completion = None if names is None else offering(names)
-    return typer.Argument(metavar=metavar, help=help, autocompletion=completion)
+def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
+    """Declare an option; without flags it is called as its parameter."""
+    return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
 # Options of nearly every command; `cms --help` lists them once.
@@ -65,40 +54,37 @@ COMMON = {
     "--max-age TIME": "Of what reads a fleet: refuse what was observed longer ago, as 90s, 15min, "
     "2h; or none.  [default: 15min]",
 }
-Json = Annotated[bool, option("--json", hidden=True)]
-Quiet = Annotated[bool, option("--quiet -q", hidden=True)]
-Seed = Annotated[int, option("--seed N", min=0, hidden=True)]
-Threads = Annotated[int | None, option("--threads N", min=1, hidden=True)]
+Json = Annotated[bool, typer.Option("--json", hidden=True)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
+Seed = Annotated[int, option("N", "", min=0, hidden=True)]
+Threads = Annotated[int | None, option("N", "", min=1, hidden=True)]
 Output = Annotated[
     File,
     option(
-        "--output -o FILE",
+        "FILE",
         "Also write the JSON document to FILE; '-' prints it instead of the report.",
+        "--output",
+        "-o",
     ),
 ]
 Picture = Annotated[
     File,
-    option(
-        "--picture FILE.svg",
-        "Also draw the plan: an SVG picture; '-' prints it instead of the report.",
-    ),
+    option("FILE.svg", "Also draw the plan: an SVG picture; '-' prints it instead of the report."),
 ]
 Method = Annotated[
     str,
     option(
-        "--method -m NAME",
+        "NAME",
         "The algorithm; see 'cms problem algorithms'.",
-        names=lambda: cms.list_algorithms(),
+        "--method",
+        "-m",
+        autocompletion=offering(lambda: cms.list_algorithms()),
     ),
 ]
-MethodOptions = Annotated[
-    Texts, option("--option K=V", "An option of the algorithm; may be repeated.")
-]
-TimeLimit = Annotated[str, option("--time-limit SECONDS", "When to stop; 'none' for no limit.")]
-Gap = Annotated[
-    str, option("--gap COST", "Stop when the cost is at most this far above the bound.")
-]
-Start = Annotated[File, option("--start FILE", "A solution or plan file to improve on.")]
+MethodOptions = Annotated[Texts, option("K=V", "An option of the algorithm; may be repeated.")]
+TimeLimit = Annotated[str, option("SECONDS", "When to stop; 'none' for no limit.")]
+Gap = Annotated[str, option("COST", "Stop when the cost is at most this far above the bound.")]
+Start = Annotated[File, option("FILE", "A solution or plan file to improve on.")]
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.

@@ -18,7 +18,7 @@ from .catalogue import find_gpu, gpu_keys, load_published, names_of
 from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
-from .options import File, Text, Texts, argument, option
+from .options import File, Text, Texts, offering, offering_from, option
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
 
@@ -35,69 +35,75 @@ def _scenarios() -> Iterable[str]:
 Services = Annotated[
     File,
     option(
-        "--services -s S.csv",
+        "S.csv",
         "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
+        "--services",
+        "-s",
     ),
 ]
 Points = Annotated[
     File,
     option(
-        "--operating-points -p P.csv",
+        "P.csv",
         "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
+        "--operating-points",
+        "-p",
     ),
 ]
 Published = Annotated[
     Text,
-    option("--published NAME", "A published scenario: S1 to S6.", names=_scenarios),
+    option(
+        "NAME",
+        "A published scenario, with its own rule: S1 to S6.",
+        autocompletion=offering(_scenarios),
+    ),
 ]
 Gpus = Annotated[
     Texts,
     option(
-        "--gpu -g KEY",
+        "KEY",
         "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one that all "
         "points were measured on]",
-        names=gpu_keys,
+        "--gpu",
+        "-g",
+        autocompletion=offering(gpu_keys),
     ),
 ]
 Rule = Annotated[
     Text,
     option(
-        "--rule NAME",
+        "NAME",
         "What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
-        "plain. With --time-sharing, others.  [default: capacity; of --published, the scenario's]",
-        names=lambda: cms.fleet.RULES,
+        "plain. With --time-sharing, others.  [default: capacity]",
+        autocompletion=offering_from("cms.fleet", "RULES"),
     ),
 ]
 LoadCurves = Annotated[
     File,
     option(
-        "--load-curves C.csv",
+        "C.csv",
         "Latencies of the operating points at several rates; they go before the table of the rule "
         "capacity. 'none' leaves out that of fleet.toml.",
     ),
 ]
-RateMargin = Annotated[str, option("--rate-margin SHARE", "Plan for higher rates: 10%, or 0.1.")]
-MaxProcesses = Annotated[
-    int | None,
-    option("--max-processes N", "At most N processes in an instance.", min=1),
-]
-Costs = Annotated[
-    Texts,
-    option("--cost KEY=C", "What one GPU costs (default 1); may be repeated."),
-]
+RateMargin = Annotated[str, option("SHARE", "Plan for higher rates: 10%, or 0.1.")]
+MaxProcesses = Annotated[int | None, option("N", "At most N processes in an instance.", min=1)]
+Costs = Annotated[Texts, option("KEY=C", "What one GPU costs (default 1); may be repeated.")]
 
 
 @with_fleet_file
 def plan(
     context: typer.Context,
-    plan: Annotated[File, argument("plan.json", "A plan that is to be placed as it is.")] = None,
+    plan: Annotated[
+        File, typer.Argument(metavar="plan.json", help="A plan that is to be placed as it is.")
+    ] = None,
     services: Services = None,
     operating_points: Points = None,
     map: Annotated[
         Texts,
         option(
-            "--map YOURS=COLUMN",
+            "YOURS=COLUMN",
             "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
         ),
     ] = None,
@@ -105,7 +111,7 @@ def plan(
     fleet: FleetFile = None,
     gpu: Gpus = None,
     max_gpus: Annotated[
-        Texts, option("--max-gpus KEY=N", "How many there are of a GPU; may be repeated.")
+        Texts, option("KEY=N", "How many there are of a GPU; may be repeated.")
     ] = None,
     cost: Costs = None,
     rule: Rule = None,
@@ -115,26 +121,25 @@ def plan(
     shared: Shared = False,
     balance: Annotated[
         bool | None,
-        option(
+        typer.Option(
             "--balance/--no-balance",
-            "Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps limits "
-            "at the planned rates; not with --current, which keeps what runs.  [default: balance]",
+            help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
+            "limits at the planned rates; not with --current, which keeps what runs.  "
+            "[default: balance]",
         ),
     ] = None,
     scale: Annotated[
         Texts,
         option(
-            "--scale [SERVICE=]X",
+            "[SERVICE=]X",
             "What if: all rates times X, or the rate of one service times its own; repeatable.",
         ),
     ] = None,
-    drop: Annotated[
-        Texts, option("--drop SERVICE", "What if: without it; may be repeated.")
-    ] = None,
+    drop: Annotated[Texts, option("SERVICE", "What if: without it; may be repeated.")] = None,
     nodes: Annotated[
         File,
         option(
-            "--nodes nodes.csv",
+            "nodes.csv",
             "Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. "
             "With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
         ),
@@ -142,28 +147,24 @@ def plan(
     current: Current = None,
     extra_gpus: Annotated[
         int | None,
-        option(
-            "--extra-gpus K",
-            "With --current: use up to K more GPUs to keep more of what runs.",
-            min=0,
-        ),
+        option("K", "With --current: use up to K more GPUs to keep more of what runs.", min=0),
     ] = None,
     compact: Annotated[
-        bool, option("--compact", "Plan nothing new: put what runs on the fewest GPUs.")
+        bool, typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs.")
     ] = False,
     max_restarts: Annotated[
         Text,
         option(
-            "--max-restarts K[,K...]",
+            "K[,K...]",
             "With --compact: move at most K instances. Of several numbers, the last one counts.",
         ),
     ] = None,
     free: Annotated[
         str,
         option(
-            "--free gpus|nodes",
+            "gpus|nodes",
             "With --compact: what is to come free first.",
-            names=lambda: placing.FREED,
+            autocompletion=offering_from("cms.cli.placing", "FREED"),
         ),
     ] = "gpus",
     max_age: MaxAge = "15min",

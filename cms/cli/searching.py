@@ -20,7 +20,7 @@ from cms.running.stopping import POLL_SECONDS
 
 from . import options
 from .documents import open_document
-from .progress import FIRST_LINE_SECONDS, Progress
+from .progress import FIRST_LINE_SECONDS, CountProgress, Progress
 from .session import Session
 
 T = TypeVar("T")
@@ -174,6 +174,14 @@ def heard(
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
     return found.result()
+
+
+def counted(
+    session: Session, what: str, call: Callable[[CountProgress], T], *, patient: bool = False
+) -> T:
+    """Call likewise, and say how much is done of what is counted; it is worth waiting for then."""
+    with CountProgress(None if session.quiet else sys.stderr, what=what) as progress:
+        return heard(session, lambda: call(progress), patient=lambda: patient or progress.begun)
 
 
 def option_values(how: Search) -> dict[str, object]:

@@ -20,24 +20,17 @@ from cms.values.words import count
 
 from . import options
 from .documents import open_document
-from .options import File, Text, argument, option, usage_error
+from .options import File, Text, option, usage_error
 from .progress import CountProgress
 from .searching import Search, heard, search
 from .session import Exit, Session, session_of
 
 Cluster = Annotated[
     Text,
-    option(
-        "--cluster ADDRESS",
-        "Of a problem folder: work on a cluster of Dask, whose scheduler is there.",
-    ),
+    option("ADDRESS", "Of a problem folder: work on a cluster of Dask, whose scheduler is there."),
 ]
 Journal = Annotated[
-    File,
-    option(
-        "--journal FOLDER",
-        "Of a problem folder: keep there what is worked out, and go on from it.",
-    ),
+    File, option("FOLDER", "Of a problem folder: keep there what is worked out, and go on from it.")
 ]
 
 
@@ -45,17 +38,16 @@ def pack(
     context: typer.Context,
     files: Annotated[
         list[Path],
-        argument(
-            "JOBS.parquet", "The jobs, file after file: a column 'demand' and one for each block."
+        typer.Argument(
+            metavar="JOBS.parquet",
+            help="The jobs, file after file: a column 'demand' and one for each block.",
         ),
     ],
     head: Annotated[
         Path,
-        option(
-            "--head HEAD.json", "A problem file without jobs: machines, blocks and configurations."
-        ),
+        option("HEAD.json", "A problem file without jobs: machines, blocks and configurations."),
     ],
-    output: Annotated[Path, option("--output -o FOLDER", "The problem folder to write.")],
+    output: Annotated[Path, option("FOLDER", "The problem folder to write.", "--output", "-o")],
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:

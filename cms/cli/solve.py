@@ -15,7 +15,7 @@ from cms.values.words import count, decimal
 from . import options, shards
 from .catalogue import load_published, names_of
 from .documents import open_document
-from .options import File, Text, argument, option, usage_error
+from .options import File, Text, offering, option, usage_error
 from .searching import Search, lacking, search
 from .session import Exit, refuse_two_readers, session_of
 
@@ -28,15 +28,17 @@ def _problems() -> Iterable[str]:
 
 
 Published = Annotated[
-    Text,
-    option("--published NAME", "A named problem of the theory.", names=_problems),
+    Text, option("NAME", "A named problem of the theory.", autocompletion=offering(_problems))
 ]
 
 
 def solve(
     context: typer.Context,
     problem: Annotated[
-        File, argument("problem.json", "The problem, or its folder; '-' is standard input.")
+        File,
+        typer.Argument(
+            metavar="problem.json", help="The problem, or its folder; '-' is standard input."
+        ),
     ] = None,
     published: Published = None,
     method: options.Method = "auto",
@@ -86,9 +88,12 @@ def solve(
 
 def program(
     context: typer.Context,
-    output: Annotated[Path, option("--output -o FILE.mps|FILE.lp", "Where it is written.")],
+    output: Annotated[Path, option("FILE.mps|FILE.lp", "Where it is written.", "--output", "-o")],
     file: Annotated[
-        File, argument("FILE", "A problem, or a plan of 'cms plan'; '-' is standard input.")
+        File,
+        typer.Argument(
+            metavar="FILE", help="A problem, or a plan of 'cms plan'; '-' is standard input."
+        ),
     ] = None,
     published: Published = None,
     json: options.Json = False,
