@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cms.errors import FileError
 
-from . import options
+from . import fleets, options
 from .documents import open_document
 from .drift import report_drift
-from .export import export_options
+from .export import export_options, where_written
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_fleet, refuse_stale
 from .observe import Gpus, NodeName
+from .options import option
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers, session_of
-
-if TYPE_CHECKING:
-    from cms.fleet.deployment import Deployment, DesiredState
-    from cms.fleet.deployment.transition import Impossible, Transition
-    from cms.fleet.report.page import Page
+from .session import Exit, refuse_two_readers, session_of
 
 _METHODS = ("ours", "exchange_and_compact")
-
-
-def _tools() -> Iterable[str]:
-    from cms.fleet.deployment.transition.folder import TOOLS
-
-    return TOOLS
-
+#: What is said of a transition by what proves that there is none.
+_IMPOSSIBLE = {
+    "checked": "there is no such transition, proof checked:",
+    "solver": "there is no such transition, claimed by the solver:",
+    "none": "no transition was found, and there may be one:",
+}
 
 _Target = Annotated[
     Path,
@@ -54,50 +48,34 @@ _Check = Annotated[
 ]
 _Floor = Annotated[
     list[str] | None,
-    typer.Option(
-        "--floor", metavar="[SERVICE=]SHARE",
-        help="What every service, or one, keeps of the smaller of its old and new rate: 90%, "
-        "chat=50%; may be repeated.  [default: 100%]",
+    option(
+        "[SERVICE=]SHARE", "What every service, or one, keeps of the smaller of its old and new "
+        "rate: 90%, chat=50%; may be repeated.  [default: 100%]",
     ),
 ]  # fmt: skip
 _Spare = Annotated[
     str,
-    typer.Option(
-        "--spare", metavar="auto|N",
-        help="At most N GPUs beyond the larger of before and after; auto: as few as do.",
-    ),
-]  # fmt: skip
+    option("auto|N", "At most N GPUs beyond the larger of before and after; auto: as few as do."),
+]
 Tool = Annotated[
     str,
-    typer.Option(
-        "--tool", metavar="NAME",
-        help="What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
+    option(
+        "NAME", "What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
         "gpu-operator or slurm (whole GPUs, after a drain of the node).",
-        autocompletion=options.offering(_tools),
+        autocompletion=options.offering_from("cms.fleet.deployment.transition.folder", "TOOLS"),
     ),
 ]  # fmt: skip
 _Method = Annotated[
     str,
-    typer.Option(
-        "--method", "-m", metavar="NAME", help="ours, or exchange_and_compact to compare with.",
-        autocompletion=options.offering(lambda: _METHODS),
+    option(
+        "NAME", "ours, or exchange_and_compact to compare with.",
+        "--method", "-m", autocompletion=options.offering(lambda: _METHODS),
     ),
 ]  # fmt: skip
 MaxParallel = Annotated[
     int | None,
-    typer.Option(
-        "--max-parallel", metavar="N", min=1,
-        help="Run at most N actions concurrently.  [default: all]",
-    ),
-]  # fmt: skip
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The folder to write: run.sh, and for each step a script for the tool; '-' prints the "
-        "transition's JSON instead.",
-    ),
-]  # fmt: skip
+    option("N", "Run at most N actions concurrently.  [default: all]", min=1),
+]
 _Timeline = Annotated[
     bool,
     typer.Option(
@@ -107,9 +85,9 @@ _Timeline = Annotated[
 ]
 _Rates = Annotated[
     Path | None,
-    typer.Option(
-        "--rates", metavar="rates.csv",
-        help="Rates from the beginning on, compared with capacities: time, service, rate_rps.",
+    option(
+        "rates.csv", "Rates from the beginning on, compared with capacities: time, service, "
+        "rate_rps.",
     ),
 ]  # fmt: skip
 
@@ -119,7 +97,7 @@ def apply(
     context: typer.Context,
     target: _Target,
     sources: _Sources = None,
-    current: Current = None,
+    current: fleets.Current = None,
     check: _Check = False,
     fleet: FleetFile = None,
     tool: Tool = "nvidia-smi",
@@ -131,18 +109,19 @@ def apply(
     method: _Method = "ours",
     node: NodeName = None,
     device: Gpus = None,
-    max_age: MaxAge = "15min",
+    max_age: fleets.MaxAge = "15min",
     time_limit: options.TimeLimit = "none",
     seed: options.Seed = 0,
     picture: options.Picture = None,
-    output: _Folder = None,
-    force: Force = False,
+    output: fleets.Folder = None,
+    force: fleets.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Plan the way from what runs to a target, above all floors.
 
-    -o writes it as scripts, step by step. With --check it reports what is not there.
+    -o writes it as scripts, run.sh and one for each step. With --check it reports what is not
+    there.
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
@@ -161,27 +140,26 @@ def apply(
         if value:
             raise options.usage_error("it goes with --check", name)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
+    if timeline and session.json:
+        raise options.usage_error("a report shows it, and JSON is printed", "--timeline")
     if rates is not None and picture is None and output is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
-    share, shares = _floors(floor)
+    share, shares = _read_floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
     durations = session.fleet.transition.durations
-    how: dict[str, Any] = {"floor": share, "max_parallel": max_parallel, "durations": durations}
+    timed: dict[str, Any] = {"max_parallel": max_parallel, "durations": durations}
+    how = {"floor": share, **timed}
     if method == "ours":
         how |= {
             "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed,
             "tool": tool, "time_limit": options.time_limit(time_limit),
             "cancel": session.interrupts.cancel,
         }  # fmt: skip
-    elif tool != "nvidia-smi":
+    elif tool != "nvidia-smi" or shares or spare != "auto":
         raise options.usage_error(
-            "exchange_and_compact cuts each instance; leave out --tool", "--method"
-        )
-    elif shares or spare != "auto":
-        raise options.usage_error(
-            "exchange_and_compact takes one --floor for all; leave out --spare and floors of "
-            "single services, of fleet.toml as well",
+            "exchange_and_compact cuts each instance and takes one --floor for all; leave out "
+            "--tool, --spare and floors of single services, of fleet.toml as well",
             "--method",
         )
     session.refuse_unwritable((picture, "--picture"))
@@ -190,42 +168,72 @@ def apply(
 
         refuse_folder(output, force=force)
     with session.reading():
-        from cms.fleet.deployment import Deployment
+        from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
         from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.replanner import read_rates
+        from cms.fleet.report.page import Page
+        from cms.fleet.report.transitions import transition_page, whole_gpus_words
+        from cms.fleet.serving.plan_document import plan_from_json
+        from cms.values.numbers import shown
 
         own, told = tool_writer(tool), export_options(session)
-        start, to = read_fleet(current), _wanted(target)
-        if isinstance(to, Deployment):
+        start = fleets.read_fleet(current)
+        kind, document = open_document(target)
+        to: Deployment | DesiredState
+        if kind != "cms-plan":
+            to = fleets.deployment_of(document)
             start, to = renumber_gpus(start, to), renumber_gpus(to, start)
-        elif method == "ours":
-            how["as_grouped"] = session.fleet.placement.as_grouped
+            if method != "ours":
+                raise options.usage_error(
+                    "it decides itself what lies where, and so does a deployment; give a plan",
+                    "--method",
+                )
+        else:
+            plan = plan_from_json(document)
+            if plan.solution.cost is None:
+                raise FileError(target, "the plan has no schedule, so nothing leads to it")
+            to = desired_state(plan)
+            if method == "ours":
+                how["as_grouped"] = session.fleet.placement.as_grouped
         if "floor" not in options.given_options(context):  # of fleet.toml, which outlives services
             for name in shares.keys() - {each.name for each in (*start.services, *to.services)}:
                 session.warn(f"[transition] floors: no service {name!r} is there")
                 del shares[name]
-        words = _floor_words(share, shares)
-        refuse_stale(session, start, max_age)
+        named = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
+        words = ", ".join([f"{shown(share * 100)} %", *named])
+        fleets.refuse_stale(session, start, max_age)
         own.refuse(start, told)
-        known = None if rates is None else _rates(rates)
-    found = heard(session, lambda: _planned(start, to, method, how), doing="planning")
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.deployment.transition.whole_gpus import PartitioningTool
-
-    if isinstance(found, Impossible):
-        return _refuse(session, found)
-    timed = {
-        "durations": durations, "max_parallel": max_parallel,
-        "by_node": PartitioningTool(tool).drains_nodes,
-    }  # fmt: skip
+        known = None
+        if rates is not None:
+            told_rates = read_rates(rates)
+            known = {
+                service: [
+                    (at * told_rates.step_s, rate)
+                    for at, rate in enumerate(every)
+                    if rate is not None
+                ]
+                for service, every in told_rates.rates_rps.items()
+            }
+    find: Callable[..., transition.Transition | transition.Impossible] = (
+        transition.transition if method == "ours" else transition.exchange_and_compact
+    )
+    found = heard(session, lambda: find(start, to, **how), doing="planning")
+    if isinstance(found, transition.Impossible):
+        return fleets.say_impossible(
+            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
+        )
 
     def view() -> Page:
-        from cms.fleet.report.transitions import transition_page, whole_gpus_words
-
-        notes = [] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool)
-        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
         return transition_page(
-            found, rates=known, floor=words, timeline=timeline, notes=notes, where=where, **timed
+            found,
+            rates=known,
+            floor=words,
+            timeline=timeline,
+            notes=[] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool),
+            where=where_written(output),
+            by_node=transition.PartitioningTool(tool).drains_nodes,
+            **timed,
         )
 
     def draw() -> str:
@@ -235,18 +243,12 @@ def apply(
 
     drawn = None if output is None else draw  # what cannot be written is refused all the same
     folder = folder_of(found, FolderOptions(tool, words, durations, max_parallel, told, drawn))
-
-    def document() -> dict[str, Any]:
-        from cms.fleet.deployment.transition import transition_to_json
-
-        return transition_to_json(found)
-
-    session.show(document, view, None, picture)
+    session.show(lambda: transition.transition_to_json(found), view, None, picture)
     session.write_folder(folder.files, output, force=force)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
+def _read_floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
     """Read the share of all services, and those of single ones."""
     alone = [text for text in texts or () if "=" not in text]
     named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
@@ -254,67 +256,3 @@ def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
         raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
     share = options.share(alone[0], "--floor") if alone else Fraction(1)
     return share, {name: options.share(text, "--floor") for name, text in named.items()}
-
-
-def _floor_words(share: Fraction, shares: dict[str, Fraction]) -> str:
-    from cms.values.numbers import shown
-
-    own = (f", {name} {shown(each * 100)} %" for name, each in shares.items())
-    return f"{shown(share * 100)} %" + "".join(own)
-
-
-def _wanted(path: Path) -> Deployment | DesiredState:
-    kind, document = open_document(path)
-    if kind != "cms-plan":
-        return read_fleet(path)
-    from cms.fleet.deployment import desired_state
-    from cms.fleet.serving.plan_document import plan_from_json
-
-    plan = plan_from_json(document)
-    if plan.solution.cost is None:
-        raise FileError(path, "the plan has no schedule, so nothing leads to it")
-    return desired_state(plan)
-
-
-def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
-    """Read rates by the seconds since the first."""
-    from cms.fleet.replanner import read_rates
-
-    found = read_rates(path)
-    return {
-        service: [(at * found.step_s, rate) for at, rate in enumerate(own) if rate is not None]
-        for service, own in found.rates_rps.items()
-    }
-
-
-def _planned(
-    start: Deployment, to: Deployment | DesiredState, method: str, how: dict[str, Any]
-) -> Transition | Impossible:
-    from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.transition import exchange_and_compact, transition
-
-    if isinstance(to, Deployment) and (method != "ours" or how.get("as_grouped")):
-        raise options.usage_error(
-            "a deployment says itself what lies where; give a plan for as_grouped and "
-            "--method exchange_and_compact"
-        )
-    if isinstance(to, Deployment) or method == "ours":
-        return transition(start, to, **how)
-    return exchange_and_compact(start, to, **how)
-
-
-def _refuse(session: Session, found: Impossible) -> int:
-    """Say why there is no way; nothing is written."""
-    document = {"found": False, "proof": found.proof.value, "reasons": list(found.reasons)}
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
-        from cms.fleet.report.proofs import refusal_page
-
-        what = {
-            "checked": "there is no such transition, proof checked:",
-            "solver": "there is no such transition, claimed by the solver:",
-            "none": "no transition was found, and there may be one:",
-        }[found.proof.value]
-        session.print_page(refusal_page(what, found.reasons))
-    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -60,9 +62,10 @@ def check(
     session.refuse_unwritable((output, "--output"))
     refuse_two_readers((file, "FILE"), (solution, "SOLUTION"))
     if file.is_dir():
-        answer, faults = check_folders(session, file, solution)
-        return _say(session, _solved(answer, answer, faults, "machine"), output)
+        return answer(session, _solved(*check_folders(session, file, solution)), output)
     with session.reading("reading and checking"):
+        from cms.files.documents import parse_document
+
         kind, document = open_document(file)
         name = kind.removeprefix("cms-").replace("-", " ")
         if solution is None and name.removeprefix("colocation ") in ("problem", "solution"):
@@ -71,52 +74,55 @@ def check(
             )
         if solution is not None and kind not in RECHECKS_OF_TWO:
             kind = "cms-problem"  # its reader says what is there instead
-        found = recheck(kind, document, solution)
-    return _say(session, found, output)
+        second = None if solution is None else parse_document(solution)
+        found = recheck(kind, document, second)
+    return answer(session, found, output)
 
 
-def recheck(kind: str, document: Parsed, second: Path | None = None) -> Rechecked:
+def recheck(kind: str, document: Parsed, second: Parsed | None = None) -> Rechecked:
     """Recheck a document, or a problem with its solution; what is no other kind is a plan."""
     if second is None:
         return _RECHECKS.get(kind, _recheck_plan)(document)
-    from cms.files.documents import parse_document
-
-    return RECHECKS_OF_TWO[kind](document, parse_document(second))
+    return RECHECKS_OF_TWO[kind](document, second)
 
 
 def say_what_does_not_hold(session: Session, faults: list[Violation]) -> int:
     """Say what is wrong with a file that something was to be done with; return the exit code."""
-    return _say(session, Rechecked(None, faults, {}, ""), None)
+    return answer(session, Rechecked(None, faults, {}, ""))
 
 
-def fault_lines(what: str, faults: Sequence[Violation]) -> str:
-    """Say what is wrong, a line each; empty if nothing is."""
+def answer(
+    session: Session,
+    found: Rechecked,
+    output: Path | None = None,
+    *,
+    verdict: str = "valid",
+    head: str = "not valid",
+) -> int:
+    """Print what a check found, in words or as JSON, and return the exit code."""
     from cms.values.words import count, decimal, printable
 
-    if not faults:
-        return ""
-    lines = [f"{what}: {count(len(faults), 'fault')}"]
+    faults = found.faults
+    told = [{**each._asdict(), "text": str(each)} for each in faults]
+    document = {verdict: not faults, **found.said, "faults": told}
+    lines = [f"{head}: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")
-    return "\n".join(lines) + "\n"
-
-
-def _say(session: Session, found: Rechecked, output: Path | None) -> int:
-    faults = [{**fault._asdict(), "text": str(fault)} for fault in found.faults]
-    said = {"valid": not faults, **found.said, "faults": faults}
     if session.json:
-        session.print_json(lambda: said)
+        session.print_json(lambda: document)
     elif not session.quiet:
-        session.print_text(fault_lines("not valid", found.faults) or found.words)
-    session.write(lambda: said, output)
+        session.print_text("\n".join([*lines, ""]) if faults else found.words)
+    session.write(lambda: document, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
 
 # -- kinds of documents ----------------------------------------------------------------------------
 
 
-def _solved(found: Any, answer: Solution, faults: list[Violation], machine: str) -> Rechecked:
+def _solved(
+    answer: Solution, faults: list[Violation], machine: str = "machine", found: Any = None
+) -> Rechecked:
     from cms.solving.words import verdict
 
     said = {
@@ -124,30 +130,26 @@ def _solved(found: Any, answer: Solution, faults: list[Violation], machine: str)
         "proof": answer.proof.value,
         "machine_count": answer.machine_count,
     }
-    return Rechecked(found, faults, said, f"valid: {verdict(answer, machine)}\n")
+    return Rechecked(found or answer, faults, said, f"valid: {verdict(answer, machine)}\n")
 
 
 def _recheck_solution(problem: Parsed, told: Parsed) -> Rechecked:
-    """Recheck a solution of a problem: schedule, cost, bounds, proof, and a shortage beside it."""
     from cms.files import problem_from_json, solution_from_json
     from cms.files.solutions import refuse_other_shortage
     from cms.solving.recheck import faults_of
 
-    posed = problem_from_json(problem)
-    answer = solution_from_json(told)
+    posed, answer = problem_from_json(problem), solution_from_json(told)
     faults = list(faults_of(posed, answer))
     if not faults and "shortage" in told.value:
         refuse_other_shortage(told.at("shortage"), posed)
-    return _solved(answer, answer, faults, "machine")
+    return _solved(answer, faults)
 
 
 def _recheck_plan(document: Parsed) -> Rechecked:
-    """Recheck a plan; there is none where its solution has faults.
+    """Recheck a plan; its own reader, which stops at the first fault, comes after its solution.
 
-    Not with the plan's own reader first, which stops at the first thing that does not hold. It
-    compares the plan's services and GPUs with its problem and solution. Under interference, what
-    meets its limits beside the worst is checked against the pairs, and what is proved against the
-    problem that bounds.
+    It compares services and GPUs with problem and solution. Under interference, limits beside the
+    worst neighbour are checked against the pairs, and the bound against the problem that bounds.
     """
     from cms.files.model import read_as, require_head
     from cms.fleet.serving.neighbour_check import neighbour_faults
@@ -157,20 +159,18 @@ def _recheck_plan(document: Parsed) -> Rechecked:
 
     read_as(document, lambda value: require_head(value, "cms-plan"))
     solved = _recheck_solution(document.at("problem"), document.at("solution"))
-    faults = solved.faults
-    if faults:
-        return _solved(None, solved.found, faults, "GPU")
+    if faults := solved.faults:
+        return solved
     whole = plan_from_json(document)
     if isinstance(whole.serving, NeighbourServing):
         if whole.outer is not None:
             faults += faults_of(whole.serving.outer, whole.outer)
         if whole.solution.cost is not None:
             faults += neighbour_faults(whole.serving, whole.solution.schedule)
-    return _solved(whole, whole.answer, faults, "GPU")
+    return _solved(whole.answer, faults, "GPU", whole)
 
 
 def _recheck_deployment(document: Parsed) -> Rechecked:
-    """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
     from cms.files import solution_from_json
     from cms.fleet.deployment import check_deployment, deployment_from_json, desired_state
     from cms.schedule.faults import Violation
@@ -178,20 +178,14 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
     from cms.solving.words import verdict
 
     found = deployment_from_json(document)
-    faults = list(check_deployment(found))
-    of = ""
+    faults, of = list(check_deployment(found)), ""
     if found.plan is not None:
         # wishes may have asked for more than the plan, and a plan near what ran has other
         # instances: none the worse where they supply all that was planned for
         wanted, there = desired_state(found.plan), found.kinds()
-        supplied = {
-            service.name: sum(
-                n * kind.work.supply_rps
-                for kind, n in there.items()
-                if kind.work.service == service.name
-            )
-            for service in wanted.services
-        }
+        supplied = defaultdict[str, Fraction](Fraction)
+        for kind, n in there.items():
+            supplied[kind.work.service] += n * kind.work.supply_rps
         demands = {job.name: job.demand for job in found.plan.serving.problem.jobs}
         faults += [
             Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
@@ -206,7 +200,6 @@ def _recheck_deployment(document: Parsed) -> Rechecked:
 
 
 def _recheck_transition(document: Parsed) -> Rechecked:
-    """Recheck a transition: its actions, and the worst of all executions that it allows."""
     from cms.fleet.deployment.transition import check_transition, transition_from_json
     from cms.fleet.deployment.transition.checking import RECHECKED
 
@@ -217,7 +210,6 @@ def _recheck_transition(document: Parsed) -> Rechecked:
 
 
 def _recheck_simulation(document: Parsed) -> Rechecked:
-    """Recheck a simulation: whether its numbers bear out what it says of each service."""
     from cms.fleet.simulation import Verdict, simulation_from_json
     from cms.fleet.simulation.judging import simulation_faults
     from cms.values.words import printable
@@ -230,14 +222,13 @@ def _recheck_simulation(document: Parsed) -> Rechecked:
 
 
 def _recheck_day(document: Parsed) -> Rechecked:
+    """Recheck a day of shared GPUs: its reader recounts all that follows."""
     from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
 
-    # its reader recounts all that follows
     return Rechecked(shared_day_from_json(document), [], {}, "valid in itself\n")
 
 
 def _recheck_colocation(problem: Parsed, told: Parsed) -> Rechecked:
-    """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
     from cms.fleet.colocation.files import (
         colocation_problem_from_json,
         colocation_solution_from_json,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,52 +14,32 @@ from cms.values.numbers import shown
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
+from .options import option
 from .searching import Search, heard, option_values
-from .session import Exit, refuse_two_readers, session_of
-from .weights import By, Weights
+from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.colocation import ColocationProblem, ColocationSolution, NamedGpus, OfflineClass
-    from cms.fleet.report.page import Page
+    from cms.fleet import colocation as room
 
-    from .settings import Colocation
-
-_Online = Annotated[
-    Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
-]
-_Offline = Annotated[
-    Path, typer.Option("--offline", metavar="F.csv", help="The workloads that want a share.")
-]
-Pairs = Annotated[
-    Path | None,
-    typer.Option("--pairs", metavar="P.csv", help="What was measured of models in pairs."),
-]
+_Online = Annotated[Path, option("O.csv", "GPUs with their online services.")]
+_Offline = Annotated[Path, option("F.csv", "The workloads that want a share.")]
+Pairs = Annotated[Path | None, option("P.csv", "What was measured of models in pairs.")]
 Predictor = Annotated[
     Path | None,
-    typer.Option(
-        "--predictor", metavar="MODEL.json",
-        help="In place of --pairs: what 'cms colocate train' learnt of them.",
-    ),
-]  # fmt: skip
+    option("MODEL.json", "In place of --pairs: what 'cms colocate train' learnt of them."),
+]
 _Profiles = Annotated[
     Path | None,
-    typer.Option(
-        "--profiles", metavar="W.csv",
-        help="With --predictor: what is known of models that it was not trained on.",
-    ),
-]  # fmt: skip
+    option("W.csv", "With --predictor: what is known of models that it was not trained on."),
+]
 Problem = Annotated[
     Path | None,
-    typer.Option(
-        "--problem", metavar="FILE",
-        help="The problem that share.json is a plan of: 'colocate match' writes it.",
-    ),
-]  # fmt: skip
+    option("FILE", "The problem that share.json is a plan of: 'colocate match' writes it."),
+]
 _Assign = Annotated[
     Path | None,
-    typer.Option(
-        "--assign", metavar="GPUS.csv",
-        help="Also write which workload goes on which GPU of O.csv; who runs already stays.",
+    option(
+        "GPUS.csv", "Also write which workload goes on which GPU of O.csv; who runs already stays.",
     ),
 ]  # fmt: skip
 #: Pairs of classes up to which the price of rounding activities is worked out beside the answer.
@@ -93,115 +74,112 @@ def match(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search(method, option, time_limit, seed=seed)
-    read = (
-        (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
-        (predictor, "--predictor"), (profiles, "--profiles"),
-    )  # fmt: skip
+    settings = session.fleet.colocation
     session.refuse_unwritable(
         (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
     )
-    refuse_two_readers(*read)
-    by = By(pairs, predictor, profiles, session.fleet.colocation)
-    by.refuse_the_rest()
-    with session.reading():
-        weights = by.weights()
-        asked = _read(online, offline, weights, session.fleet.colocation)
-        posed = asked.problem()
-    arguments: dict[str, Any] = {
-        "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
-        "seed": how.seed, "cancel": session.interrupts.cancel,
-    }  # fmt: skip
-    for words in (*_placeless(posed), *weights.warnings(posed)):
-        session.warn(words)
-    solution = heard(session, lambda: _shared(posed, arguments), doing="assigning")
-    from cms.fleet.colocation.files import colocation_solution_to_json, write_colocation_problem
-
-    def view() -> Page:
-        from cms.fleet.report.colocation import colocation_page
-
-        bucketing = heard(
-            session, lambda: _bucketing(asked, solution, arguments), doing="pricing the bucketing"
+    refuse_two_readers(
+        (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
+        (predictor, "--predictor"), (profiles, "--profiles"),
+    )  # fmt: skip
+    if (pairs is None) == (predictor is None):
+        given = ": none is given" if pairs is None else " are both given"
+        raise options.usage_error(
+            f"--pairs and --predictor{given}; expected one of them: a table of measured pairs, or "
+            "a trained predictor"
         )
-        return colocation_page(
-            posed, solution, known=weights.known, bucketing=bucketing, reasons=weights.reasons,
-            more=weights.parts(posed, solution),
-        )  # fmt: skip
-
-    def make() -> dict[str, Any]:
-        return colocation_solution_to_json(posed, solution)
-
-    session.show(make, view, output, picture)
-    if problem is not None:
-        write_colocation_problem(posed, problem)
-    if assign is not None:
-        _write_assigned(asked, posed, solution, assign)
-    interrupted = session.interrupts.pressed or solution.stop_reason == "interrupted"
-    return Exit.INTERRUPTED if interrupted else Exit.ANSWER
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the tables hold."""
-
-    gpus: tuple[NamedGpus, ...]
-    offline: tuple[OfflineClass, ...]
-    weights: Weights
-    margin: int
-    lowest_share: int
-
-    def problem(self, sign: int = -1) -> ColocationProblem:
-        """The problem with activities rounded up, or as they are if the sign is 0."""
-        from cms.fleet.colocation import ColocationProblem
-        from cms.fleet.colocation.tables import merge, round_to
-
-        gpus = [each.online for each in self.gpus]
-        return ColocationProblem(
-            online=merge([round_to(each, 1, sign) for each in gpus] if sign else gpus)[0],
-            offline=self.offline, weights=self.weights.function, margin=self.margin,
-            lowest_share=self.lowest_share,
-        )  # fmt: skip
-
-
-def _read(online: Path, offline: Path, weights: Weights, settings: Colocation) -> _Asked:
-    from cms.fleet.colocation import read_named_gpus, read_offline
-
+    if predictor is None and profiles is not None:
+        raise options.usage_error("it goes with --predictor", "--profiles")
     factor = settings.slowdown_limit
     if factor is not None and factor < 1:
         said = f"it is {shown(factor)}; expected a factor >= 1, such as 1.2"
         raise options.usage_error(said, "[colocation] slowdown_limit")
-    return _Asked(
-        read_named_gpus(online, slowdown_limit=factor),
-        read_offline(offline, waiting_scale=settings.waiting_scale),
-        weights, settings.margin, settings.lowest_share,
+    refuse_limit_by(session, predictor)
+    with session.reading():
+        from cms.fleet import colocation as room
+        from cms.fleet.colocation.files import colocation_solution_to_json
+        from cms.fleet.colocation.tables import merge, round_to
+        from cms.fleet.report.catalogue import predicted_parts
+        from cms.fleet.report.colocation import bucketing_words, colocation_page
+        from cms.fleet.report.page import Page
+
+        shares: dict[str, Any] = {"margin": settings.margin, "lowest_share": settings.lowest_share}
+        measured = () if pairs is None else room.read_measured_pairs(pairs)
+        weights: room.TableWeights | room.PredictedWeights = room.table_weights(measured, **shares)
+        if predictor is not None:
+            weights = read_predicted(session, predictor, profiles, **shares)
+        gpus = room.read_named_gpus(online, slowdown_limit=factor)
+        work = room.read_offline(offline, waiting_scale=settings.waiting_scale)
+        rounded = [room.NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in gpus]
+
+        def pose(gpus: Iterable[room.NamedGpus]) -> room.ColocationProblem:
+            online = merge([each.online for each in gpus])[0]
+            return room.ColocationProblem(online=online, offline=work, weights=weights, **shares)
+
+        posed = pose(rounded)
+    arguments: dict[str, Any] = {
+        "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
+        "seed": how.seed, "cancel": session.interrupts.cancel,
+    }  # fmt: skip
+    for words in _warnings(posed, weights, measured):
+        session.warn(words)
+    solution = heard(session, lambda: room.colocate(posed, **arguments), doing="assigning")
+
+    def price() -> str:
+        """Say what it costs that activities are rounded up; nothing where all of them are whole."""
+        if all(each.online.sm_activity.denominator == 1 for each in gpus):
+            return ""
+        if len(gpus) * len(work) > _MOST_PAIRS:
+            return f"price of bucketing: not worked out for more than {_MOST_PAIRS} pairs"
+        exact = room.colocate(pose(gpus), **arguments | {"method": "muxflow", "options": {}})
+        return bucketing_words(solution.value, exact.upper_bound)
+
+    def view() -> Page:
+        told: dict[str, Any] = {"reasons": weights}
+        if isinstance(weights, room.PredictedWeights):
+            told["more"] = predicted_parts(posed, solution, weights)
+        else:
+            told["known"] = weights
+        told["bucketing"] = heard(session, price, doing="pricing the bucketing")
+        return colocation_page(posed, solution, **told)
+
+    session.show(lambda: colocation_solution_to_json(posed, solution), view, output, picture)
+    if problem is not None:
+        room.write_colocation_problem(posed, problem)
+    if assign is not None:
+        room.write_assignment(room.assign(posed, solution.plan, rounded), assign)
+    interrupted = session.interrupts.pressed or solution.stop_reason == "interrupted"
+    return Exit.INTERRUPTED if interrupted else Exit.ANSWER
+
+
+def refuse_limit_by(session: Session, predictor: Path | None) -> None:
+    """Refuse the choice of a predicted slowdown where nothing is predicted."""
+    if session.fleet.colocation.limit_by is not None and predictor is None:
+        raise options.usage_error("it goes with --predictor", "[colocation] limit_by")
+
+
+def read_predicted(
+    session: Session, predictor: Path, profiles: Path | None, margin: int, lowest_share: int
+) -> room.PredictedWeights:
+    """Read a predictor; weights go by it, and by the settings."""
+    from cms.fleet import colocation as room
+    from cms.fleet.colocation.predictor.predictor import LIMITS_BY
+
+    more = None if profiles is None else room.read_profiles(profiles)
+    settings = session.fleet.colocation
+    return room.PredictedWeights(
+        room.read_predictor(predictor), margin=margin, lowest_share=lowest_share,
+        lower_end=settings.lower_end, profiles=more, limit_by=settings.limit_by or LIMITS_BY[0],
     )  # fmt: skip
 
 
-def _bucketing(asked: _Asked, solution: ColocationSolution, arguments: dict[str, Any]) -> str:
-    """Say what it costs that activities are rounded up; nothing where all of them are whole."""
-    from cms.fleet.report.colocation import bucketing_words
-
-    activities = {each.online.sm_activity for each in asked.gpus}
-    if all(activity.denominator == 1 for activity in activities):
-        return ""
-    if len(asked.gpus) * len(asked.offline) > _MOST_PAIRS:
-        return f"price of bucketing: not worked out for more than {_MOST_PAIRS} pairs"
-    exact = _shared(asked.problem(0), {**arguments, "method": "muxflow", "options": {}})
-    return bucketing_words(solution.value, exact.upper_bound)
-
-
-def _write_assigned(
-    asked: _Asked, problem: ColocationProblem, solution: ColocationSolution, path: Path
-) -> None:
-    """Spread the plan over the rows of the table, and write it."""
-    from cms.fleet.colocation import NamedGpus, assign, write_assignment
-    from cms.fleet.colocation.tables import round_to
-
-    rows = [NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in asked.gpus]
-    write_assignment(assign(problem, solution.plan, rows), path)
-
-
-def _placeless(problem: ColocationProblem) -> Iterable[str]:
-    """Say which workloads need more memory than any GPU has left."""
+def _warnings(
+    problem: room.ColocationProblem,
+    weights: room.TableWeights | room.PredictedWeights,
+    measured: Sequence[room.MeasuredPair],
+) -> Iterator[str]:
+    """Say which workloads fit nowhere, which shares are not known, and which limits not kept."""
+    from cms.fleet import colocation as room
     from cms.values.words import decimal
 
     left = [
@@ -215,9 +193,32 @@ def _placeless(problem: ColocationProblem) -> Iterable[str]:
                 f"{work.name!r} needs {decimal(work.memory_mib)} MiB, and no GPU has more than "
                 f"{decimal(max(left))} MiB left: it is not placed"
             )
-
-
-def _shared(problem: ColocationProblem, arguments: dict[str, Any]) -> ColocationSolution:
-    from cms.fleet.colocation import colocate as solved
-
-    return solved(problem, **arguments)
+    if isinstance(weights, room.PredictedWeights):
+        least, most = weights.predictor.shares
+        given = [share for share in problem.shares if share and not least <= share <= most]
+        if given:
+            trained = f"{least} %" if least == most else f"{least} to {most} %"
+            yield (
+                f"the predictor was trained on shares of {trained}, and GPUs have {min(given)} to "
+                f"{max(given)} % left: what another share costs it cannot know"
+            )
+    limits = {
+        (gpus.model, gpus.device, gpus.slowdown_limit): gpus
+        for gpus, share in zip(problem.online, problem.shares, strict=True)
+        if share and gpus.slowdown_limit is not None
+    }
+    for (model, device, limit), gpus in limits.items():
+        ends: Sequence[float | Fraction]
+        if isinstance(weights, room.PredictedWeights):
+            ends = [weights.compared(weights.pair(gpus, work)) for work in problem.offline]
+            of = "upper end of a predicted" if weights.limit_by == "upper" else "expected"
+            what = f"least {of} slowdown"
+        else:
+            own = (each for each in measured if (each.online_model, each.device) == (model, device))
+            ends, what = [each.online_slowdown for each in own], "least slowdown measured"
+        if ends and (end := min(ends)) > limit:
+            said = "any" if isinf(end) else f"{end:.2f}" if isinstance(end, float) else decimal(end)
+            yield (
+                f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "
+                f"{what} is {said}: nothing is placed there"
+            )

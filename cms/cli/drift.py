@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from cms.errors import FileError
 
-from .check import fault_lines
+from .check import Rechecked, answer
 from .export import TARGET
 from .fleets import read_fleet, refuse_stale, without_places
 from .observe import seen
-from .session import Exit, Session
+from .session import Session
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
@@ -34,6 +34,7 @@ def report_drift(
     with session.reading("reading and comparing"):
         from cms.fleet.deployment import instance, verifying
         from cms.fleet.deployment.observation.numbering import renumber_gpus
+        from cms.values.words import count
 
         path, target = _meant(against)
         label = session.fleet.observation.service_label
@@ -46,69 +47,52 @@ def report_drift(
         faults = verifying.verify(found, target, observed.of_pods)
         _, _, moved = verifying.settle_pods(found, target, observed.of_pods)
     gpus = {card.name for card in target.gpus()}
-    unknown = _unknown(found, gpus, instance.UNKNOWN_OWNER)
-    document = {
-        "verified": not faults,
-        "gpus": len(gpus),
-        "places_alone": unknown,
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-    }
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
-        if unknown:
-            session.warn(
-                f"what {unknown} of the instances do was not observed; their places were compared"
-            )
-        if moved:
-            session.warn(
-                f"{moved} of the instances do not do what was placed on them: its pods are tied to "
-                "no node, or on their node to no GPU, so that how many do it was compared"
-            )
-        unnamed = _without_uuid(found, target)
-        if unnamed:
-            session.warn(
-                f"whether {unnamed[0]}{_more(unnamed)} is the GPU that was meant was not observed, "
-                "but its number alone: its UUID is told by nvidia-smi -L"
-            )
-        if faults:
-            session.print_text(fault_lines("not there", faults))
-        else:
-            from cms.values.words import count
-
-            session.print_text(f"all there: {count(len(gpus), 'GPU')} as in {path}\n")
-    session.write(lambda: document, output)
-    return Exit.FAILED if faults else Exit.ANSWER
-
-
-def _unknown(found: Deployment, gpus: set[str], owner: str) -> int:
-    every = found.instances()
-    return sum(card.name in gpus and each.owner == owner for card, each in every)
-
-
-def _without_uuid(found: Deployment, target: Deployment) -> list[str]:
-    """The GPUs of which one side alone knows a UUID, though their numbers may be other ones."""
+    unknown = sum(
+        card.name in gpus and each.owner == instance.UNKNOWN_OWNER
+        for card, each in found.instances()
+    )
+    if unknown:
+        session.warn(
+            f"what {unknown} of the instances do was not observed; their places were compared"
+        )
+    if moved:
+        session.warn(
+            f"{moved} of the instances do not do what was placed on them: its pods are tied to "
+            "no node, or on their node to no GPU, so that how many do it was compared"
+        )
     seen_as = {card.name: card.uuid for card in found.gpus()}
     loose = {card.name for node in found.nodes if not node.is_numbered for card in node.gpus}
-    return [
+    unnamed = [  # of which one side alone knows a UUID, though the numbers may be others
         card.name
         for card in target.gpus()
         if (card.uuid and seen_as.get(card.name, card.uuid) is None)
         or (card.uuid is None and card.name in loose)
     ]
-
-
-def _more(names: list[str]) -> str:
-    return f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    if unnamed:
+        more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
+        session.warn(
+            f"whether {unnamed[0]}{more} is the GPU that was meant was not observed, but its "
+            "number alone: its UUID is told by nvidia-smi -L"
+        )
+    said = {"gpus": len(gpus), "places_alone": unknown}
+    words = f"all there: {count(len(gpus), 'GPU')} as in {path}\n"
+    checked = Rechecked(found, list(faults), said, words)
+    return answer(session, checked, output, verdict="verified", head="not there")
 
 
 def _meant(against: Path) -> tuple[Path, Deployment]:
-    """What should be there, and the file that says so."""
+    """What should be there, and the file that says so: after a step, in a folder, or itself."""
     steps = against.parent
     document = steps.resolve().parent / TRANSITION
-    if against.is_dir() or steps.name != STEPS or not document.is_file():
-        path = _target(against)
+    if against.is_dir():
+        places = [folder / TARGET for folder in (against, against.resolve().parent)]
+        path = next((each for each in places if each.is_file()), None)
+        if path is None:
+            expected = "a folder that cms export wrote"
+            raise FileError(against, f"this folder holds no {TARGET}", expected=expected)
         return path, read_fleet(path)
+    if steps.name != STEPS or not document.is_file():
+        return against, read_fleet(against)
     from cms.fleet.deployment.transition import read_transition
     from cms.fleet.deployment.transition.folder import state_after
 
@@ -117,15 +101,3 @@ def _meant(against: Path) -> tuple[Path, Deployment]:
     if found is None:
         raise FileError(against, "there is no such step", expected="a step of the transition: 01")
     return against, found
-
-
-def _target(against: Path) -> Path:
-    """The file of a target: itself, or the one in its folder or in the folder around that."""
-    if not against.is_dir():
-        return against
-    for folder in (against, against.resolve().parent):
-        if (folder / TARGET).is_file():
-            return folder / TARGET
-    raise FileError(
-        against, f"this folder holds no {TARGET}", expected="a folder that cms export wrote"
-    )

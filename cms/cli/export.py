@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,23 +12,17 @@ from cms.errors import FileError
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_current, read_fleet
+from .fleets import Current, Folder, Force, MaxAge, read_current, read_fleet
+from .options import option
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.files.source import Source
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.export import Export, ExportOptions
+    from cms.fleet.deployment.export import ExportOptions
 
 #: The deployment in a folder of `cms export`.
 TARGET = "target.json"
-
-
-def _targets() -> Iterable[str]:
-    from cms.fleet.deployment.export import TARGETS
-
-    return TARGETS
-
 
 _File = Annotated[
     Path,
@@ -36,17 +30,11 @@ _File = Annotated[
 ]
 _To = Annotated[
     list[str] | None,
-    typer.Option(
-        "--to", "-t", metavar="TOOL,...",
-        help="mig-parted, gpu-operator, nvidia-smi, slurm, kubernetes, dra; may be repeated.",
-        autocompletion=options.offering(_targets),
-    ),
-]  # fmt: skip
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The folder to write, one folder in it for each tool; '-' prints JSON instead.",
+    option(
+        "TOOL,...", "mig-parted, gpu-operator, nvidia-smi, slurm, kubernetes, dra; may be "
+        "repeated.",
+        "--to", "-t",
+        autocompletion=options.offering_from("cms.fleet.deployment.export", "TARGETS"),
     ),
 ]  # fmt: skip
 _Advertise = Annotated[
@@ -64,22 +52,21 @@ def export(
     fleet: FleetFile = None,
     advertise: _Advertise = False,
     max_age: MaxAge = "15min",
-    output: _Folder = None,
+    output: Folder = None,
     force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Write a deployment as files for partitioning tools.
 
-    Each says what it cannot express. With --current a script may also remove what stands there
-    today, and go back. What the files say beside the deployment stands in [export] of fleet.toml.
+    -o has a folder for each tool, which says what it cannot express. With --current a script may
+    also remove what stands there today, and go back. What the files say beside the deployment
+    stands in [export] of fleet.toml.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_two_readers((target, "target.json"), (current, "--current"))
-    names = _names(to)
-    if not names and not advertise:
-        raise options.usage_error(f"expected one or more of {', '.join(_targets())}", "--to")
+    names = dict.fromkeys(name.strip() for text in to or () for name in text.split(","))
     if output is not None and not names:
         raise options.usage_error("nothing is written without --to", "--output")
     if output is not None:
@@ -87,26 +74,52 @@ def export(
 
         refuse_folder(output, force=force)
     with session.reading("writing for the tool"):
-        from cms.fleet.deployment.export import export as written
+        from cms.files.documents import document_text
+        from cms.fleet.deployment import deployment_to_json
+        from cms.fleet.deployment import export as tools
+        from cms.fleet.report.deployments import export_page
 
+        if not names and not advertise:
+            known = ", ".join(tools.TARGETS)
+            raise options.usage_error(f"expected one or more of {known}", "--to")
         meant = read_fleet(target)
         today = None if current is None else read_current(session, current, max_age)
         how = export_options(session, today)
-        exports = {name: written(meant, name, how) for name in names}
+        exports = {name: tools.export(meant, name, how) for name in names}
 
     def document() -> dict[str, Any]:
-        return _document(exports, meant if advertise else None)
+        said: dict[str, Any] = {
+            "targets": {
+                name: {
+                    "losses": list(each.losses),
+                    "order": list(each.order),
+                    "executables": list(each.executables),
+                    "files": dict(each.files),
+                }
+                for name, each in exports.items()
+            }
+        }
+        if advertise:
+            said["advertised"] = [
+                {"node": each.node, "strategy": each.strategy, "resources": dict(each.resources)}
+                for each in tools.advertise(meant)
+            ]
+        return said
 
-    if session.json:
-        session.print_json(document)
-    elif not quiet:
-        from cms.fleet.report.deployments import export_page
-
-        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
-        session.print_page(export_page(exports, meant, where, offers=advertise))
+    where = where_written(output)
+    session.show(document, lambda: export_page(exports, meant, where, offers=advertise), None)
     if exports:
-        session.write_folder(_files(exports, meant), output, force=force)
+        files = {
+            f"{name}/{path}": text for name in exports for path, text in exports[name].files.items()
+        }
+        files[TARGET] = document_text(lambda: deployment_to_json(meant), TARGET)
+        session.write_folder(files, output, force=force)
     return Exit.ANSWER
+
+
+def where_written(folder: Path | None) -> str:
+    """Say where the folder of ``--output`` is, if there is one."""
+    return "nothing is written without -o DIR" if folder is None else f"written to {folder}"
 
 
 def export_options(session: Session, current: Deployment | None = None) -> ExportOptions:
@@ -117,33 +130,14 @@ def export_options(session: Session, current: Deployment | None = None) -> Expor
 
     given = session.fleet.export
     merge = session.beside(given.merge)
-    return ExportOptions(
-        now=current,
-        merge=None if merge is None else read_source(merge, holds="a mig-parted file"),
-        operator_namespace=given.operator_namespace,
-        config_map=given.config_map,
-        slurm_types=FrozenMap(given.slurm_types),
-        slurm_nodes=FrozenMap(given.slurm_nodes),
-        base=tuple(_manifests(session.folder / path for path in given.base)),
-        namespace=given.namespace,
-        pin_nodes=given.pin_nodes,
-        pin_gpus=given.pin_gpus,
-    )
-
-
-def _names(to: list[str] | None) -> list[str]:
-    """The tools, each once, in the order in which they are given."""
-    from cms.values.names import nearest
-
-    known = list(_targets())
-    names = [name.strip() for text in to or () for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            raise options.usage_error(
-                f"{name!r} is unknown{nearest(name, known)}; expected one of {', '.join(known)}",
-                "--to",
-            )
-    return list(dict.fromkeys(names))
+    told: dict[str, Any] = dict(given) | {
+        "now": current,
+        "merge": None if merge is None else read_source(merge, holds="a mig-parted file"),
+        "slurm_types": FrozenMap(given.slurm_types),
+        "slurm_nodes": FrozenMap(given.slurm_nodes),
+        "base": tuple(_manifests(session.folder / path for path in given.base)),
+    }
+    return ExportOptions(**told)
 
 
 def _manifests(base: Iterable[Path]) -> Iterator[Source]:
@@ -162,37 +156,3 @@ def _manifests(base: Iterable[Path]) -> Iterator[Source]:
         for each in found:
             if each.stem != "kustomization":
                 yield read_source(each, holds="a Deployment")
-
-
-def _files(exports: Mapping[str, Export], meant: Deployment) -> dict[str, str]:
-    from cms.files.documents import document_text
-    from cms.fleet.deployment import deployment_to_json
-
-    files = {
-        f"{name}/{path}": text
-        for name, export in exports.items()
-        for path, text in export.files.items()
-    }
-    return {**files, TARGET: document_text(lambda: deployment_to_json(meant), TARGET)}
-
-
-def _document(exports: Mapping[str, Export], offered: Deployment | None) -> dict[str, Any]:
-    from cms.fleet.deployment.export import advertise
-
-    document: dict[str, Any] = {
-        "targets": {
-            name: {
-                "losses": list(export.losses),
-                "order": list(export.order),
-                "executables": list(export.executables),
-                "files": dict(export.files),
-            }
-            for name, export in exports.items()
-        }
-    }
-    if offered is not None:
-        document["advertised"] = [
-            {"node": each.node, "strategy": each.strategy, "resources": dict(each.resources)}
-            for each in advertise(offered)
-        ]
-    return document

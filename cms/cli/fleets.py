@@ -6,29 +6,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cms.errors import FileError
 
 from .documents import open_document
-from .options import duration, usage_error
-from .session import Session
+from .options import duration, option, usage_error
+from .session import Exit, Session
 
 if TYPE_CHECKING:
     from cms.files import Parsed
     from cms.fleet.deployment import Deployment, Kind
+    from cms.fleet.deployment.transition import Impossible
     from cms.fleet.hardware import Gpu
 
-Current = Annotated[
-    Path | None,
-    typer.Option("--current", metavar="now.json", help="What runs today, by 'cms observe -o'."),
-]
+Current = Annotated[Path | None, option("now.json", "What runs today, by 'cms observe -o'.")]
 MaxAge = Annotated[str, typer.Option("--max-age", metavar="TIME", hidden=True)]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Move a folder aside that was not written here, and write."),
+]
+Folder = Annotated[
+    Path | None,
+    option("DIR", "The folder to write; '-' prints JSON instead.", "--output", "-o"),
 ]
 _NOWHERE = "(plan)"
 
@@ -46,9 +48,9 @@ def read_fleet(path: Path) -> Deployment:
 
 def deployment_of(document: Parsed) -> Deployment:
     """Build a deployment that can be as it is written."""
-    from cms.fleet.deployment import check_deployment
+    from cms.fleet.deployment import check_deployment, deployment_from_json
 
-    found, path = _deployment(document), document.source.name
+    found, path = deployment_from_json(document), document.source.name
     faults = [fault for fault in check_deployment(found) if fault.kind != "capacity"]
     if faults:
         fix = f"see all that is wrong with it: cms check {path}"
@@ -70,19 +72,18 @@ def read_known(path: Path) -> Deployment:
 
     A plan has no nodes; each kind of instance stands on a GPU of a node that cannot be.
     """
+    from cms.fleet.deployment import Deployment, deployment_from_json, desired_state
+    from cms.fleet.deployment.transition import transition_from_json
+    from cms.fleet.deployment.transition.folder import on_the_way
+    from cms.fleet.serving.plan_document import plan_from_json
+
     kind, document = open_document(path)
     if kind == "cms-transition":
-        from cms.fleet.deployment.transition import transition_from_json
-        from cms.fleet.deployment.transition.folder import on_the_way
-
         known, works = on_the_way(transition_from_json(document))
         kinds = _of_kinds(known, works, known.devices)
         return replace(known, nodes=(*known.nodes, *kinds.nodes))
     if kind != "cms-plan":
-        return _deployment(document)
-    from cms.fleet.deployment import Deployment, desired_state
-    from cms.fleet.serving.plan_document import plan_from_json
-
+        return deployment_from_json(document)
     wanted = desired_state(plan_from_json(document))
     known = Deployment((), wanted.services, wanted.rule)
     return _of_kinds(known, wanted.counts, wanted.devices)
@@ -106,12 +107,6 @@ def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gp
     return replace(known, nodes=(FleetNode(_NOWHERE, cards),), plan=None)
 
 
-def _deployment(document: Parsed) -> Deployment:
-    from cms.fleet.deployment import deployment_from_json
-
-    return deployment_from_json(document)
-
-
 def refuse_stale(
     session: Session, current: Deployment, max_age: str, *, written: bool = False
 ) -> None:
@@ -125,3 +120,14 @@ def refuse_stale(
     if unseen and not written:
         first, more = unseen[0], f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
         session.warn(f"node {first!r}{more} was never observed: what stands there is as written")
+
+
+def say_impossible(session: Session, found: Impossible, decided: dict[str, Any], head: str) -> int:
+    """Say why there is no transition, below a head; nothing is written."""
+    from cms.fleet.report.proofs import refusal_page
+
+    said = {**decided, "proof": found.proof.value, "reasons": list(found.reasons)}
+    session.show(lambda: said, lambda: refusal_page(head, found.reasons), None)
+    if session.interrupts.pressed:
+        return Exit.INTERRUPTED
+    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,12 +15,12 @@ from . import options
 from .catalogue import find_gpu, gpu_keys
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import read_known
+from .options import option
 from .session import Exit, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.observation.merge import ObservationResult
-    from cms.fleet.report.page import Page
 
 Sources = Annotated[
     list[str],
@@ -30,37 +30,28 @@ Sources = Annotated[
         "deployment file; NODE=FILE says whose it is, and '-' is standard input.",
     ),
 ]
-NodeName = Annotated[
-    str | None,
-    typer.Option("--node", metavar="NAME", help="Whose files are that name no node themselves."),
-]
+NodeName = Annotated[str | None, option("NAME", "Whose files are that name no node themselves.")]
 _Plan = Annotated[
     Path | None,
-    typer.Option(
-        "--plan", metavar="FILE",
-        help="The plan or deployment that was meant to run: it says what the instances do.",
-    ),
-]  # fmt: skip
+    option("FILE", "The plan or deployment that was meant to run: it says what the instances do."),
+]
 Gpus = Annotated[
     list[str] | None,
-    typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="What a GPU is of which no file says so, or your own device file; may be repeated.",
-        autocompletion=options.offering(gpu_keys),
+    option(
+        "KEY", "What a GPU is of which no file says so, or your own device file; may be repeated.",
+        "--gpu", "-g", autocompletion=options.offering(gpu_keys),
     ),
 ]  # fmt: skip
 _Adopt = Annotated[
     list[str] | None,
-    typer.Option(
-        "--adopt", metavar="NODE/GPU:START=SERVICE@POINT",
-        help="Manage this instance, which does that; a point is 2x8, processes x batch.",
+    option(
+        "NODE/GPU:START=SERVICE@POINT", "Manage this instance, which does that; a point is 2x8, "
+        "processes x batch.",
     ),
 ]  # fmt: skip
 _Reclaim = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reclaim", metavar="NODE/GPU:START", help="Permit 'cms' to delete this instance."
-    ),
+    option("NODE/GPU:START", "Permit 'cms' to delete this instance."),
 ]
 
 
@@ -87,23 +78,44 @@ def observe(
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
+        from cms.fleet.deployment import deployment_to_json
+        from cms.fleet.deployment.observation import owners
+        from cms.fleet.report.deployments import deployment_page
+
         known = None if plan is None else read_known(plan)
         observed = seen(sources, node, known, device, session.fleet.observation.service_label)
         for warning in observed.warnings:
             session.warn(warning)
-        found = _with_owners(observed.deployment, known, adopt, reclaim)
-
-        def view() -> Page:
-            from cms.fleet.report.deployments import deployment_page
-
-            return deployment_page(found, title(sources), lost=True)
-
-        def document() -> dict[str, Any]:
-            from cms.fleet.deployment import deployment_to_json
-
-            return deployment_to_json(found)
-
-        session.show(document, view, output, picture)
+        found = observed.deployment
+        works = {
+            each.work
+            for one in (known, found)
+            if one is not None
+            for _, each in one.instances()
+            if each.work is not None
+        }
+        if adopt and known is not None:
+            own = {service.name for service in found.services}
+            others = (service for service in known.services if service.name not in own)
+            services = (*found.services, *others)
+            found = replace(found, services=services, rule=found.rule or known.rule)
+        named = "--adopt"
+        try:
+            for place, doing in options.pairs(adopt, named, "node-a/3:4=chat@2x8").items():
+                found = owners.adopt(found, place, doing, works)
+            named = "--reclaim"
+            for place in reclaim or ():
+                found = owners.release(found, place)
+        except InvalidOption as fault:
+            raise options.usage_error(str(fault), named) from None
+        first, more = ", ".join(sources[:3]), len(sources) - 3
+        title = f"{first} and {more} more" if more > 0 else first
+        session.show(
+            lambda: deployment_to_json(found),
+            lambda: deployment_page(found, title, lost=True),
+            output,
+            picture,
+        )
     return Exit.ANSWER
 
 
@@ -121,58 +133,14 @@ def seen(
     given = [SourceFile.from_argument(source) for source in sources]
     if sum(each.path == "-" for each in given) > 1:
         raise options.usage_error("two sources are '-'; only one of them can be standard input")
-    devices = [find_gpu(key, "--gpu") for key in gpu or ()]
+    own = {each.key: each for each in (find_gpu(key, "--gpu") for key in gpu or ())}
+    devices = {key: each for one in (known, places) if one for key, each in one.devices.items()}
     return observe(
         given,
         node=node,
         known=known,
-        devices={
-            **(known.devices if known else {}),
-            **(places.devices if places else {}),
-            **{each.key: each for each in devices},
-        },
-        device=devices[0] if len(devices) == 1 else None,
+        devices=devices | own,
+        device=next(iter(own.values())) if len(own) == 1 else None,
         service_label=service_label,
         places=places,
     )
-
-
-def title(sources: list[str]) -> str:
-    """Name what was read in a line."""
-    first = ", ".join(sources[:3])
-    return first if len(sources) <= 3 else f"{first} and {len(sources) - 3} more"
-
-
-def _with_owners(
-    found: Deployment,
-    known: Deployment | None,
-    adopted: list[str] | None,
-    released: list[str] | None,
-) -> Deployment:
-    from cms.fleet.deployment.observation.owners import adopt, release
-
-    works = {
-        each.work
-        for one in (known, found)
-        if one is not None
-        for _, each in one.instances()
-        if each.work is not None
-    }
-    if adopted and known is not None:
-        own = {service.name for service in found.services}
-        more = (service for service in known.services if service.name not in own)
-        found = replace(
-            found, services=(*found.services, *more), rule=found.rule or known.rule
-        )  # fmt: skip
-    example = "node-a/3:4=chat@2x8"
-    for place, doing in options.pairs(adopted, "--adopt", example).items():
-        try:
-            found = adopt(found, place, doing, works)
-        except InvalidOption as fault:
-            raise options.usage_error(str(fault), "--adopt") from None
-    for place in released or ():
-        try:
-            found = release(found, place)
-        except InvalidOption as fault:
-            raise options.usage_error(str(fault), "--reclaim") from None
-    return found

@@ -2,79 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.errors import InvalidProblem
+from cms.errors import FileError, InvalidProblem
 
 from . import options
 from .apply import MaxParallel, Tool
+from .catalogue import find_gpu
 from .colocation import Shared, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
-from .fleets import Current, Force, MaxAge, read_current
+from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
+from .options import option
 from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
-from .rates import Asked, folder_files, refuse_stale_rates
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
+    from cms.fleet import replanner as room
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.replanner import Compared, Planner, Rates, ReplanDecision, Scene
-    from cms.fleet.report.page import Page
-
-
-def _forecasts() -> Iterable[str]:
-    from cms.fleet.replanner import FORECASTS
-
-    return FORECASTS
-
+    from cms.fleet.hardware import Gpu
+    from cms.fleet.serving import OperatingPoint
 
 _Rates = Annotated[
     Path | None,
-    typer.Option(
-        "--rates", metavar="rates.csv",
-        help="Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
+    option(
+        "rates.csv", "Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
         "Prometheus range query.",
     ),
 ]  # fmt: skip
 _Trace = Annotated[
     Path | None,
-    typer.Option(
-        "--trace", metavar="TRACE.csv",
-        help="Instead of --current and --rates: play policies on the end of these rates.",
+    option(
+        "TRACE.csv", "Instead of --current and --rates: play policies on the end of these rates.",
     ),
 ]  # fmt: skip
 _Forecast = Annotated[
     str,
-    typer.Option(
-        "--forecast", metavar="NAME",
-        help="daily: the same time of earlier days, by the recent level; daily:0.9: a higher "
+    option(
+        "NAME", "daily: the same time of earlier days, by the recent level; daily:0.9: a higher "
         "quantile of them; latest: no change.",
-        autocompletion=options.offering(_forecasts),
+        autocompletion=options.offering_from("cms.fleet.replanner", "FORECASTS"),
     ),
 ]  # fmt: skip
-_Every = Annotated[
-    str,
-    typer.Option("--every", metavar="TIME", help="From one moment to change plans to the next."),
-]
-_Play = Annotated[
-    str,
-    typer.Option(
-        "--play", metavar="TIME", help="How much of a trace's end is played; before is history."
-    ),
-]
-_Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="DIR",
-        help="The transition's folder to write, one without steps to go on; of a trace, the file "
-        "of the table. '-' prints the answer as JSON.",
-    ),
-]  # fmt: skip
+_Every = Annotated[str, option("TIME", "From one moment to change plans to the next.")]
+_Play = Annotated[str, option("TIME", "How much of a trace's end is played; before is history.")]
 
 
 @with_fleet_file
@@ -98,7 +75,7 @@ def replan(
     max_parallel: MaxParallel = None,
     time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
-    output: _Folder = None,
+    output: Folder = None,
     force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -106,23 +83,35 @@ def replan(
     """Decide to keep what runs or to change, for rates ahead.
 
     Nothing is remembered from one call to the next: run it as often as you like. What a change
-    costs, and how far to look ahead, stands in [replan] of fleet.toml.
+    costs, and how far to look ahead, stands in [replan] of fleet.toml. -o is the transition's
+    folder, one without steps to go on; of a trace, the file of the table.
 
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    if trace is not None:
+    refuse_two_readers(
+        (current, "--current"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
+        (operating_points, "--operating-points"),
+    )  # fmt: skip
+    if services is None or operating_points is None:
+        raise options.usage_error("give --services S.csv and --operating-points P.csv")
+    if (trace is None) == (current is None) or (rates is None) != (current is None):
+        raise options.usage_error(
+            "give what runs and its rates (--current now.json --rates rates.csv), or --trace "
+            "TRACE.csv alone"
+        )
+    decided = {"current", "rates", "max_parallel", "max_age", "force"}
+    heeded = context.params.keys() - (decided if current is None else {"trace", "play"})
+    where = "--current now.json" if current is None else "--trace TRACE.csv"
+    options.refuse_others(context, " ".join(heeded), f"it goes with {where}")
+    if current is None:
         session.refuse_unwritable((output, "--output"))
     elif output is not None:
         from cms.fleet.deployment.written_folder import refuse_folder
 
         refuse_folder(output, force=force)
-    refuse_two_readers(
-        (current, "--current"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
-        (operating_points, "--operating-points"),
-    )  # fmt: skip
-    settings = session.fleet.replan
+    settings, way = session.fleet.replan, session.fleet.transition
     if shared and (trace is None or settings.regrouped):
         raise options.usage_error(
             "it goes with --trace TRACE.csv alone, and not with regrouped: no tool is written "
@@ -133,165 +122,175 @@ def replan(
         raise options.usage_error(
             "a trace is played without interference; leave it out", "[time_sharing] interference"
         )
-    way = session.fleet.transition
     if current is not None and (way.floor != "100%" or way.floors or way.spare is not None):
         session.warn("a change keeps 100 % of every service: floors and spare are not heeded here")
-    if services is None or operating_points is None:
-        raise options.usage_error("give --services S.csv and --operating-points P.csv")
-    if (trace is None) == (current is None) or (rates is None) != (current is None):
-        raise options.usage_error(
-            "give what runs and its rates (--current now.json --rates rates.csv), or --trace "
-            "TRACE.csv alone"
-        )
-    if tool != "nvidia-smi":
-        from cms.fleet.deployment.transition.folder import tool_writer
-
-        tool_writer(tool)
-        raise options.usage_error(
-            f"{tool!r}: a change is planned instance by instance; expected nvidia-smi, or 'cms "
-            "apply' to the plan of the hour",
-            "--tool",
-        )
+    how: dict[str, Any] = {
+        "margin": options.share(rate_margin, "--rate-margin"), "costs": options.costs(cost),
+        "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
+        "max_processes": session.fleet.plan.max_processes,
+    }  # fmt: skip
     with session.reading():
-        from cms.fleet.replanner import Terms, forecast_of, read_rates
+        from cms.files.documents import document_text
+        from cms.fleet import replanner as room
+        from cms.fleet.deployment.export import ExportOptions
+        from cms.fleet.deployment.transition import Impossible
+        from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.report.catalogue import replan_page
+        from cms.fleet.serving import read_load_curves, read_operating_points, read_services
 
-        terms = Terms(
+        writer = tool_writer(tool)
+        if tool != "nvidia-smi":
+            raise options.usage_error(
+                f"{tool!r}: a change is planned instance by instance; expected nvidia-smi, or 'cms "
+                "apply' to the plan of the hour",
+                "--tool",
+            )
+        terms = room.Terms(
             options.seconds(every, "--every"), options.seconds(settings.lead, "lead"),
             options.seconds(settings.horizon, "horizon"),
             options.gpu_hours(settings.replan_cost, "replan_cost"),
             options.gpu_hours(settings.restart_cost, "restart_cost"),
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
-        asked = Asked(
-            services, operating_points, session.columns, gpu, rule,
-            time_sharing(session, rule) if shared else None, options.costs(cost),
-            options.share(rate_margin, "--rate-margin"),
-            options.time_limit(time_limit), terms, forecast_of(forecast),
-            session.fleet.transition.durations, max_parallel, tool,
-        )  # fmt: skip
+        told = FolderOptions(tool, "100 %", way.durations, max_parallel)
+        if shared:
+            each = time_sharing(session, rule)
+            how |= {
+                "sharing": "time", "rule": each.rule, "max_services": each.max_services,
+                "splits": each.splits, "headroom": each.headroom,
+            }  # fmt: skip
+        else:
+            curves = session.beside(session.fleet.tables.load_curves)
+            load_curves = None if curves is None else read_load_curves(curves)
+            how |= {"rule": rule, "load_curves": load_curves}
+        ahead = room.forecast_of(forecast)
         path = trace or rates
         assert path is not None
-        known = read_rates(path, session.fleet.observation.service_label or "service")
-        for warning in known.warnings:
+        known = room.read_rates(path, session.fleet.observation.service_label or "service")
+        for warning in (*known.warnings, *(gap.said(known.is_clock) for gap in known.gaps)):
             session.warn(f"{path}: {warning}")
-        for gap in known.gaps:
-            session.warn(f"{path}: {gap.said(known.is_clock)}")
-    if current is None:
-        return _answered(session, lambda: _compare(session, known, asked, play, output))
-    with session.reading():
-        today = read_current(session, current, max_age)
-        if output is not None:
-            from cms.fleet.deployment.export import ExportOptions
-            from cms.fleet.deployment.transition.folder import tool_writer
-
-            tool_writer(tool).refuse(today, ExportOptions())
-        refuse_stale_rates(path, known, max_age)
-        planner = asked.planner(session, known, today)
-    return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))
-
-
-def _answered(session: Session, call: Any) -> int:
-    """Call, and give what is proved impossible its exit code."""
-    from cms.fleet.replanner import NoPath
+        today = None
+        if current is not None:
+            today = read_current(session, current, max_age)
+            if output is not None:
+                writer.refuse(today, ExportOptions())
+            _refuse_stale(path, known, max_age)
+        asked = read_services(services, session.columns)
+        points = read_operating_points(operating_points, session.columns)
+        room.same_services(known, [service.name for service in asked])
+        gpus = [find_gpu(key, "--gpu") for key in gpu or ()]
+        gpus = gpus or _measured(today, points, operating_points)
+        how["limits"] = _limits(session, today, gpus)
+        planner = room.Planner(asked, points, gpus, **how)
+        if today is None:
+            first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)
+            if first < 0:
+                raise InvalidProblem(
+                    f"the trace is {known}, shorter than the {play} that are played; expected a "
+                    "longer one, or a shorter --play"
+                )
+            own = known.of([service.name for service in asked])
+            scene = room.Scene(own, first, planner, terms)
 
     try:
-        code: int = call()
-    except NoPath as fault:
+        if today is None:
+            return _play(session, scene, ahead, output)
+        found = heard(
+            session,
+            lambda: room.replan(
+                today, known, planner, ahead, terms, durations=way.durations,
+                max_parallel=max_parallel, time_limit=how["time_limit"], cancel=how["cancel"],
+            ),
+            doing="deciding",
+        )  # fmt: skip
+    except room.NoPath as fault:
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
-    return Exit.INTERRUPTED if session.interrupts.pressed else code
-
-
-def _tick(
-    session: Session,
-    now: Deployment,
-    rates: Rates,
-    planner: Planner,
-    asked: Asked,
-    to: tuple[Path | None, bool],
-) -> int:
-    from cms.fleet.deployment.transition import Impossible
-    from cms.fleet.replanner import replan_decision_to_json
-
-    found = heard(session, lambda: _decided(session, now, rates, planner, asked), doing="deciding")
     if isinstance(found, Impossible):
-        return _refuse(session, found)
-    answer, (output, force) = found, to
-
-    def view() -> Page:
-        from cms.fleet.report.catalogue import replan_page
-
-        return replan_page(answer)
-
-    session.show(lambda: replan_decision_to_json(answer), view, None)
-    if output is not None:
-        session.write_folder(folder_files(answer, asked), output, force=force)
-    return Exit.ANSWER
+        there = "no transition was found" if found.proof == "none" else "there is no transition"
+        return say_impossible(session, found, {"decision": None}, f"a change is due, and {there}:")
+    document = room.replan_decision_to_json(found)
+    session.show(lambda: document, lambda: replan_page(found), None)
+    if output is not None:  # without steps to go on: what was done must not stay to be done again
+        files = {**folder_of(found.way.transition, told).files}
+        del document["transition"]  # it is beside it
+        files["decision.json"] = document_text(lambda: document, "decision.json")
+        session.write_folder(files, output, force=force)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
-def _decided(
-    session: Session, now: Deployment, rates: Rates, planner: Planner, asked: Asked
-) -> ReplanDecision | Impossible:
-    from cms.fleet.replanner import replan as decide
+def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: Path) -> list[Gpu]:
+    """The GPUs there are that something was measured on; of a trace, the one of all points."""
+    from cms.fleet.serving.measurements import is_measured_on, only_device
 
-    return decide(
-        now, rates, planner, asked.forecast, asked.terms, durations=asked.durations,
-        max_parallel=asked.max_parallel, time_limit=asked.time_limit,
-        cancel=session.interrupts.cancel,
-    )  # fmt: skip
-
-
-def _refuse(session: Session, found: Impossible) -> int:
-    """Say why what runs cannot be left as it has to be; nothing is written."""
-    document = {"decision": None, "proof": found.proof.value, "reasons": list(found.reasons)}
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
-        from cms.fleet.report.proofs import refusal_page
-
-        what = "a change is due, and no transition was found"
-        if found.proof != "none":
-            what = "a change is due, and there is no transition"
-        session.print_page(refusal_page(f"{what}:", found.reasons))
-    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE
-
-
-def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Path | None) -> int:
-    from cms.fleet.replanner import Scene
-
-    with session.reading():
-        planner = asked.planner(session, trace, None)
-        played = options.seconds(play, "--play")
-        first = trace.count - 1 - int(played / trace.step_s)
-        if first < 0:
-            raise InvalidProblem(
-                f"the trace is {trace}, shorter than the {play} that are played; expected a longer "
-                "one, or a shorter --play"
-            )
-        own = trace.of([each.name for each in planner.services])
-        scene = Scene(own, first, planner, asked.terms)
-    found = heard(session, lambda: _played(session, scene, asked), doing="playing the policies")
-
-    def view() -> Page:
-        from cms.fleet.report.catalogue import policies_page
-
-        return policies_page(scene, found)
-
-    def document() -> dict[str, Any]:
-        return {"policies": [each.to_json() for each in found]}
-
-    session.show(document, view, output)
-    return Exit.ANSWER
-
-
-def _played(session: Session, scene: Scene, asked: Asked) -> list[Compared]:
-    from cms.fleet.replanner import compare, contenders
-
-    found = []
-    names = tuple(name for name in contenders(scene) if name != asked.forecast.name)
-    for each in compare(scene, asked.forecast, names, durations=asked.durations):
-        session.note(f"played: {each.played.policy}")
-        found.append(each)
-        if session.interrupts.pressed:
-            break
+    if today is None:
+        return [one for one in [only_device(points)] if one is not None]
+    there = {card.gpu.key: card.gpu for card in today.gpus()}
+    known = {point.device: point for point in points}.values()
+    found = [one for one in there.values() if any(is_measured_on(each, one) for each in known)]
+    if not found:
+        devices = ", ".join(sorted({each.device for each in known})) or "none"
+        raise FileError(
+            path, f"its points were measured on {devices}, and there are {', '.join(there)}",
+            expected="points of a GPU that is there",
+        )  # fmt: skip
     return found
+
+
+def _limits(session: Session, today: Deployment | None, gpus: Sequence[Gpu]) -> dict[str, int]:
+    """How many there are of each GPU, and at most as many as fleet.toml allows."""
+    from cms.fleet.hardware.catalogue import is_called
+
+    found: dict[str, int] = {}
+    if today is not None:
+        there = Counter(card.gpu.key for card in today.gpus())
+        found = {gpu.key: there[gpu.key] for gpu in gpus}
+    for gpu in gpus:
+        for name, each in session.fleet.gpus.items():
+            if each.max is not None and is_called(gpu, name):
+                found[gpu.key] = min(each.max, found.get(gpu.key, each.max))
+    return found
+
+
+def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
+    """Refuse rates whose last moment is past, by more than their step and the age allowed.
+
+    One that is to come is refused likewise: clocks disagree, or times lack their zone.
+    """
+    most = options.duration(max_age, "--max-age")
+    if most is None or not rates.is_clock:
+        return
+    age = datetime.now(UTC).timestamp() - float(rates.end_s)
+    allowed = max(most, timedelta(seconds=float(rates.step_s))).total_seconds()
+    when, expected = "ago", f"at most {allowed / 60:.0f} min"
+    fix = "ask for them again, or allow more with --max-age"
+    if age < 0:
+        when, expected = "ahead of this machine's clock", "rates up to now"
+        fix = "give every time its zone, set the clock, or allow it with --max-age"
+    if abs(age) > allowed:
+        said = (
+            f"the last rates are of {rates.said(rates.count - 1)}, {abs(age) / 60:.0f} min {when}"
+        )
+        raise FileError(path, said, expected=expected, fix=fix)
+
+
+def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Path | None) -> int:
+    """Play policies on the end of a trace."""
+    from cms.fleet import replanner as room
+    from cms.fleet.report.catalogue import policies_page
+
+    found: list[room.Compared] = []
+
+    def played() -> None:
+        names = tuple(name for name in room.contenders(scene) if name != ahead.name)
+        durations = session.fleet.transition.durations
+        for each in room.compare(scene, ahead, names, durations=durations):
+            session.note(f"played: {each.played.policy}")
+            found.append(each)
+            if session.interrupts.pressed:
+                break
+
+    heard(session, played, doing="playing the policies")
+    document = {"policies": [each.to_json() for each in found]}
+    session.show(lambda: document, lambda: policies_page(scene, found), output)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER

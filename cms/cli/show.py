@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,23 +11,20 @@ import typer
 
 from . import options
 from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
-from .difference import show_difference
+from .difference import differ
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import MaxAge
 from .live import Browser, Live, Notebook, Port, open_app
-from .options import usage_error
-from .pages import write_page
+from .options import option, usage_error
 from .plan import Gpus, Points, Published, Services
-from .progress import CountProgress
-from .searching import heard
+from .searching import counted
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.files import Parsed
     from cms.fleet.report.page import Page
     from cms.fleet.serving.rate_curve import RatePoint
-    from cms.schedule.faults import Violation
 
 _File = Annotated[
     Path | None,
@@ -47,11 +43,9 @@ _Second = Annotated[
 ]
 _Html = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="PAGE.html", help="Write it as a page; '-' prints it."),
+    option("PAGE.html", "Write it as a page; '-' prints it.", "--output", "-o"),
 ]
-_Title = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="[default: the file's name]")
-]
+_Title = Annotated[str | None, option("TEXT", "[default: the file's name]")]
 _Curve = Annotated[
     bool | None,
     typer.Option(
@@ -108,9 +102,8 @@ def show(
         options.refuse_others(context, f"live {apart}", why)
         session.begin(None, quiet=quiet)
         open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
-    for name in apart.split():
-        if name in options.given_options(context):
-            raise usage_error("it goes with --live", f"--{name.replace('_', '-')}")
+    alone = " ".join(context.params.keys() - set(apart.split()))
+    options.refuse_others(context, alone, "it goes with --live")
     if second is None and exit_code:
         raise usage_error("it is for two deployments", "--exit-code")
     if file is None:
@@ -124,123 +117,104 @@ def show(
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((file, "FILE"), (second, "SECOND"))
     drawn = output is not None if curve is None else curve
-    asked = _Asked(
-        title or ("report" if str(file) == "-" else file.name), file, second,
-        options.time_limit(time_limit) if drawn else 0.0, seed, threads,
-    )  # fmt: skip
-    code = Exit.ANSWER
-    points: Sequence[RatePoint] | str = ()
+    how = {"time_limit": options.time_limit(time_limit), "seed": seed, "threads": threads}
+    called = title or ("report" if str(file) == "-" else file.name)
     with session.reading():
-        if file.suffix == _ROWS:
-            kind, found, faults = _ROWS, *_rows(asked)
+        from cms.files.documents import parse_document
+        from cms.plugin.registry import load_function
+
+        kind = _ROWS
+        read: list[Parsed] = []
+        if file.suffix == _ROWS:  # those who write such rows make a page of them
+            found, faults = load_function("cms.reports", _ROWS.removeprefix("."))(file, called)
         else:
             kind, document = open_document(file)
             if kind == "cms-deployment" and second is not None:
-                to = output, picture
-                return show_difference(
-                    session, document, second, max_age, to, title, exit_code=exit_code
-                )
-            found, faults = _rechecked(kind, document, asked)
+                page, said, is_empty = differ(session, document, second, max_age, title)
+                _print(session, lambda: said, page, output, picture)
+                return Exit.FAILED if exit_code and not is_empty else Exit.ANSWER
+            _refuse_kind(kind, file, second)
+            read = [document] if second is None else [document, parse_document(second)]
+            found, faults, *_ = recheck(kind, *read)
     if faults:
         return say_what_does_not_hold(session, faults)
-    if kind != _ROWS:
-        points = _points(session, found, asked)
-        found = _page(session, kind, found, asked, points)
-    session.quiet = quiet or str(output) == "-"
-    session.show(lambda: _said(kind, points), lambda: found, None, picture)
+    points: Sequence[RatePoint] | str = ()
+    if read:
+        points = _points(session, found, how) if drawn else ()
+        sources = tuple(str(each) for each in (file, second) if each is not None)
+        found = _page(session, kind, found, called, sources, points)
+    _print(session, lambda: _document(kind, read, points), found, output, picture)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+
+
+def _print(
+    session: Session,
+    make: Callable[[], dict[str, Any]],
+    page: Page,
+    output: Path | None,
+    picture: Path | None,
+) -> None:
+    session.quiet = session.quiet or str(output) == "-"
+    session.show(make, lambda: page, None, picture)
     if output is not None:
-        write_page(found, output)
-    return Exit.INTERRUPTED if session.interrupts.pressed else code
+        from cms.files.source import write_bytes
+        from cms.fleet.report.web import html
+
+        write_bytes(html(page).encode(), output)
 
 
-def _rows(asked: _Asked) -> tuple[Page, list[Violation]]:
-    """Let those who write such rows make a page of them, or say what is wrong."""
-    from cms.plugin.registry import load_function
-
-    found: tuple[Page, list[Violation]] = load_function("cms.reports", _ROWS.removeprefix("."))(
-        asked.file, asked.title
-    )
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the command line says."""
-
-    title: str
-    file: Path
-    solution: Path | None
-    seconds: float | None
-    seed: int
-    threads: int | None
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The files' names, for whoever wants to recheck them."""
-        return tuple(str(each) for each in (self.file, self.solution) if each is not None)
-
-
-def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Violation]]:
-    """Read a file and recheck it as ``cms check`` does."""
-    if kind == "cms-colocation-problem" and asked.solution is None:
+def _refuse_kind(kind: str, file: Path, second: Path | None) -> None:
+    """Refuse documents without a page, and a second one where one is enough."""
+    if second is not None and kind not in RECHECKS_OF_TWO:
         raise usage_error(
-            f"{asked.file} holds a co-location problem alone; give its solution, too: "
-            "cms show problem.json share.json -o page.html"
+            f"{second} is for a deployment or co-location problem; {file} holds none; leave it out"
         )
-    if asked.solution is not None and kind not in RECHECKS_OF_TWO:
+    if kind in _WITHOUT_A_PAGE or (kind in RECHECKS_OF_TWO and second is None):
         raise usage_error(
-            f"{asked.solution} is for a deployment or co-location problem; {asked.file} holds "
-            "none; leave it out"
+            f"{file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made of a "
+            "plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
+            "co-location problem and its solution: cms show problem.json share.json -o page.html"
         )
-    if kind in _WITHOUT_A_PAGE:
-        raise usage_error(
-            f"{asked.file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made "
-            "of a plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
-            "co-location problem and its solution"
-        )
-    found = recheck(kind, document, asked.solution)
-    return found.found, found.faults
 
 
-def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoint] | str:
+def _points(session: Session, found: object, how: dict[str, Any]) -> Sequence[RatePoint] | str:
     """Plan again at multiples of all rates; in words why not, where that cannot be."""
     from cms.errors import UnsupportedProblem
     from cms.fleet.serving import Plan
     from cms.fleet.serving.rate_curve import rate_curve
 
     plan = getattr(found, "plan", found)  # a deployment's, if it has one
-    if not isinstance(plan, Plan) or plan.solution.cost is None or asked.seconds == 0:
+    if not isinstance(plan, Plan) or plan.solution.cost is None:
         return ()
-    progress = CountProgress(
-        None if session.quiet or session.json else sys.stderr, what="multiples of all rates"
-    )
-    try:
-        return heard(
+    how["cancel"] = session.interrupts.cancel
+    try:  # a page is worth it with the points there are
+        return counted(
             session,
-            lambda: rate_curve(
-                plan, time_limit=asked.seconds, seed=asked.seed, threads=asked.threads,
-                cancel=session.interrupts.cancel, on_point=progress,
-            ),
-            patient=lambda: True,  # the page is worth it, with the points there are
-        )  # fmt: skip
+            "multiples of all rates",
+            lambda progress: rate_curve(plan, **how, on_point=progress),
+            patient=True,
+        )
     except UnsupportedProblem as fault:
         return f"Not drawn: {fault}."
-    finally:
-        progress.end()
 
 
 def _page(
-    session: Session, kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str
+    session: Session,
+    kind: str,
+    found: Any,
+    title: str,
+    sources: tuple[str, ...],
+    points: Sequence[RatePoint] | str,
 ) -> Page:
     from cms.fleet.report import colocation, deployments, plans, simulations, transitions
 
-    given = found, asked.title, asked.sources[0]
+    given = found, title, sources[0]
     if kind == "cms-transition":
         own = session.fleet.transition.durations
         return transitions.transition_page(*given, durations=own)
     if kind == "cms-colocation-problem":
         posed, answer = found
-        return colocation.colocation_page(posed, answer, asked.title, asked.sources)
+        return colocation.colocation_page(posed, answer, title, sources)
     if kind == "cms-simulation":
         return simulations.simulation_page(*given)
     if kind == "cms-colocation-day":
@@ -249,11 +223,16 @@ def _page(
     return draw(*given, points)
 
 
-def _said(kind: str, points: Sequence[RatePoint] | str) -> dict[str, Any]:
+def _document(
+    kind: str, read: Sequence[Parsed], points: Sequence[RatePoint] | str
+) -> dict[str, Any]:
+    """Return what is shown: the documents as they are in their files, and the curve."""
     from cms.files import number_to_json
 
+    documents = (loads(each.source.text) for each in read)
     return {
         "of": kind,
+        **dict(zip(("document", "solution"), documents, strict=False)),
         "curve": [
             {
                 "rate": number_to_json(each.rate),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,20 +11,16 @@ import typer
 from cms.errors import CmsError
 from cms.values.names import nearest
 
-from . import duty_cycles, options, shared_day
+from . import options, shared_day
 from .colocate import Pairs, Predictor, Problem
 from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
-from .progress import CountProgress
-from .searching import heard
+from .options import option
+from .searching import counted
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.report.page import Page
-    from cms.fleet.serving import Plan
-    from cms.fleet.simulation import Arrivals, Event, Simulation
-
-    from .settings import Traces
+    from cms.fleet.simulation import Arrivals, Simulation
 
 _File = Annotated[
     Path,
@@ -36,60 +31,44 @@ _File = Annotated[
 ]
 
 
-def _routings() -> Iterable[str]:
-    from cms.fleet.simulation import ROUTINGS
-
-    return ROUTINGS
-
-
 _Arrivals = Annotated[
     list[str] | None,
-    typer.Option(
-        "--arrivals", metavar="HOW",
-        help="poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with 'service=' "
-        "before it for one service; may be repeated; where services share instances in time, "
-        "poisson or even.  [default: poisson]",
+    option(
+        "HOW", "poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with "
+        "'service=' before it for one service; may be repeated; where services share instances in "
+        "time, poisson or even.  [default: poisson]",
     ),
 ]  # fmt: skip
 _Routing = Annotated[
     str,
-    typer.Option(
-        "--routing", metavar="NAME",
-        help="weighted_random, round_robin, shortest_queue, two_choices, or with equal weights: "
-        "equal_random, equal_round_robin, ...",
-        autocompletion=options.offering(_routings),
+    option(
+        "NAME", "weighted_random, round_robin, shortest_queue, two_choices, or with equal "
+        "weights: equal_random, equal_round_robin, ...",
+        autocompletion=options.offering_from("cms.fleet.simulation", "ROUTINGS"),
     ),
 ]  # fmt: skip
-_Scale = Annotated[str, typer.Option("--scale", metavar="X", help="What if: all rates times X.")]
-_Seconds = Annotated[
-    str | None,
-    typer.Option(
-        "--seconds", metavar="S", help="How long each service runs.  [default: see below]"
-    ),
-]
+_Scale = Annotated[str, option("X", "What if: all rates times X.")]
+_Seconds = Annotated[str | None, option("S", "How long each service runs.  [default: see below]")]
 _Requests = Annotated[
     int | None,
-    typer.Option(
-        "--requests", metavar="N", min=1,
-        help="Requests of each service; with --seconds at most N, where its verdict "
-        "is open.  [default: 200,000, or with events 600 seconds]",
+    option(
+        "N", "Requests of each service; with --seconds at most N, where its verdict is open.  "
+        "[default: 200,000, or with events 600 seconds]",
+        min=1,
     ),
 ]  # fmt: skip
 _Events = Annotated[
     Path | None,
-    typer.Option(
-        "--events", metavar="E.csv",
-        help="Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), value.",
+    option(
+        "E.csv", "Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), "
+        "value.",
     ),
 ]  # fmt: skip
-_Surge = Annotated[
-    list[str] | None,
-    typer.Option("--surge", metavar="F@T+S", help="All rates times F from second T on, for S."),
-]
-_OnFailure = Annotated[
-    str,
-    typer.Option("--on-failure", metavar="HOW", help="retry what a failure hits once, or lose it."),
-]
+_Surge = Annotated[list[str] | None, option("F@T+S", "All rates times F from second T on, for S.")]
+_OnFailure = Annotated[str, option("HOW", "retry what a failure hits once, or lose it.")]
+
+_OF_A_DAY = "activity truth pairs predictor problem"
+_CYCLES = "the services of this plan share instances in time, whose duty cycles are replayed"
 
 
 @with_fleet_file
@@ -123,118 +102,103 @@ def simulate(
     of an hour, a monitor takes them away. Columns of traces, and how the day is played, stand in
     [traces] and [colocation.day] of fleet.toml.
 
-    Exit code 0: all limits are met; 1: one is violated, or could not be replayed, as of a service
-    that counts on a measured load curve.
+    Exit code 0: no limit is violated, though some may be undecided; 1: one is violated, or could
+    not be replayed, as of a service that counts on a measured load curve.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
-    refuse_two_readers((plan, "plan.json"), (events, "--events"))
+    refuse_two_readers(
+        (plan, "plan.json"), (events, "--events"), (truth, "--truth"), (pairs, "--pairs"),
+        (predictor, "--predictor"), (activity, "--activity"), (problem, "--problem"),
+    )  # fmt: skip
+    how: dict[str, Any] = {"seed": seed, "cancel": session.interrupts.cancel}
     with session.reading():
+        from cms.fleet import simulation as room
+        from cms.fleet.report.simulations import simulation_page
         from cms.fleet.serving import SharedServing
         from cms.fleet.serving.plan_document import plan_from_json
+        from cms.fleet.simulation.events import surge_of
         from cms.fleet.simulation.run import REQUESTS
 
-        day = None
-        settings = session.fleet
-        sharing = shared_day.Given(truth, pairs, predictor, activity, problem, settings.colocation)
-        kind, node = open_document(plan)
-        if kind in shared_day.KINDS:
-            others = {
-                "--arrivals": arrivals, "--routing": routing != "weighted_random",
-                "--scale": scale != "1", "--seconds": seconds, "--requests": requests,
-                "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
-                "--threads": threads, "--picture": picture,
-            }  # fmt: skip
-            day = sharing.prepared(kind, plan, node, others, seed)
-    if day is not None:
-        return shared_day.simulate_day(session, day, plan.name, output)
-    with session.reading():
-        sharing.refuse_all()
-        replayed = plan_from_json(node)
-        if replayed.solution.cost is None:
-            session.warn("the plan has no schedule, so nothing can be replayed")
-            return session.code_of(replayed.answer)
-        how: dict[str, Any] = {"rate": scale, "seed": seed, "cancel": session.interrupts.cancel}
-        if isinstance(replayed.serving, SharedServing):
-            queues = {
-                "--seconds": seconds, "--events": events,
-                "--surge": surge, "--threads": threads,
-                "--routing": routing != "weighted_random", "--on-failure": on_failure != "retry",
-            }  # fmt: skip
-            how["arrivals"] = duty_cycles.arguments(arrivals, queues)
-            how["requests"] = REQUESTS if requests is None else requests
+        kind, document = open_document(plan)
+        is_day = kind in shared_day.KINDS
+        if is_day:
+            why = "it is for plans of instances; a co-location plan is simulated by the minute"
+            options.refuse_others(context, f"plan output {_OF_A_DAY}", why)
+            tables = truth, pairs, predictor, activity, problem
+            how |= shared_day.read_day(session, kind, plan, document, *tables)
         else:
-            how |= {
-                "arrivals": _arrivals(arrivals, settings.traces, replayed),
-                "routing": routing, "seconds": seconds, "requests": requests,
-                "events": _events(events, surge), "on_failure": on_failure, "threads": threads,
-            }  # fmt: skip
-    found = _replayed(session, replayed, how)
+            heeded = " ".join(context.params.keys() - set(_OF_A_DAY.split()))
+            why = "it is for plans of offline work beside online services (cms colocate)"
+            options.refuse_others(context, heeded, why)
+            replayed = plan_from_json(document)
+            if replayed.solution.cost is None:
+                session.warn("the plan has no schedule, so nothing can be replayed")
+                return session.code_of(replayed.answer)
+            how["rate"] = scale
+            replay: Callable[..., Simulation]
+            if isinstance(replayed.serving, SharedServing):
+                why = (
+                    f"{_CYCLES}, not queues; leave it out (--arrivals poisson or even, --scale, "
+                    "--requests and --seed are heeded)"
+                )
+                options.refuse_others(context, "plan arrivals scale requests picture output", why)
+                given = arrivals or ["poisson"]
+                if len(given) > 1 or given[0] not in room.CYCLE_ARRIVALS:
+                    said = " and ".join(repr(each) for each in given)
+                    expected = " or ".join(room.CYCLE_ARRIVALS)
+                    raise options.usage_error(
+                        f"{said}: {_CYCLES}; expected {expected}, once and for all services",
+                        "--arrivals",
+                    )
+                how |= {"arrivals": given[0], "requests": requests or REQUESTS}
+                replay = room.replay_duty_cycles
+            else:
+                names = [service.name for service in replayed.serving.services]
+                how |= {
+                    "arrivals": _read_arrivals(session, arrivals, names),
+                    "routing": routing, "seconds": seconds, "requests": requests,
+                    "events": () if events is None else room.read_events(events),
+                    "on_failure": on_failure, "threads": threads,
+                }  # fmt: skip
+                for each in surge or ():
+                    try:
+                        how["events"] += surge_of(each)
+                    except CmsError as fault:
+                        raise options.usage_error(str(fault), "--surge") from None
+                replay = room.simulate
+    if is_day:
+        return shared_day.simulate_day(session, how, plan.name, output)
+    found = counted(
+        session, "requests", lambda progress: replay(replayed, **how, on_progress=progress)
+    )
     for warning in found.warnings:
         session.warn(warning)
-    for each in found.services:
-        if each.verdict == "undecided" and not found.stopped:
-            ended = found.requests is not None and each.requests < found.requests
+    for service in found.services:
+        if service.verdict == "undecided" and not found.stopped:
+            ended = found.requests is not None and service.requests < found.requests
             more = "a longer trace" if ended and found.seconds is None else "more --requests"
-            session.warn(f"{each.name} is undecided: {more} would tell")
-
-    def view() -> Page:
-        from cms.fleet.report.simulations import simulation_page
-
-        return simulation_page(found, plan.name)
-
-    def document() -> dict[str, Any]:
-        from cms.fleet.simulation import simulation_to_json
-
-        return simulation_to_json(found)
-
-    session.show(document, view, output, picture)
+            session.warn(f"{service.name} is undecided: {more} would tell")
+    session.show(
+        lambda: room.simulation_to_json(found),
+        lambda: simulation_page(found, plan.name),
+        output,
+        picture,
+    )
     if found.stopped:
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("violated", "not replayed") for each in found.services)
     return Exit.FAILED if failed else Exit.ANSWER
 
 
-def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
-    """Simulate in a thread of its own, so that this one hears Ctrl-C also while code compiles."""
-    from cms.fleet.serving import SharedServing
-    from cms.fleet.simulation import replay_duty_cycles
-    from cms.fleet.simulation import simulate as replay_queues
-
-    replay = replay_duty_cycles if isinstance(plan.serving, SharedServing) else replay_queues
-    progress = CountProgress(None if session.quiet else sys.stderr)
-    try:
-        return heard(
-            session,
-            lambda: replay(plan, **how, on_progress=progress),
-            patient=lambda: progress.begun,
-        )
-    finally:
-        progress.end()
-
-
-def _events(path: Path | None, surges: list[str] | None) -> tuple[Event, ...]:
-    from cms.fleet.simulation import read_events
-    from cms.fleet.simulation.events import surge_of
-
-    found = () if path is None else read_events(path)
-    for surge in surges or ():
-        try:
-            found += surge_of(surge)
-        except CmsError as fault:
-            raise options.usage_error(str(fault), "--surge") from None
-    return found
-
-
-def _arrivals(texts: list[str] | None, traces: Traces, plan: Plan) -> Arrivals:
+def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[str]) -> Arrivals:
+    """Read how requests arrive, of all services or of single ones."""
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
     from cms.fleet.simulation.events import arrivals_of
 
-    names = [service.name for service in plan.serving.services]
-    own: dict[str, Arrivals] = {}
-    others: Arrivals = Poisson()
-    given: set[str | None] = set()
+    traces = session.fleet.traces
+    own: dict[str, Arrivals] = {}  # those of all services under an empty name
     for text in texts or ():
         name, equals, value = text.partition("=")
         if equals and name not in names and not Path(text).exists():
@@ -243,29 +207,24 @@ def _arrivals(texts: list[str] | None, traces: Traces, plan: Plan) -> Arrivals:
                 f"{', '.join(names)}",
                 "--arrivals",
             )
-        whose, value = (name, value) if equals and name in names else (None, text)
-        try:
-            found = arrivals_of(value)
-        except CmsError as fault:
-            raise options.usage_error(str(fault), "--arrivals") from None
-        if found is None:
-            duty_cycles.refuse_even(value)
-            if not value.endswith(".csv") and not Path(value).exists():
-                raise options.usage_error(
-                    f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file "
-                    "that ends in .csv, with the name of a service and '=' before it or without",
-                    "--arrivals",
-                )
-            columns = traces.time_column, traces.service_column
-            found = read_trace(value, *columns, scaled=not traces.as_recorded)
-        if whose in given:
+        whose, value = (name, value) if equals and name in names else ("", text)
+        if whose in own:
             raise options.usage_error(
                 f"arrivals of {whose or 'all services'} are there twice; give them once",
                 "--arrivals",
             )
-        given.add(whose)
-        if whose is None:
-            others = found
-        else:
-            own[whose] = found
+        try:
+            found = arrivals_of(value)
+        except CmsError as fault:
+            raise options.usage_error(str(fault), "--arrivals") from None
+        if found is None and not value.endswith(".csv") and not Path(value).exists():
+            raise options.usage_error(
+                f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file that "
+                "ends in .csv, with the name of a service and '=' before it or without; even is "
+                "for services that share instances in time",
+                "--arrivals",
+            )
+        columns = traces.time_column, traces.service_column
+        own[whose] = found or read_trace(value, *columns, scaled=not traces.as_recorded)
+    others = own.pop("", Poisson())
     return EachItsOwn(own, others) if own else others

@@ -82,7 +82,7 @@ def test_setting_of_the_template_is_a_file_that_shows_the_default(setting: str) 
     shutil.copyfile(DEVICES / "a100-80gb.json", "gpu.yaml")
     found = read_fleet_file(Path(NAME))
     section, *_, key = setting.split(".")
-    part = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
+    part: Any = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
     if setting.startswith("colocation.day."):
         day = {each.name: each.default for each in fields(Terms)}
         assert part.day == {key: day[key]}
@@ -186,7 +186,8 @@ REACHED = [
     Reach('replan.replan_cost = "400"', f"{TICK} --json"),
     Reach('replan.restart_cost = "7"', f"{TICK} --json"),
     Reach('replan.hysteresis = "90%"', f"{TICK} --json"),
-    Reach("replan.regrouped = true", f"{TICK} --trace rates.csv --time-sharing"),
+    Reach("replan.regrouped = true", "replan --trace rates.csv -s one.csv -p p.csv --time-sharing",
+          "not with regrouped"),
     Reach('traces.time_column = "when"', f"{SIMULATE} --arrivals when.csv"),
     Reach('traces.service_column = "who"', f"{SIMULATE} --arrivals seconds.csv"),
     Reach("traces.as_recorded = true", f"{SIMULATE} --arrivals seconds.csv"),

@@ -67,7 +67,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stream: io.StringIO
     with CountProgress(stream, first=0, every=0.3) as progress:
         for done in (25, 80):
             progress(done, 100)
-            wait_until(lambda done=done: f"{done} %" in stream.getvalue())  # type: ignore[misc]
+            wait_until(lambda done=done: f"{done} %" in stream.getvalue())
     shown = stream.getvalue().split("\r" if stream.isatty() else "\n")
     first = next(each for each in shown if each)
     assert re.fullmatch(r"(\[#{5}\.{15}\])? +\d\.\ds  25 % of 100 requests(\x1b\[K)?", first)

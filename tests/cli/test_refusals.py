@@ -177,6 +177,9 @@ TIME_SHARED = [
             ('interference = "i.csv"\nsplits = "any"', "splits: 'any': what slows a batch is"),
         )
     ),
+    row(SHARED, "splits is 'an'; expected 'pairs'", fleet=settings('time_sharing.splits = "an"')),
+    row(SHARED, "no head-room 'gpulett'; expected gpulet",
+        fleet=settings('time_sharing.headroom = "gpulett"')),
 ]  # fmt: skip
 EXPLAINED = [
     row("explain plan.json caht", "no service 'caht'; nearest: 'chat'; expected one of: chat, see"),
@@ -202,10 +205,11 @@ SHOWN = [
     row(f"show problem.json {TO}", "a page is made of a plan"),
     row(f"show share.json {TO}", "holds a colocation solution"),
     row(f"show model.json {TO}", "holds a predictor; a page is made of a plan"),
-    row(f"show sharing.json {TO}", "give its solution, too"),
+    row(f"show sharing.json {TO}", "a co-location problem and its solution: cms show problem"),
     row(f"show plan.json share.json {TO}", "leave it out"),
     row(f"show - - {TO}", "only one of them can be standard input"),
     row("show plan.json -o no/page.html", "there is no folder"),
+    row("show plan.json --exit-code", "--exit-code: it is for two deployments"),
     row("show now.json plan.json", "is a plan, which says nothing of numbered GPUs"),
     row("show now.json bad.json", "be as it is written: node-a/0 has 3g.40gb@0 and 4g.40gb@0", 1),
     row("show now.json blind.json", "observe it with nvidia-smi mig -lgi", 1),
@@ -230,7 +234,7 @@ PROBLEMS = [
 ]
 EXPORTED = [
     row("export target.json", "--to: expected one or more of mig-parted, gpu-operator"),
-    row("export target.json -t mig-partd", "--to: 'mig-partd' is unknown; nearest: 'mig-parted'"),
+    row("export target.json -t mig-partd", "no target 'mig-partd'; nearest: 'mig-parted'"),
     row("export target.json -t slurm --current none.json", "there is no such file", 1),
     row("export target.json -t dra", "there is no such file", 1,
         fleet=settings('export.base = ["none.yaml"]')),
@@ -250,8 +254,9 @@ APPLIED = [
     row(f"{APPLY} --floor cat=1", "a floor is given for the service 'cat'"),
     row(f"{APPLY} --tool nvidia-sm", "nearest: 'nvidia-smi'"),
     row(f"{APPLY} --tool slurm --method exchange_and_compact", "leave out --tool"),
-    row(f"{APPLY} --method exchange_and_compact --spare 1", "leave out --spare"),
+    row(f"{APPLY} --method exchange_and_compact --spare 1", "--spare and floors of single"),
     row(f"{APPLY} --rates rates.csv", "add --timeline, --picture or -o"),
+    row(f"{APPLY} --timeline -o -", "--timeline: a report shows it, and JSON is printed"),
     row("apply then.json --current now.json --node n", "--node: it goes with --check"),
     row("apply then.json --check now.json --spare 1", "--spare: it is for finding the way"),
     row("plan plan.json --nodes nodes.csv --scale 9", "--scale: plan.json is placed as it is"),
@@ -278,6 +283,11 @@ REPLANNED = [
     row(f"{TICK} --current rates.csv", "is a table, expected a JSON document", 1),
     row(f"{TICK} --current now.json", "'chat' runs on node-a/0 and is no service; nearest", 1,
         one=("chat,", "chatt,"), rates="time,service,rate_rps\n0,chatt,5\n60,chatt,5\n"),
+    *(
+        row(f"replan -s one.csv -p p.csv --trace rates.csv {given}", f"{given.split()[0]}: it goes")
+        for given in ("--max-parallel 2", "--max-age 1h", "--force")
+    ),
+    row(f"{TICK} --play 2h", "--play: it goes with --trace"),
     row(f"{TICK} --time-sharing", "with --trace TRACE.csv alone"),
     row(f"{TICK} --forecast lates", "nearest: 'latest'"),
     row(f"{TICK} --forecast daily", "no earlier day says what", 1,

@@ -13,8 +13,8 @@ from cms.fleet.deployment import Instance
 from tests.cli.fleets import fleet, work, written
 from tests.cli.shared import POINTS, SERVICES, Cms, flat
 
-TABLES = "replan -s s.csv -p p.csv --rule parvagpu --forecast latest --max-age none"
-TICK = f"{TABLES} --rates rates.csv --current now.json"
+TABLES = "replan -s s.csv -p p.csv --rule parvagpu --forecast latest"
+TICK = f"{TABLES} --max-age none --rates rates.csv --current now.json"
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_it_changes_then_keeps_and_says_why(tmp_path: Path, cms: Cms) -> None:
     rates(100, 300)
     said = cms(TICK, "-o steps").flat
     assert "chat 300 0 360 change: 0 GPUs -> 2 GPUs" in said
-    assert "chat is short: 300 requests/s are asked for and 0 are there" in said
+    assert "chat is short: 300 requests/s are asked for, 0 are there" in said
     assert "of assumed durations" in said
     cms("check steps/transition.json -q")
     decided = (tmp_path / "steps/decision.json").read_bytes()

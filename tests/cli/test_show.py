@@ -78,7 +78,9 @@ def test_plan_is_rechecked_and_planned_again_at_other_rates(here: Path, cms: Cms
     costs = [each["cost"] for each in found["curve"]]
     assert costs == sorted(costs)
     assert max(costs) > 1
-    assert cms("show plan.json --json").json["curve"] == []
+    found = cms("show plan.json --json").json
+    plan = json.loads((here / "plan.json").read_text("utf-8"))
+    assert found == {"of": "cms-plan", "document": plan, "curve": []}
 
 
 def test_page_goes_into_a_pipe_alone(here: Path, cms: Cms) -> None:

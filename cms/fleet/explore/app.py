@@ -21,14 +21,15 @@ def _():
     import marimo as mo
 
     from cms.errors import CmsError
+    from cms.files.documents import document_text
     from cms.fleet.explore import LIMITS, RATES, asked_of, solved
     from cms.fleet.report.plans import plan_page
     from cms.fleet.report.web import html
-    from cms.fleet.serving import write_plan
+    from cms.fleet.serving import plan_to_json
 
     return (
-        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, escape, html, mo, plan_page,
-        solved, tempfile, write_plan,
+        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, document_text, escape, html,
+        mo, plan_page, plan_to_json, solved, tempfile,
     )  # fmt: skip
 
 
@@ -36,14 +37,9 @@ def _():
 def _(mo):
     services_file = mo.ui.file([".csv"], label="services.csv")
     points_file = mo.ui.file([".csv"], label="operating_points.csv")
-    mo.accordion(
-        {
-            "Other tables": mo.hstack(
-                [services_file, points_file, mo.md("as `cms init` writes them; give both")],
-                justify="start",
-            )
-        }
-    )
+    _words = mo.md("as `cms init` writes them; give both")
+    _files = mo.hstack([services_file, points_file, _words], justify="start")
+    mo.accordion({"Other tables": _files})
     return points_file, services_file
 
 
@@ -83,20 +79,13 @@ def _(RATES, mo, question):
 
 @app.cell
 def _(LIMITS, RATES, mo, question, turned):
-    _chosen = [each for each in question.services if each.name in turned.value]
-    _bounded = [each for each in _chosen if each.latency_limit_ms is not None]
+    def _sliders(label, steps, is_turned):
+        own = {"steps": steps, "value": 1, "debounce": True, "show_value": True, "label": label}
+        chosen = [each for each in question.services if each.name in turned.value]
+        return mo.ui.dictionary({e.name: mo.ui.slider(**own) for e in chosen if is_turned(e)})
 
-    def _sliders(services, steps, label):
-        return mo.ui.dictionary(
-            {
-                each.name: mo.ui.slider(
-                    steps=steps, value=1, debounce=True, show_value=True, label=label
-                )
-                for each in services
-            }
-        )
-
-    rates, limits = _sliders(_chosen, RATES, "rate ×"), _sliders(_bounded, LIMITS, "limit ×")
+    rates = _sliders("rate ×", RATES, lambda each: True)
+    limits = _sliders("limit ×", LIMITS, lambda each: each.latency_limit_ms is not None)
     return limits, rates
 
 
@@ -106,10 +95,8 @@ def _(CmsError, Fraction, every, gpus, limits, mo, question, rates, solved):
         return {name: Fraction(str(value)) for name, value in values.items()}
 
     try:
-        _asked = question.turned(
-            _exact(rates.value), _exact(limits.value), every=Fraction(str(every.value)),
-            gpus=gpus.value,
-        )  # fmt: skip
+        _factors = _exact(rates.value), _exact(limits.value)
+        _asked = question.turned(*_factors, every=Fraction(str(every.value)), gpus=gpus.value)
         plan, _wrong = solved(_asked), ""
     except CmsError as error:
         plan, _wrong = None, str(error)
@@ -118,38 +105,32 @@ def _(CmsError, Fraction, every, gpus, limits, mo, question, rates, solved):
 
 
 @app.cell
-def _(Path, plan, tempfile, write_plan):
+def _(document_text, plan, plan_to_json):
     def plan_file():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "plan.json")
-            write_plan(plan, path)
-            return path.read_bytes()
+        return document_text(lambda: plan_to_json(plan), "plan.json").encode()
 
     return (plan_file,)
 
 
 @app.cell
 def _(every, gpus, limits, mo, plan, plan_file, plan_page, question, rates, refused, turned):
-    _head = refused or mo.hstack(
-        [
-            mo.stat(fact.value, label=fact.name, caption=fact.note, bordered=True)
-            for fact in plan_page(plan, question.title).facts
-        ],
-        wrap=True,
-        justify="start",
-    )
+    _facts = [] if plan is None else plan_page(plan, question.title).facts
+    _stats = [mo.stat(e.value, label=e.name, caption=e.note, bordered=True) for e in _facts]
     _save = mo.download(plan_file, "plan.json", disabled=plan is None, label="plan.json")
-    _sliders = {
-        name: [rates.elements[name], *([limits.elements[name]] if name in limits.elements else [])]
-        for name in rates.elements
-    }
     _rows = [
-        mo.hstack([mo.plain_text(name), *sliders], justify="start", widths=[1, 2, 2])
-        for name, sliders in _sliders.items()
+        mo.hstack(
+            [
+                mo.plain_text(name),
+                *(own.elements[name] for own in (rates, limits) if name in own.elements),
+            ],
+            justify="start",
+            widths=[1, 2, 2],
+        )
+        for name in rates.elements
     ]
     mo.vstack(
         [
-            _head,
+            refused or mo.hstack(_stats, wrap=True, justify="start"),
             mo.hstack([every, gpus, turned, _save], wrap=True, justify="start"),
             mo.accordion({"Each service": mo.vstack(_rows)}),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -46,8 +46,7 @@ LIMITS: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4
 class Question:
     """Services, measured points, and the keys of the GPUs to plan on.
 
-    `load_curves`: as of :func:`cms.fleet.build_problem`. `devices`: a user's own GPUs, beside those
-    of the catalogue.
+    `devices`: a user's own GPUs; the rest as of :func:`cms.fleet.build_problem`.
     """
 
     title: str
@@ -82,32 +81,28 @@ class Question:
         Raises InvalidOption if there is no such service, or no GPU is left. InvalidProblem if a
         limit becomes 0, or a number is below 0.
         """
-        rates, limits = rates or {}, limits or {}
-        known = {service.name: service for service in self.services}
-        for name in (*rates, *limits):
-            named_service(known, name)
         keys = self.gpus if gpus is None else tuple(gpus)
         if not keys:
             raise InvalidOption("no GPU is chosen; choose one that was measured, or several")
-        times = exact(every, "what all rates are multiplied by")
-        scale = {name: times * _factor(rates, name) for name in known}
-        services = tuple(
-            each if each.latency_limit_ms is None
-            else replace(each, latency_limit_ms=each.latency_limit_ms * _factor(limits, each.name))
-            for each in changed_services(self.services, scale=scale)
-        )  # fmt: skip
-        return replace(self, services=services, gpus=keys)
 
+        def read(factors: Mapping[str, Number] | None) -> dict[str, Fraction]:
+            given = (factors or {}).items()
+            return {name: exact(each, f"a multiple of service {name!r}") for name, each in given}
 
-def _factor(factors: Mapping[str, Number], name: str) -> Fraction:
-    return exact(factors.get(name, 1), f"a multiple of service {name!r}")
+        times, known = exact(every, "what all rates are multiplied by"), self.services
+        names = {each.name: each for each in known}
+        own = {name: times * each for name, each in read(rates).items()}
+        services = changed_services(known, scale=dict.fromkeys(names, times) | own)
+        limited = {each.name: each for each in services}
+        for name, each in read(limits).items():
+            now = named_service(limited, name).latency_limit_ms
+            if now is not None:
+                limited[name] = replace(limited[name], latency_limit_ms=now * each)
+        return replace(self, services=tuple(limited.values()), gpus=keys)
 
 
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:
-    """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked.
-
-    Raises InvalidProblem as of :func:`cms.fleet.build_problem`.
-    """
+    """Plan it, and take the tidier of the plans found, as ``cms plan`` does; all is checked."""
     serving = build_problem(
         question.services, question.operating_points,
         [gpu_called(key, question.devices) for key in question.gpus], rule=question.rule,
@@ -129,26 +124,23 @@ def asked_of(arguments: Mapping[str, Any]) -> Question:
     tables = [arguments.get("services"), arguments.get("operating-points")]
     named = arguments.get("gpu") or []
     names = [named] if isinstance(named, str) else named
-    fleet = [read_gpu(name) if is_device_file(name) else get_gpu(name) for name in names]
+    devices = tuple(read_gpu(name) if is_device_file(name) else get_gpu(name) for name in names)
     if any(tables):
         if not all(tables):
             raise InvalidOption("one table is given without the other; give services and points")
         services, points = map(Path, map(str, tables))
         title = str(arguments.get("title") or services.stem)
-        asked = Question(title, read_services(services), read_operating_points(points),
-                         devices=tuple(fleet))  # fmt: skip
-        return replace(asked, gpus=tuple(one.key for one in fleet) or asked.measured[:1])
-    return _published(str(arguments.get("published") or DEFAULT), fleet)
-
-
-def _published(name: str, fleet: Sequence[Gpu]) -> Question:
+        given = read_services(services), read_operating_points(points)
+        asked = Question(title, *given, devices=devices)
+        return replace(asked, gpus=tuple(each.key for each in devices) or asked.measured[:1])
+    name = str(arguments.get("published") or DEFAULT)
     scenario = load_instance(name)
     if not isinstance(scenario, Scenario):
         raise InvalidOption(f"{name!r} has no services; expected a scenario as S1 to S6 are")
-    gpus = fleet or scenario.gpus
+    own = tuple(get_gpu(each) if isinstance(each, str) else each for each in scenario.gpus)
+    gpus = devices or own
     return Question(
         f"{scenario.name}: {scenario.title}", scenario.services, scenario.operating_points,
-        tuple(each if isinstance(each, str) else each.key for each in gpus), scenario.rule,
-        scenario.curves_for(scenario.rule), scenario.max_processes,
-        tuple(each for each in gpus if isinstance(each, Gpu)),
+        tuple(each.key for each in gpus), scenario.rule, scenario.curves_for(scenario.rule),
+        scenario.max_processes, gpus,
     )  # fmt: skip
