@@ -274,7 +274,7 @@ def session_of(context: typer.Context) -> Session:
     assert isinstance(session, Session)
     given = context.params
     if given.get("force") and "output" in given and str(given["output"] or "-") == "-":
-        raise usage_error("nothing is written without --output", "--force")
+        raise usage_error("it goes with --output, which names what to write", "--force")
     return session
 
 

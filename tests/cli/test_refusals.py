@@ -244,8 +244,8 @@ EXPORTED = [
 APPLIED = [
     row("apply then.json", "give what runs: --current now.json"),
     row("apply then.json now.json", "give what runs: --current now.json"),
-    row(f"{APPLY} --force", "--force: nothing is written without --output"),
-    row(f"{APPLY} --force -o -", "--force: nothing is written without --output"),
+    row(f"{APPLY} --force", "--force: it goes with --output"),
+    row(f"{APPLY} --force -o -", "--force: it goes with --output"),
     row(f"{APPLY} --method theirs", "'theirs': expected ours or exchange_and_compact"),
     row(f"{APPLY} --spare some", "--spare: 'some': expected auto or a whole number"),
     row(f"{APPLY} --floor much", "--floor"),
