@@ -177,9 +177,6 @@ TIME_SHARED = [
             ('interference = "i.csv"\nsplits = "any"', "splits: 'any': what slows a batch is"),
         )
     ),
-    row(SHARED, "splits is 'an'; expected 'pairs'", fleet=settings('time_sharing.splits = "an"')),
-    row(SHARED, "no head-room 'gpulett'; expected gpulet",
-        fleet=settings('time_sharing.headroom = "gpulett"')),
 ]  # fmt: skip
 EXPLAINED = [
     row("explain plan.json caht", "no service 'caht'; nearest: 'chat'; expected one of: chat, see"),
