@@ -144,7 +144,12 @@ def apply(
         raise options.usage_error("a report shows it, and JSON is printed", "--timeline")
     if rates is not None and picture is None and output is None and not timeline:
         raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
-    share, shares = _read_floors(floor)
+    alone = [text for text in floor or () if "=" not in text]
+    named = options.pairs([text for text in floor or () if "=" in text], "--floor", "chat=50%")
+    if len(alone) > 1:
+        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
+    share = options.share(alone[0], "--floor") if alone else Fraction(1)
+    shares = {name: options.share(text, "--floor") for name, text in named.items()}
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
     durations = session.fleet.transition.durations
@@ -200,8 +205,8 @@ def apply(
             for name in shares.keys() - {each.name for each in (*start.services, *to.services)}:
                 session.warn(f"[transition] floors: no service {name!r} is there")
                 del shares[name]
-        named = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
-        words = ", ".join([f"{shown(share * 100)} %", *named])
+        own_words = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
+        words = ", ".join([f"{shown(share * 100)} %", *own_words])
         fleets.refuse_stale(session, start, max_age)
         own.refuse(start, told)
         known = None
@@ -246,13 +251,3 @@ def apply(
     session.show(lambda: transition.transition_to_json(found), view, None, picture)
     session.write_folder(folder.files, output, force=force)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
-
-
-def _read_floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction]]:
-    """Read the share of all services, and those of single ones."""
-    alone = [text for text in texts or () if "=" not in text]
-    named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
-    if len(alone) > 1:
-        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
-    share = options.share(alone[0], "--floor") if alone else Fraction(1)
-    return share, {name: options.share(text, "--floor") for name, text in named.items()}

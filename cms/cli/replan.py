@@ -135,6 +135,7 @@ def replan(
         from cms.fleet.deployment.export import ExportOptions
         from cms.fleet.deployment.transition import Impossible
         from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.hardware.catalogue import is_called
         from cms.fleet.report.catalogue import replan_page
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
 
@@ -180,8 +181,15 @@ def replan(
         room.same_services(known, [service.name for service in asked])
         gpus = [find_gpu(key, "--gpu") for key in gpu or ()]
         gpus = gpus or _measured(today, points, operating_points)
-        how["limits"] = _limits(session, today, gpus)
-        planner = room.Planner(asked, points, gpus, **how)
+        limits: dict[str, int] = {}
+        if today is not None:
+            there = Counter(card.gpu.key for card in today.gpus())
+            limits = {one.key: there[one.key] for one in gpus}
+        for name, given in session.fleet.gpus.items():
+            for one in gpus:
+                if given.max is not None and is_called(one, name):
+                    limits[one.key] = min(given.max, limits.get(one.key, given.max))
+        planner = room.Planner(asked, points, gpus, limits=limits, **how)
         if today is None:
             first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)
             if first < 0:
@@ -207,8 +215,8 @@ def replan(
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
     if isinstance(found, Impossible):
-        there = "no transition was found" if found.proof == "none" else "there is no transition"
-        return say_impossible(session, found, {"decision": None}, f"a change is due, and {there}:")
+        why = "no transition was found" if found.proof == "none" else "there is no transition"
+        return say_impossible(session, found, {"decision": None}, f"a change is due, and {why}:")
     document = room.replan_decision_to_json(found)
     session.show(lambda: document, lambda: replan_page(found), None)
     if output is not None:  # without steps to go on: what was done must not stay to be done again
@@ -234,21 +242,6 @@ def _measured(today: Deployment | None, points: Sequence[OperatingPoint], path: 
             path, f"its points were measured on {devices}, and there are {', '.join(there)}",
             expected="points of a GPU that is there",
         )  # fmt: skip
-    return found
-
-
-def _limits(session: Session, today: Deployment | None, gpus: Sequence[Gpu]) -> dict[str, int]:
-    """How many there are of each GPU, and at most as many as fleet.toml allows."""
-    from cms.fleet.hardware.catalogue import is_called
-
-    found: dict[str, int] = {}
-    if today is not None:
-        there = Counter(card.gpu.key for card in today.gpus())
-        found = {gpu.key: there[gpu.key] for gpu in gpus}
-    for gpu in gpus:
-        for name, each in session.fleet.gpus.items():
-            if each.max is not None and is_called(gpu, name):
-                found[gpu.key] = min(each.max, found.get(gpu.key, each.max))
     return found
 
 

@@ -34,8 +34,6 @@ from ..what_if.services import changed_services, named_service
 
 __all__ = ["LIMITS", "RATES", "Question", "asked_of", "solved"]
 
-DEFAULT = "S5"
-"""The published scenario that is shown where there are no tables."""
 RATES: tuple[float, ...] = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4)
 """What a slider multiplies rates by."""
 LIMITS: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4)
@@ -133,7 +131,7 @@ def asked_of(arguments: Mapping[str, Any]) -> Question:
         given = read_services(services), read_operating_points(points)
         asked = Question(title, *given, devices=devices)
         return replace(asked, gpus=tuple(each.key for each in devices) or asked.measured[:1])
-    name = str(arguments.get("published") or DEFAULT)
+    name = str(arguments.get("published") or "S5")
     scenario = load_instance(name)
     if not isinstance(scenario, Scenario):
         raise InvalidOption(f"{name!r} has no services; expected a scenario as S1 to S6 are")
