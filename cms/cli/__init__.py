@@ -30,9 +30,7 @@ def main() -> int:
     if interrupts.pressed:
         code = EXIT_CODE
     streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
-    for stream in streams:
-        if stream is None:  # closed by whoever started the process
-            continue
+    for stream in filter(None, streams):
         try:
             stream.flush()
         except OSError:  # the reader has gone, the disk is full; what can be said has been said

@@ -28,14 +28,13 @@ from .export import export
 from .init import init
 from .observe import observe
 from .options import COMMON, UsageError
-from .pack import pack
 from .plan import plan
-from .program import program
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
+from .shards import pack
 from .show import show
 from .simulate import simulate
-from .solve import solve
+from .solve import program, solve
 from .train import train
 
 __all__ = ["application", "run"]
@@ -45,7 +44,7 @@ _EPILOG = (
     "4 no schedule in time; 130 interrupted (the best schedule is still printed)."
 )
 _MORE = "Options of most commands (--json, --quiet, --fleet, ...) and exit codes: 'cms --help'."
-_CLICK_ERROR: type[Exception] = UsageError.__mro__[1]  # likewise, see UsageError
+_CLICK_ERROR: type[Exception] = UsageError.__mro__[1]
 _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
 
 
@@ -119,23 +118,13 @@ def cms(
         return Exit.USAGE
     from cms import __version__ as number
 
-    name = "configurable-machines"
-    if json:
-        session.print_json(lambda: {"name": name, "version": number})
-    else:
-        session.print_text(f"{name} {number}\n")
+    session.json, name = json, "configurable-machines"
+    session.say({"name": name, "version": number}, f"{name} {number}\n")
     return Exit.ANSWER
 
 
 def run(arguments: Sequence[str], interrupts: CommandCtrlC | None = None) -> int:
-    """Run the command line and return its exit code; nothing escapes as a traceback.
-
-    Examples
-    --------
-    >>> run(["--version"])
-    configurable-machines ...
-    0
-    """
+    """Run the command line and return its exit code; nothing escapes as a traceback."""
     interrupts = interrupts or CommandCtrlC()
     session = Session(interrupts)
     as_json = "--json" in arguments
@@ -163,47 +152,37 @@ def _application() -> Callable[..., int | None]:
 
 def _say_interrupted(arguments: Sequence[str]) -> int:
     searching = {"plan", "solve"} & set(arguments[:2])
-    report_error(
-        "interrupted: no schedule was found" if searching else "interrupted",
-        Exit.INTERRUPTED,
-        as_json="--json" in arguments,
-        kind="Interrupted",
-    )
-    return Exit.INTERRUPTED
+    what = "interrupted: no schedule was found" if searching else "interrupted"
+    as_json = "--json" in arguments
+    return report_error(what, Exit.INTERRUPTED, as_json=as_json, kind="Interrupted")
 
 
 def _explain(error: Exception, *, as_json: bool) -> int:
     """Report an error and return the exit code it stands for."""
+    code, message, kind = Exit.FAILED, str(error), type(error).__name__
     if isinstance(error, _CLICK_ERROR):
         code = Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED
-        message = getattr(error, "format_message", error.__str__)()
+        message, kind = getattr(error, "format_message", error.__str__)(), "UsageError"
         context = getattr(error, "ctx", None)
         if context is not None and not as_json:
             message += f" (try '{context.command_path} --help')"
-        report_error(message, code, as_json=as_json, kind="UsageError")
-        return code
-    if isinstance(error, CmsError):
-        code = Exit.USAGE if isinstance(error, _BAD_USAGE) else Exit.FAILED
-        if type(error) is CmsError:  # the one thing that is nobody's fault: time was up
+    elif isinstance(error, CmsError):
+        if isinstance(error, _BAD_USAGE):
+            code = Exit.USAGE
+        elif type(error) is CmsError:  # the one thing that is nobody's fault: time was up
             code = Exit.NO_SCHEDULE
-        report_error(error, code, as_json=as_json)
-        return code
-    if isinstance(error, OSError):
+        return report_error(error, code, as_json=as_json)
+    elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        report_error(
-            f"{where}{error.strerror or error}", Exit.FAILED, as_json=as_json, kind="OSError"
+        message, kind = f"{where}{error.strerror or error}", "OSError"
+    elif isinstance(error, MemoryError):
+        message = "out of memory"
+    else:
+        if "CMS_TRACEBACK" in os.environ:
+            traceback.print_exception(error, file=sys.stderr)
+        message, kind = (
+            f"{kind}: {error} (this is a bug in configurable-machines; set CMS_TRACEBACK=1 to see "
+            "where, and please report it)",
+            "InternalError",
         )
-        return Exit.FAILED
-    if isinstance(error, MemoryError):
-        report_error("out of memory", Exit.FAILED, as_json=as_json, kind="MemoryError")
-        return Exit.FAILED
-    if "CMS_TRACEBACK" in os.environ:
-        traceback.print_exception(error, file=sys.stderr)
-    report_error(
-        f"{type(error).__name__}: {error} (this is a bug in configurable-machines; set "
-        "CMS_TRACEBACK=1 to see where, and please report it)",
-        Exit.FAILED,
-        as_json=as_json,
-        kind="InternalError",
-    )
-    return Exit.FAILED
+    return report_error(message, code, as_json=as_json, kind=kind)

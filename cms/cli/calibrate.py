@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import cms.fleet
+from cms.files.source import write_bytes
+
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
+from .options import File, option, usage_error
 from .plan import MaxProcesses
-from .progress import CountProgress
-from .searching import heard
-from .session import Exit, session_of
-
-_Points = Annotated[
-    Path, typer.Argument(metavar="P.csv", help="The table of operating points; '-' is stdin.")
-]
-_Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="C.csv", help="Write the table there, not to stdout."),
-]
-_LateShare = Annotated[
-    str, typer.Option("--late-share", metavar="SHARE", help="How many requests may be later.")
-]
-_Requests = Annotated[
-    int,
-    typer.Option(
-        "--requests",
-        metavar="N",
-        min=1000,
-        help="Requests of a point at each rate; up to 25 times as many near full load, and no rate "
-        "of which these tell nothing.",
-    ),
-]
+from .searching import counted
+from .session import Exit, is_pipe, session_of
 
 
 @with_fleet_file
 def calibrate(
     context: typer.Context,
-    points: _Points,
+    operating_points: Annotated[
+        File,
+        typer.Argument(
+            metavar="P.csv",
+            help="The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
+        ),
+    ] = None,
     max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
-    late_share: _LateShare = "1%",
-    requests: _Requests = 1_000_000,
+    late_share: Annotated[str, option("SHARE", "How many requests may be later.")] = "1%",
+    requests: Annotated[
+        int,
+        option(
+            "N",
+            "Requests of a point at each rate; up to 25 times as many near full load, and no rate "
+            "of which these tell nothing.",
+            min=1000,
+        ),
+    ] = 1_000_000,
     seed: options.Seed = 0,
-    output: _Output = None,
+    output: Annotated[
+        File, option("C.csv", "Write the table there, not to stdout.", "--output", "-o")
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -56,38 +52,35 @@ def calibrate(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
+    output = None if is_pipe(output) else output
     share = options.share(late_share, "--late-share")
     session.refuse_unwritable((output, "--output"))
+    if operating_points is None:
+        raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
-        from cms.files.source import write_bytes
-        from cms.fleet.serving import read_operating_points
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
-        measured = read_operating_points(points, session.columns)
+        measured = cms.fleet.read_operating_points(operating_points, session.columns)
         most = max_processes
         chosen = [each for each in measured if most is None or each.processes <= most]
-    progress = CountProgress(None if quiet else sys.stderr)
     each = sum(run_lengths(requests))
-    try:
-        found = heard(
-            session,
-            lambda: load_curves(
-                chosen, measured, late_share=share, requests=requests, seed=seed,
-                on_progress=lambda done, total: progress(done * each, total * each),
-                stopped=lambda: session.interrupts.pressed,
-            ),
-        )  # fmt: skip
-    finally:
-        progress.end()
+    found = counted(
+        session,
+        "requests",
+        lambda progress: load_curves(
+            chosen, measured, late_share=share, requests=requests, seed=seed,
+            on_progress=lambda done, total: progress(done * each, total * each),
+            stopped=lambda: session.interrupts.pressed,
+        ),
+    )  # fmt: skip
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
     text = load_curves_text(found)
-    to_file = output is not None and str(output) != "-"
     if json:
         session.print_json(lambda: {"load_curves": curves_to_json(found)})
-    elif not to_file:
-        session.print_text(text, is_document=True)
-    if output is not None and to_file:
+    elif output is None:
+        session.print_text(text)
+    if output is not None:
         write_bytes(text.encode(), output)
     return Exit.ANSWER

@@ -1,113 +1,122 @@
-"""``cms gpus`` and ``cms problem algorithms``: what is there to choose from."""
+"""``cms gpus``, ``cms problem algorithms`` and ``--published``: what is there to choose from."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from .options import Json, Output, offering, usage_error
+import cms.fleet
+from cms.errors import InvalidOption
+from cms.plugin import registry
+from cms.plugin.registry import PluginError, UnknownInstance
+
+from .options import Json, Output, Text, offering, require_known, usage_error
 from .session import Exit, session_of
 
-if TYPE_CHECKING:
-    from cms.fleet.hardware import Gpu
+T = TypeVar("T")
+_OTHER_KINDS = {
+    "plan": ("a problem without services", "problem solve"),
+    "solve": ("a scenario of services", "plan"),
+}
 
 
 def gpu_keys() -> Iterable[str]:
     """Return the keys of the catalogue, for a shell that completes."""
-    from cms.fleet.hardware import list_gpus as catalogue
-
-    return [one.key for one in catalogue()]
-
-
-_Name = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="NAME", help="A key, a product name, or your own device file.",
-        autocompletion=offering(gpu_keys),
-    ),
-]  # fmt: skip
+    return [gpu.key for gpu in cms.fleet.list_gpus()]
 
 
 def gpus(
-    context: typer.Context, name: _Name = None, output: Output = None, json: Json = False
+    context: typer.Context,
+    name: Annotated[
+        Text,
+        typer.Argument(
+            metavar="NAME",
+            help="A key, a product name, or your own device file.",
+            autocompletion=offering(gpu_keys),
+        ),
+    ] = None,
+    output: Output = None,
+    json: Json = False,
 ) -> int:
     """List the GPUs of the catalogue, or show one.
 
     It shows profiles, placements and configurations.
     """
-    from cms.fleet.hardware import list_gpus as catalogue
-
     session = session_of(context)
     output = session.begin(output, json=json)
-    if name is None:
-        found = catalogue()
-        document: dict[str, Any] = {"gpus": [_gpu_to_json(gpu) for gpu in found]}
-    else:
-        shown = find_gpu(name)
-        document = {"gpus": [_gpu_to_json(shown)]}
-    if session.json:
-        session.print_json(lambda: document)
-    else:
-        from cms.fleet.report.catalogue import gpu_page, gpus_page
+    found = cms.fleet.list_gpus() if name is None else (find_gpu(name),)
+    from cms.fleet.report.catalogue import gpu_page, gpus_page
 
-        session.print_page(gpus_page(found) if name is None else gpu_page(shown))
-    session.write(lambda: document, output)
+    session.show(
+        lambda: {"gpus": [_gpu_to_json(gpu) for gpu in found]},
+        lambda: gpus_page(found) if name is None else gpu_page(*found),
+        output,
+    )
     return Exit.ANSWER
 
 
-def find_gpu(name: str, option: str = "") -> Gpu:
+def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file."""
-    from cms.errors import InvalidOption
-    from cms.fleet.hardware import get_gpu, read_gpu
-    from cms.fleet.hardware import list_gpus as catalogue
     from cms.fleet.hardware.catalogue import likely_gpus
     from cms.fleet.hardware.device_file import is_device_file
 
     if is_device_file(name):
-        return read_gpu(name)
+        return cms.fleet.read_gpu(name)
     try:
-        return get_gpu(name)
+        return cms.fleet.get_gpu(name)
     except InvalidOption:
-        if guess := likely_gpus(name):
-            raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
-        keys = ", ".join(known.key for known in catalogue())
-        raise usage_error(
-            f"unknown GPU {name!r} (expected a product name, one of {keys}, or the path of a "
-            "device file, .yaml or .json)",
-            option,
-        ) from None
+        guess = likely_gpus(name) or (
+            f"expected a product name, one of {', '.join(gpu_keys())}, or the path of a device "
+            "file, .yaml or .json"
+        )
+        raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
 
 
-def _gpu_to_json(gpu: Gpu) -> dict[str, Any]:
+def _attributes(it: object, names: str) -> dict[str, Any]:
+    values = ((name, getattr(it, name)) for name in names.split())
+    return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
+
+
+def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
+    profile = "name family id compute memory starts max sms memory_mib attributes since_driver"
     return {
-        "key": gpu.key,
-        "aliases": list(gpu.aliases),
-        "architecture": gpu.architecture,
-        "compute_slices": gpu.compute_slices,
-        "memory_slices": gpu.memory_slices,
-        "version": gpu.version,
-        "profiles": [
-            {
-                "name": p.name, "family": p.family, "id": p.id, "compute": p.compute,
-                "memory": p.memory, "starts": list(p.starts), "max": p.max, "sms": p.sms,
-                "memory_mib": p.memory_mib, "attributes": list(p.attributes),
-                "since_driver": p.since_driver,
-            }
-            for p in gpu.profiles
-        ],
-        "configurations": [dict(c.blocks) for c in gpu.configurations],
+        **_attributes(gpu, "key aliases architecture compute_slices memory_slices version"),
+        "profiles": [_attributes(each, profile) for each in gpu.profiles],
+        "configurations": [dict(each.blocks) for each in gpu.configurations],
         "maximal_layouts": [list(map(str, layout)) for layout in gpu.maximal_layouts()],
         "sources": [
-            {
-                "fields": list(s.fields), "evidence": s.evidence, "source": s.source,
-                "driver": s.driver, "date": s.date,
-            }
-            for s in gpu.sources
+            _attributes(each, "fields evidence source driver date") for each in gpu.sources
         ],
-    }  # fmt: skip
+    }
+
+
+def names_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the instances of one kind; one that cannot be loaded is left out."""
+    found = []
+    for name in cms.list_instances():
+        with suppress(PluginError):
+            if isinstance(cms.load_instance(name), kind):
+                found.append(name)
+    return tuple(found)
+
+
+def load_published(name: str, kind: type[T], command: str) -> T:
+    """Return the instance of this name."""
+    try:
+        found = cms.load_instance(name)
+    except UnknownInstance:
+        if not (names := names_of(kind)):
+            raise  # it says why nothing is there at all
+        require_known(name, names, "--published")
+        raise
+    if isinstance(found, kind):
+        return found
+    what, other = _OTHER_KINDS[command]
+    raise usage_error(f"{name!r} is {what}; use: cms {other} --published {name}", "--published")
 
 
 def _json_value(default: object) -> object:
@@ -117,32 +126,21 @@ def _json_value(default: object) -> object:
 
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
     """List the installed algorithms with their options."""
-    from cms.plugin.registry import algorithm_details
+    from cms.fleet.report.catalogue import algorithms_page
 
     session = session_of(context)
     output = session.begin(output, json=json)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
-        found = algorithm_details()
+        found = registry.algorithm_details()
     for warning in broken:
         session.warn(str(warning.message))
     document = {
         "algorithms": [
-            {
-                "name": one.name,
-                "summary": one.summary,
-                "distribution": one.distribution,
-                "trusted": one.trusted,
-                "options": {name: _json_value(default) for name, default in one.options.items()},
-            }
+            _attributes(one, "name summary distribution trusted")
+            | {"options": {name: _json_value(value) for name, value in one.options.items()}}
             for one in found
         ]
     }
-    if session.json:
-        session.print_json(lambda: document)
-    else:
-        from cms.fleet.report.catalogue import algorithms_page
-
-        session.print_page(algorithms_page(found))
-    session.write(lambda: document, output)
+    session.show(lambda: document, lambda: algorithms_page(found), output)
     return Exit.ANSWER

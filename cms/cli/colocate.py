@@ -73,7 +73,7 @@ def match(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    how = Search.read(method, option, time_limit, "0", seed, None, None)
+    how = Search(method, option, time_limit, seed=seed)
     settings = session.fleet.colocation
     session.refuse_unwritable(
         (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")

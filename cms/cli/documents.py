@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cms.files import Parsed
+from cms.files import Parsed
+from cms.files.documents import parse_document
 
 
 def open_document(path: Path) -> tuple[str, Parsed]:
     """Parse a JSON file, of a path or ``-``; return its ``format``, empty without one, and it."""
-    from cms.files import Parsed, parse_json, read_source
-
-    source = read_source(path, holds="a JSON document")
-    document = Parsed(parse_json(source), source)
+    document = parse_document(path)
     value = document.value
     kind = value.get("format") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) else "", document

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.errors import FileError
+from cms.errors import CmsError, FileError
+from cms.files import Parsed, read_source
+from cms.files import model as m
+from cms.values.numbers import exact
 
 from .catalogue import find_gpu
+from .options import UsageError, given_options, option
 from .session import session_of
 
+if TYPE_CHECKING:
+    from .settings import Fleet
+
 NAME = "fleet.toml"
-FleetFile = Annotated[Path | None, typer.Option("--fleet", metavar=NAME, hidden=True)]
+FleetFile = Annotated[Path | None, option(NAME, "", hidden=True)]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
-#: Settings that options of the same name override.
-_OPTIONS = {
-    "plan": ("rule", "rate_margin", "max_processes", "balance", "shared"),
-    "observation": ("max_age",),
-    "transition": ("tool", "spare", "max_parallel"),
-    "replan": ("forecast", "every"),
-}
+#: Sections whose settings options of the same name override.
+_OPTIONS = ("plan", "observation", "transition", "replan")
 _STEP = re.compile(r"""(?:"[^"]*"|'[^']*'|[\w-]+)""")
 # A table's line, and the keys of one; a line of an array may begin with a bracket, too.
 _TABLE = re.compile(r"\[\[?([^\[\],=]+)\]\]?")
 _KEYS = re.compile(r"""[\w"'. -]+""")
+#: A key in an inline table; what looks like one in a text is no path to a value.
+_INNER = re.compile(r"""[{,]\s*([\w"'.-]+)\s*=\s*""")
 
 
 def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
@@ -46,22 +50,22 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
         path = fleet or Path(NAME)
         wanted = fleet is not None or (path.is_file() and given.get("published") is None)
         if str(path) != "none" and wanted:
-            session.settle(read_fleet_file(path), path.parent)
-            sources = {name: context.get_parameter_source(name) for name in given}
-            left = {name for name, each in sources.items() if each and each.name == "DEFAULT"}
-            gpus = given.get("gpu") if "gpu" not in left else None
+            session.fleet, session.folder = read_fleet_file(path), path.parent
+            left = given.keys() - given_options(context)
+            gpus = None if "gpu" in left else given.get("gpu")
             found = _defaults(session.fleet, path.parent, gpus)
             given |= {name: value for name, value in found.items() if name in left}
+        for name in ("load_curves", "nodes"):
+            if str(given.get(name)) == "none":
+                given[name] = None
         return command(context, **given)
 
     return run
 
 
-def read_fleet_file(path: Path) -> Any:
+def read_fleet_file(path: Path) -> Fleet:
     """Read the settings of a fleet; what is wrong in the file is refused with its place."""
-    from cms.files import model as m
-    from cms.files.parsed import Parsed
-    from cms.files.source import read_source
+    from cms.fleet.hardware.catalogue import is_called
 
     from .settings import Fleet
 
@@ -72,18 +76,27 @@ def read_fleet_file(path: Path) -> Any:
         said, _, place = str(fault).partition(" (at ")
         line, column = ([*map(int, re.findall("[0-9]+", place)), None, None])[:2]
         raise FileError(path, f"this is no TOML: {said}", line=line, column=column) from None
-    return m.build(Fleet, Parsed(value, replace(source, places=dict(_places(source.text)))))
+    document = Parsed(value, replace(source, places=dict(_places(source.text))))
+    fleet: Fleet = m.build(Fleet, document)
+    for key, name in _gpu_names(fleet, path.parent).items():
+        try:
+            gpu = find_gpu(name)
+        except UsageError as fault:
+            raise document.error(str(fault), "gpus", key) from None
+        if not is_called(gpu, key):
+            what = f"{name} describes the GPU {gpu.key!r}"
+            raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
+    return fleet
 
 
-def _device(key: str, file: str | None, folder: Path) -> str:
-    return key if file is None else str(folder / file)
+def _gpu_names(fleet: Fleet, folder: Path) -> dict[str, str]:
+    """Return the names, or device files, of the GPUs that may be planned with."""
+    own = {key: each.device for key, each in fleet.gpus.items()}
+    return {key: key if file is None else str(folder / file) for key, file in own.items()}
 
 
 def _number(text: str) -> Fraction | str:
     """Return a decimal as it is written; what is none, or is too large, is refused in its place."""
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
     try:
         return exact(text.replace("_", ""), "the number", nonnegative=False)
     except CmsError:
@@ -91,7 +104,7 @@ def _number(text: str) -> Fraction | str:
 
 
 def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
-    """Yield where each table and each key stands; what is within a value stands where it does."""
+    """Yield where each table and each key stands: the offsets of its value and of itself."""
     table: tuple[str, ...] = ()
     start = 0
     for line in text.splitlines(keepends=True):
@@ -102,7 +115,10 @@ def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
             table = _steps(head[1])
             yield table, (at, at)
         elif equals and _KEYS.fullmatch(key):
-            yield (*table, *_steps(key)), (start + len(line) - len(value.lstrip()), at)
+            path = (*table, *_steps(key))
+            yield path, (start + len(line) - len(value.lstrip()), at)
+            for inner in _INNER.finditer(line, len(key) + 1):
+                yield (*path, *_steps(inner[1])), (start + inner.end(), start + inner.start(1))
         start += len(line)
 
 
@@ -110,8 +126,8 @@ def _steps(keys: str) -> tuple[str, ...]:
     return tuple(each.strip("\"'") for each in _STEP.findall(keys))
 
 
-def _defaults(fleet: Any, folder: Path, chosen: list[str] | None) -> Mapping[str, Any]:
-    """Return what the options of commands are by a file's settings, by parameter.
+def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str, Any]:
+    """Return the values of options by a file's settings, by parameter.
 
     Limits and costs are left out of GPUs that are not among those `chosen` by options.
     """
@@ -124,16 +140,17 @@ def _defaults(fleet: Any, folder: Path, chosen: list[str] | None) -> Mapping[str
             key: each for key, each in gpus.items() if any(is_called(gpu, key) for gpu in devices)
         }
     found: dict[str, Any] = {
-        "gpu": [_device(key, each.device, folder) for key, each in gpus.items()],
+        "gpu": list(_gpu_names(fleet, folder).values()),
         "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],
         "cost": [f"{key}={each.cost}" for key, each in gpus.items() if each.cost is not None],
+        "map": [f"{own}={name}" for own, name in fleet.tables.map.items()],
     }
     for name in _TABLES:
         path = getattr(fleet.tables, name)
         found[name] = None if path is None else folder / path
-    found["map"] = [f"{own}={name}" for own, name in fleet.tables.map.items()]
-    for part, names in _OPTIONS.items():
-        found |= {name: getattr(getattr(fleet, part), name) for name in names}
+    for part in _OPTIONS:
+        found |= dict(getattr(fleet, part))
+    found["shared"] = fleet.plan.time_sharing
     own = [f"{service}={share}" for service, share in fleet.transition.floors.items()]
     found["floor"] = [fleet.transition.floor, *own]
     return {name: value for name, value in found.items() if value not in (None, [])}

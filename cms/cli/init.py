@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import os
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cms.files.source import write_bytes
+
 from . import options
 from .catalogue import find_gpu, gpu_keys
+from .fleet_file import NAME
+from .options import Text, offering, option, usage_error
 from .session import Exit, session_of
-
-_Folder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="Where to write them; its last part is made."),
-]
-_Device = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="The GPU of the examples: of 'cms gpus', or your own device file.  "
-        "[default: a100-80gb]",
-        autocompletion=options.offering(gpu_keys),
-    ),
-]  # fmt: skip
-_Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
 
 
 def init(
     context: typer.Context,
-    folder: _Folder = Path(),
-    gpu: _Device = None,
-    force: _Force = False,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write them; its last part is made.")
+    ] = Path(),
+    gpu: Annotated[
+        Text,
+        option(
+            "KEY",
+            "The GPU of the examples: of 'cms gpus', or your own device file.  "
+            "[default: a100-80gb]",
+            "--gpu",
+            "-g",
+            autocompletion=offering(gpu_keys),
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there.")
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -44,78 +48,61 @@ def init(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    from cms.files.source import write_bytes
     from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
 
-    from .fleet_file import NAME
-    from .settings_template import settings_template
-
     device = find_gpu(gpu or DEFAULT_GPU, "--gpu")
-    files = [folder / name for name in ("services.csv", "operating_points.csv", NAME)]
-    services, points, settings = files
-    is_new = _make(folder)
-    there = [str(path) for path in files if path.exists()]
+    own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None
+    services, points, settings = (
+        folder / name for name in ("services.csv", "operating_points.csv", NAME)
+    )
+    texts = {
+        services: services_template(),
+        points: points_template(device),
+        settings: settings_template(device.key, own, asked=gpu is not None),
+    }
+    is_new = not folder.is_dir()
+    if is_new:
+        try:
+            folder.mkdir()
+        except OSError as fault:
+            raise usage_error(
+                f"the folder {str(folder)!r} cannot be made: {fault.strerror}; create the folder "
+                f"above it first: mkdir -p {shlex.quote(str(folder.parent))}",
+                "DIR",
+            ) from None
+    there = [str(path) for path in texts if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
-        raise options.usage_error(
+        raise usage_error(
             f"{' and '.join(there)} {are} there already; --force writes over, or name another "
             "folder: cms init DIR"
         )
-    try:
-        write_bytes(services_template().encode(), services)
-        write_bytes(points_template(device).encode(), points)
-        own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None
-        text = settings_template(device.key, own, asked=gpu is not None)
-        write_bytes(text.encode(), settings)
-    except BaseException:
-        if not there:  # or a second 'cms init' would be refused
-            for path in files:
-                path.unlink(missing_ok=True)
-        if is_new:
-            folder.rmdir()
-        raise
+    for path, text in texts.items():
+        write_bytes(text.encode(), path)
     following = "cms plan" if folder == Path() else f"cms plan --fleet {shlex.quote(str(settings))}"
-    if json:
-        session.print_json(
-            lambda: {
-                "services": str(services),
-                "operating_points": str(points),
-                "settings": str(settings),
-                "device": device.key,
-                "next": following,
-            }
-        )
-    elif not quiet:
-        made = f"made the folder {folder}\n" if is_new else ""
-        session.print_text(
-            f"{made}wrote {services}: what to serve, with rates and latency limits\n"
-            f"wrote {points}: what was measured on {device.key} (here: made up)\n"
-            f"wrote {settings}: what rarely changes, for all commands\n\n"
-            "The rows are examples, and the comments say what each column means. Try them:\n\n"
-            f"    {following}\n\n"
-            "Then put your own services and measurements in their place.\n"
-        )
+    made = f"made the folder {folder}\n" if is_new else ""
+    session.say(
+        {
+            "services": str(services), "operating_points": str(points),
+            "settings": str(settings), "device": device.key, "next": following,
+        },
+        f"{made}wrote {services}: what to serve, with rates and latency limits\n"
+        f"wrote {points}: what was measured on {device.key} (here: made up)\n"
+        f"wrote {settings}: what rarely changes, for all commands\n\n"
+        "The rows are examples, and the comments say what each column means. Try them:\n\n"
+        f"    {following}\n\n"
+        "Then put your own services and measurements in their place.\n",
+    )  # fmt: skip
     return Exit.ANSWER
 
 
-def _make(folder: Path) -> bool:
-    """Make a folder where there is none, and return whether there was none; no folder above it."""
-    if folder.is_dir():
-        return False
-    if folder.exists():
-        raise options.usage_error(f"{str(folder)!r} is a file; expected a folder", "DIR")
-    if not folder.parent.exists():
-        raise options.usage_error(
-            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in; "
-            f"create it first: mkdir -p {shlex.quote(str(folder.parent))}",
-            "DIR",
-        )
-    try:
-        folder.mkdir()
-    except OSError as fault:
-        raise options.usage_error(
-            f"the folder {str(folder)!r} cannot be made: {fault.strerror}", "DIR"
-        ) from None
-    return True
+def settings_template(key: str, device: str | None = None, *, asked: bool = True) -> str:
+    """Return settings to begin with, a GPU that was asked for among them."""
+    text = (files(__package__) / "template.toml").read_text("utf-8")
+    if not asked:
+        return text
+    head, more = text.split("# [gpus.a100-80gb]", 1)
+    own = "" if device is None else f'device = "{device}"\n'
+    return f"{head}[gpus.{key}]\n{own}#{more[1:]}"

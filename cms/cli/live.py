@@ -10,9 +10,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from .catalogue import find_gpu
-from .options import usage_error
-from .published import load_published
+import cms.fleet
+from cms.files.source import write_bytes
+
+from .catalogue import find_gpu, load_published
+from .options import File, option, usage_error
 
 Live = Annotated[
     bool,
@@ -20,22 +22,13 @@ Live = Annotated[
         "--live", help="Change rates, limits and GPUs in a browser; until Ctrl-C, on this machine."
     ),
 ]
-Port = Annotated[
-    int | None,
-    typer.Option(
-        "--port", min=1, max=65535, metavar="N", help="With --live.  [default: a free one]"
-    ),
-]
+Port = Annotated[int | None, option("N", "With --live.  [default: a free one]", min=1, max=65535)]
 Browser = Annotated[
     bool, typer.Option("--browser/--no-browser", help="With --live: open it, or say where it is.")
 ]
 Notebook = Annotated[
-    Path | None,
-    typer.Option(
-        "--notebook", metavar="COPY.py",
-        help="With --live: a notebook instead, a copy of your own.",
-    ),
-]  # fmt: skip
+    File, option("COPY.py", "With --live: a notebook instead, a copy of your own.")
+]
 
 
 def open_app(
@@ -51,7 +44,6 @@ def open_app(
     """Become the app: for whoever has the address with its token, until Ctrl-C."""
     if importlib.util.find_spec("marimo") is None:
         raise usage_error("--live needs marimo, an extra: pip install '.[explore]'")
-    from cms.fleet import Scenario
     from cms.fleet import explore as room
 
     given = {
@@ -60,24 +52,22 @@ def open_app(
         "published": published,
         "gpu": [_found(name) for name in gpu or ()],
     }
-    if published is not None and (services or operating_points):
-        raise usage_error("give --published or the two files, not both")
     if published is not None:
-        load_published(published, Scenario, "plan")
+        if services or operating_points:
+            raise usage_error("give --published or the two files, not both")
+        load_published(published, cms.fleet.Scenario, "plan")
     room.asked_of(given)  # what is wrong with the tables is said here, not in the browser
     app = Path(room.__file__).with_name("app.py")
     how = ["run", str(app)]
     if notebook is not None:
         how = ["edit", str(_copied(app, notebook).absolute())]
-    words = [
-        sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how,
-        "--host", "127.0.0.1",
-        *([] if port is None else ["--port", str(port)]), *([] if browser else ["--headless"]),
-        "--",
-    ]  # fmt: skip
-    for option, value in given.items():
+    words = [sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how]
+    words += ["--host", "127.0.0.1"]
+    words += [] if port is None else ["--port", str(port)]
+    words += ["--"] if browser else ["--headless", "--"]
+    for name, value in given.items():
         for each in value if isinstance(value, list) else [value] if value is not None else []:
-            words += [f"--{option}", str(each)]
+            words += [f"--{name}", str(each)]
     sys.stdout.flush()
     os.environ["MARIMO_SKIP_UPDATE_CHECK"] = "1"
     os.execv(sys.executable, words)  # it alone hears Ctrl-C
@@ -96,7 +86,5 @@ def _copied(app: Path, notebook: Path) -> Path:
     if notebook.suffix != ".py":
         raise usage_error(f"{notebook}: expected a name that ends in .py", "--notebook")
     if not notebook.exists():
-        from cms.files.source import write_bytes
-
         write_bytes(app.read_bytes(), notebook)
     return notebook

@@ -8,12 +8,21 @@ from datetime import timedelta
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
+import cms
+from cms.errors import CmsError
+from cms.files.numerals import is_whole
+from cms.values.names import nearest
+from cms.values.numbers import exact
+
 _TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
+File = Path | None
+Text = str | None
+Texts = list[str] | None
 
 
 def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -35,12 +44,6 @@ def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
     return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
-def _methods() -> Iterable[str]:
-    from cms.plugin.registry import list_algorithms
-
-    return list_algorithms()
-
-
 # Options of nearly every command; `cms --help` lists them once.
 COMMON = {
     "--json": "Print JSON instead of text.",
@@ -52,47 +55,36 @@ COMMON = {
     "2h; or none.  [default: 15min]",
 }
 Json = Annotated[bool, typer.Option("--json", hidden=True)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
+Seed = Annotated[int, option("N", "", min=0, hidden=True)]
+Threads = Annotated[int | None, option("N", "", min=1, hidden=True)]
 Output = Annotated[
-    Path | None,
-    typer.Option(
+    File,
+    option(
+        "FILE",
+        "Also write the JSON document to FILE; '-' prints it instead of the report.",
         "--output",
         "-o",
-        metavar="FILE",
-        help="Also write the JSON document to FILE; '-' prints it instead of the report.",
     ),
 ]
 Picture = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE.svg", help="Also draw the plan: an SVG picture."),
+    File,
+    option("FILE.svg", "Also draw the plan: an SVG picture; '-' prints it instead of the report."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
 Method = Annotated[
     str,
-    typer.Option(
-        "--method", "-m", metavar="NAME", help="The algorithm; see 'cms problem algorithms'.",
-        autocompletion=offering(_methods),
-    ),
-]  # fmt: skip
-MethodOptions = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="K=V", help="An option of the algorithm; may be repeated."),
-]
-TimeLimit = Annotated[
-    str,
-    typer.Option("--time-limit", metavar="SECONDS", help="When to stop; 'none' for no limit."),
-]
-Gap = Annotated[
-    str,
-    typer.Option(
-        "--gap", metavar="COST", help="Stop when the cost is at most this far above the bound."
+    option(
+        "NAME",
+        "The algorithm; see 'cms problem algorithms'.",
+        "--method",
+        "-m",
+        autocompletion=offering(lambda: cms.list_algorithms()),
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, hidden=True)]
-Start = Annotated[
-    Path | None,
-    typer.Option("--start", metavar="FILE", help="A solution or plan file to improve on."),
-]
+MethodOptions = Annotated[Texts, option("K=V", "An option of the algorithm; may be repeated.")]
+TimeLimit = Annotated[str, option("SECONDS", "When to stop; 'none' for no limit.")]
+Gap = Annotated[str, option("COST", "Stop when the cost is at most this far above the bound.")]
+Start = Annotated[File, option("FILE", "A solution or plan file to improve on.")]
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.
@@ -103,6 +95,11 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 def usage_error(message: str, option: str = "") -> Exception:
     """Return the error for an option that cannot be meant, naming it."""
     return UsageError(f"{option}: {message}" if option else message)
+
+
+def spelling(parameter: str) -> str:
+    """Return the option of a parameter."""
+    return f"--{parameter.replace('_', '-')}"
 
 
 def given_options(context: typer.Context) -> set[str]:
@@ -116,17 +113,19 @@ def refuse_others(context: typer.Context, heeded: str, why: str) -> None:
     common = {"json", "quiet", "fleet", "seed", "threads"}
     for name in context.params:
         if name in given_options(context) - common - set(heeded.split()):
-            raise usage_error(why, f"--{name.replace('_', '-')}")
+            raise usage_error(why, spelling(name))
+
+
+def require_known(value: str, known: Iterable[str], option: str, what: str = "is unknown") -> None:
+    """Refuse a name that is none of those known, with the nearest one."""
+    names = list(known)
+    if value not in names:
+        expected = f"expected one of {', '.join(names)}"
+        raise usage_error(f"{value!r} {what}{nearest(value, names)}; {expected}", option)
 
 
 def time_limit(text: str) -> float | None:
-    """Read ``--time-limit``: seconds, or ``none``.
-
-    Examples
-    --------
-    >>> time_limit("2.5"), time_limit("none")
-    (2.5, None)
-    """
+    """Read ``--time-limit``: seconds, or ``none``."""
     if text.strip().lower() == "none":
         return None
     try:
@@ -139,13 +138,7 @@ def time_limit(text: str) -> float | None:
 
 
 def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
-    """Split the texts ``KEY=VALUE`` of an option that may be repeated.
-
-    Examples
-    --------
-    >>> pairs(["a100-80gb=8", "h100-80gb = 4"], "--max-gpus", "a100-80gb=8")
-    {'a100-80gb': '8', 'h100-80gb': '4'}
-    """
+    """Split the texts ``KEY=VALUE`` of an option that may be repeated."""
     result: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -157,54 +150,45 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return result
 
 
-Map = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map", metavar="YOURS=COLUMN",
-        help="A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
-    ),
-]  # fmt: skip
-
-
 def columns(texts: Sequence[str] | None) -> dict[str, str]:
-    """Read ``--map YOURS=COLUMN``.
-
-    Examples
-    --------
-    >>> columns(["qps=rate_rps"])
-    {'qps': 'rate_rps'}
-    """
+    """Read ``--map YOURS=COLUMN``."""
     from cms.fleet.serving.csv_input import COLUMNS
-    from cms.values.names import nearest
 
     found = pairs(texts, "--map", "qps=rate_rps")
     for name in found.values():
-        if name not in COLUMNS:
-            known = ", ".join(COLUMNS)
-            message = f"{name!r} is no column{nearest(name, COLUMNS)}; expected one of {known}"
-            raise usage_error(message, "--map")
+        require_known(name, COLUMNS, "--map", "is no column")
     return found
 
 
-def share(text: str, option: str) -> Fraction:
-    """Read a share: ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``.
+def number(text: str | int, what: str, option: str) -> Fraction:
+    """Read a number >= 0, exactly."""
+    try:
+        return exact(text, what)
+    except CmsError as fault:
+        raise usage_error(str(fault), option) from None
 
-    Examples
-    --------
-    >>> share("10%", "--rate-margin"), share("0.1", "--rate-margin")
-    (Fraction(1, 10), Fraction(1, 10))
-    """
-    number, percent, rest = text.strip().partition("%")
-    if rest:
-        raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
-    value = _exact(number.strip(), "the share", option)
-    if value > 1 and not percent:
+
+def whole(text: str, option: str, expected: str = "a whole number >= 0") -> int:
+    """Read a whole number."""
+    if not is_whole(text):
+        raise usage_error(f"{text!r}: expected {expected}", option)
+    return int(text)
+
+
+def share(text: str, option: str) -> Fraction:
+    """Read a share, ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``."""
+    written = text.strip()
+    bare = written.removesuffix("%").strip()
+    value = number(bare, "the share", option)
+    if written.endswith("%"):
+        return value / 100
+    if value > 1:
         raise usage_error(
             f"{text!r} is more than the whole; expected a share such as 0.2, or with its sign: "
-            f"{number.strip()}%",
+            f"{bare}%",
             option,
         )
-    return value / (100 if percent else 1)
+    return value
 
 
 def duration(text: str, option: str) -> timedelta | None:
@@ -225,13 +209,7 @@ def duration(text: str, option: str) -> timedelta | None:
 
 
 def seconds(text: str, option: str) -> Fraction:
-    """Read a time that has to be one: ``4h``.
-
-    Examples
-    --------
-    >>> seconds("4h", "horizon")
-    Fraction(14400, 1)
-    """
+    """Read a time that has to be one: ``4h``."""
     found = duration(text, option)
     if found is None:
         raise usage_error(f"{text!r}: expected a time such as 4h", option)
@@ -239,93 +217,34 @@ def seconds(text: str, option: str) -> Fraction:
 
 
 def gpu_hours(text: str, option: str) -> Fraction:
-    """Read what something is worth in GPU hours.
-
-    Examples
-    --------
-    >>> gpu_hours("0.05", "restart_cost")
-    Fraction(1, 20)
-    """
-    return _exact(text.strip(), "the GPU hours", option)
-
-
-def _exact(text: str | int, what: str, option: str) -> Fraction:
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
-    try:
-        return exact(text, what)
-    except CmsError as fault:
-        raise usage_error(str(fault), option) from None
+    """Read a value in GPU hours."""
+    return number(text.strip(), "the GPU hours", option)
 
 
 def spare(text: str, option: str) -> str | int:
-    """Read how many spare GPUs there may be: ``auto`` or a number."""
-    if text == "auto":
-        return text
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise usage_error(f"{text!r}: expected auto or a whole number", option)
-    return int(text)
+    """Read the largest number of spare GPUs: ``auto`` or a number."""
+    return text if text == "auto" else whole(text, option, "auto or a whole number")
 
 
 def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
-    """Read ``--cost KEY=C``.
-
-    Examples
-    --------
-    >>> costs(["a100-80gb=1.5"])
-    {'a100-80gb': Fraction(3, 2)}
-    """
+    """Read ``--cost KEY=C``."""
     given = pairs(texts, "--cost", "a100-80gb=1.5").items()
-    return {key: _exact(value, f"the cost of {key}", "--cost") for key, value in given}
-
-
-class Scales(NamedTuple):
-    """What rates are multiplied by: those of services that are named, and all others."""
-
-    every: Fraction
-    own: dict[str, Fraction]
-
-
-def scales(texts: Sequence[str] | None) -> Scales:
-    """Read ``--scale X`` and ``--scale SERVICE=X``.
-
-    Examples
-    --------
-    >>> scales(["2", "chat=1.5"])
-    Scales(every=Fraction(2, 1), own={'chat': Fraction(3, 2)})
-    """
-    every: list[str] = []
-    own: dict[str, Fraction] = {}
-    for text in texts or ():
-        name, equals, number = (part.strip() for part in text.rpartition("="))
-        if not equals:
-            every.append(text)
-        elif name in own:
-            raise usage_error(f"{name!r} is there twice; give it once", "--scale")
-        else:
-            own[name] = _exact(number, f"the factor of {name!r}", "--scale")
-    if len(every) > 1:
-        raise usage_error(
-            f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
-        )
-    whole = _exact(every[0] if every else 1, "the factor of all rates", "--scale")
-    return Scales(whole, own)
+    return {key: number(value, f"the cost of {key}", "--cost") for key, value in given}
 
 
 def limits(texts: Sequence[str] | None) -> dict[str, int]:
-    """Read ``--max-gpus KEY=N``.
+    """Read ``--max-gpus KEY=N``."""
+    given = pairs(texts, "--max-gpus", "a100-80gb=8").items()
+    return {key: whole(value, f"--max-gpus: {key}") for key, value in given}
 
-    Examples
-    --------
-    >>> limits(["a100-80gb=8"])
-    {'a100-80gb': 8}
-    """
-    from cms.values.numbers import LARGEST_DIGITS
 
-    result = {}
-    for key, value in pairs(texts, "--max-gpus", "a100-80gb=8").items():
-        if not (value.isascii() and value.isdigit() and len(value) <= LARGEST_DIGITS):
-            raise usage_error(f"{key}={value}: expected a whole number >= 0", "--max-gpus")
-        result[key] = int(value)
-    return result
+def scales(texts: Sequence[str] | None) -> dict[str, Fraction]:
+    """Read ``--scale SERVICE=X``, and ``--scale X``, which has no name."""
+    found: dict[str, Fraction] = {}
+    for text in texts or ():
+        name, _, factor = (part.strip() for part in text.rpartition("="))
+        whose = repr(name) if name else "all rates"
+        if name in found:
+            raise usage_error(f"{whose} is there twice; give it once", "--scale")
+        found[name] = number(factor, f"the factor of {whose}", "--scale")
+    return found

@@ -2,280 +2,201 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+import cms.fleet
 from cms.errors import FileError, InvalidOption
 
 from . import options
 from .catalogue import find_gpu
 from .fleets import read_current
-from .searching import heard
+from .searching import Search, heard
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import (
-        Compacted,
-        Deployment,
-        DesiredState,
-        PlacementConstraints,
-        PlacementInfeasible,
-        PlacementResult,
-    )
-    from cms.fleet.report.page import Page
-    from cms.fleet.serving import Plan, Service
+    from cms.fleet.deployment import DesiredState, FleetNode, PlacementInfeasible, PlacementResult
 
-Nodes = Annotated[
-    Path | None,
-    typer.Option(
-        "--nodes", metavar="nodes.csv",
-        help="Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. "
-        "With --current: GPUs beside it.",
-    ),
-]  # fmt: skip
-ExtraGpus = Annotated[
-    int | None,
-    typer.Option(
-        "--extra-gpus", metavar="K", min=0,
-        help="With --current: use up to K more GPUs to keep more of what runs.",
-    ),
-]  # fmt: skip
-Compact = Annotated[
-    bool,
-    typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs."),
-]
-MaxRestarts = Annotated[
-    str | None,
-    typer.Option(
-        "--max-restarts", metavar="K[,K...]",
-        help="With --compact: move at most K instances. Of several numbers, the last one counts.",
-    ),
-]  # fmt: skip
 FREED = ("gpus", "nodes")
-Free = Annotated[
-    str,
-    typer.Option(
-        "--free", metavar="gpus|nodes", help="With --compact: what is to come free first.",
-        autocompletion=options.offering(lambda: FREED),
-    ),
-]  # fmt: skip
-_Files = tuple[Path | None, Path | None]
 
 
 def read_gpus_there(
     session: Session, nodes: Path | None, current: Path | None, gpu: list[str] | None, max_age: str
-) -> Deployment | None:
+) -> cms.fleet.Deployment | None:
     """Read the GPUs that there are, with what is on them."""
     today = None if current is None else read_current(session, current, max_age)
     if nodes is None:
         return today
-    from cms.fleet.deployment import read_nodes  # only now: a plan alone needs no deployments
-
     devices = [find_gpu(key, "--gpu") for key in gpu or ()]
-    table = read_nodes(nodes, {each.key: each for each in devices})
+    table = cms.fleet.read_nodes(nodes, {each.key: each for each in devices})
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
     for node in table.nodes:
-        if node.name in own:
-            types = [[(c.index, c.gpu.key) for c in one.gpus] for one in (own[node.name], node)]
-            if types[0] != types[1]:
-                raise FileError(
-                    nodes, f"node {node.name!r} has other GPUs here than in {current}",
-                    expected="the same", fix="or leave it out here",
-                )  # fmt: skip
+        if node.name in own and _types(node) != _types(own[node.name]):
+            what = f"node {node.name!r} has other GPUs here than in {current}"
+            raise FileError(nodes, what, expected="the same", fix="or leave it out here")
     more = tuple(node for node in table.nodes if node.name not in own)
     return replace(today, nodes=(*today.nodes, *more))
 
 
-def place_plan(
-    session: Session, plan: Plan, fleet: Deployment, title: str, seconds: float | None, to: _Files
-) -> int:
-    """Place a plan on the GPUs of a fleet and keep most of what runs there."""
-    from cms.fleet.deployment import PlacementInfeasible, desired_state
+def _types(node: FleetNode) -> list[tuple[int, str]]:
+    return [(each.index, each.gpu.key) for each in node.gpus]
 
-    if plan.solution.cost is None:
-        session.warn("the plan has no schedule, so nothing can be placed")
-        return session.code_of(plan.solution)
-    wanted, as_grouped = desired_state(plan), session.fleet.placement.as_grouped
-    wishes = _wishes(session, wanted.services)
-    if as_grouped and wishes:
-        raise options.usage_error(
-            "constraints decide which instances share a GPU, and as_grouped leaves that to the "
-            "plan; give one of them",
-            "[placement]",
-        )
-    how = {"wishes": wishes, "as_grouped": as_grouped, "time_limit": seconds}
-    found = heard(session, lambda: _placed(session, wanted, fleet, how), doing="placing")
-    if isinstance(found, PlacementInfeasible):
-        more = heard(
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """The GPUs that there are, how long placing may take, and the files to write."""
+
+    session: Session
+    there: cms.fleet.Deployment
+    time_limit: float | None
+    files: tuple[Path | None, Path | None]
+
+    def place(self, plan: cms.fleet.Plan, title: str) -> int:
+        """Place a plan and keep most of what runs there."""
+        from cms.fleet.deployment import PlacementInfeasible
+
+        session = self.session
+        if plan.solution.cost is None:
+            session.warn("the plan has no schedule, so nothing can be placed")
+            return session.code_of(plan.solution)
+        wanted = cms.fleet.desired_state(plan)
+        as_grouped, wishes = session.fleet.placement.as_grouped, self._constraints(wanted.services)
+        if as_grouped and wishes:
+            raise options.usage_error(
+                "constraints decide which instances share a GPU, and as_grouped leaves that to the "
+                "plan; give one of them",
+                "[placement]",
+            )
+
+        def place(there: cms.fleet.Deployment) -> PlacementResult | PlacementInfeasible:
+            return cms.fleet.place(
+                wanted, there, wishes=wishes, as_grouped=as_grouped, time_limit=self.time_limit,
+                cancel=session.interrupts.cancel,
+            )  # fmt: skip
+
+        found = heard(session, lambda: place(self.there), doing="placing")
+        if not isinstance(found, PlacementInfeasible):
+            return self._show(found.deployment, title, str(found))
+        more = ""
+        if not wishes and len(wanted.gpus) == 1:
+            more = heard(
+                session,
+                lambda: self._sufficient_gpus(wanted, place),
+                doing="no place; looking for sufficient changes",
+            )
+        return self._refuse(found, more)
+
+    def place_nearest(self, plan: cms.fleet.Plan, title: str, extra_gpus: int, how: Search) -> int:
+        """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
+        from cms.fleet.deployment import PlacementInfeasible, nearest
+
+        session = self.session
+        wishes = self._constraints(cms.fleet.desired_state(plan).services)
+        found = heard(
             session,
-            lambda: _what_would_do(session, wanted, fleet, found, how),
-            doing="no place; looking for sufficient changes",
-        )
-        return _refuse(session, found, more)
-    return _show(session, found.deployment, title, str(found), to)
+            lambda: nearest(
+                self.there, plan, wishes=wishes, extra_gpus=extra_gpus, seed=how.seed,
+                time_limit=how.time_limit, cancel=session.interrupts.cancel,
+            ),
+            doing="looking for the nearest plan",
+        )  # fmt: skip
+        if isinstance(found, PlacementInfeasible):
+            return self._refuse(found, "")
+        code = self._show(found.deployment, title, str(found))
+        return code or session.code_of(plan.solution)
 
+    def compact(self, max_restarts: str | None, free: str, title: str) -> int:
+        """Put what runs together on the fewest GPUs or nodes."""
+        session, most = self.session, _numbers(max_restarts)
+        options.require_known(free, FREED, "--free")
 
-def plan_nearest(
-    session: Session,
-    current: Deployment,
-    plan: Plan,
-    title: str,
-    how: Mapping[str, Any],
-    to: _Files,
-) -> int:
-    """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
-    from cms.fleet.deployment import PlacementInfeasible, desired_state, nearest
+        def compact() -> list[tuple[cms.fleet.Deployment, str]]:
+            from cms.fleet.deployment import compact
 
-    wishes = _wishes(session, desired_state(plan).services)
-    found = heard(
-        session,
-        lambda: nearest(current, plan, wishes=wishes, cancel=session.interrupts.cancel, **how),
-        doing="looking for the nearest plan",
-    )
-    if isinstance(found, PlacementInfeasible):
-        return _refuse(session, found, "")
-    return _show(session, found.deployment, title, str(found), to) or session.code_of(plan.solution)
+            wishes, found = self._constraints(self.there.services), []
+            for number in most:
+                each = compact(
+                    self.there, max_restarts=number, free=free,  # type: ignore[arg-type]
+                    wishes=wishes, time_limit=self.time_limit, cancel=session.interrupts.cancel,
+                )  # fmt: skip
+                said = f"at most {number}: " if len(most) > 1 else ""
+                found.append((each.deployment, f"{said}{each}"))
+            return found
 
+        table = heard(session, compact, doing="looking for what to move together")
+        return self._show(table[-1][0], title, "; ".join(words for _, words in table))
 
-def compact_fleet(
-    session: Session,
-    start: Deployment,
-    max_restarts: str | None,
-    free: str,
-    seconds: float | None,
-    title: str,
-    to: _Files,
-) -> int:
-    """Put what runs together on the fewest GPUs or nodes."""
-    most = _numbers(max_restarts)
-    if free not in FREED:
-        raise options.usage_error(f"{free!r}: expected {' or '.join(FREED)}", "--free")
-    table = heard(
-        session,
-        lambda: _compacted(session, start, most, free, seconds),
-        doing="looking for what to move together",
-    )
-    words = [
-        f"at most {number}: {each}" if len(most) > 1 else str(each)
-        for number, each in zip(most, table, strict=True)
-    ]
-    return _show(session, table[-1].deployment, title, "; ".join(words), to)
-
-
-def _show(session: Session, found: Deployment, title: str, end: str, to: _Files) -> int:
-    def view() -> Page:
+    def _show(self, found: cms.fleet.Deployment, title: str, end: str) -> int:
+        from cms.fleet.deployment import deployment_to_json
         from cms.fleet.report.deployments import deployment_page
 
-        return deployment_page(found, title, end=end)
-
-    def document() -> dict[str, Any]:
-        from cms.fleet.deployment import deployment_to_json
-
-        return deployment_to_json(found)
-
-    session.show(document, view, *to)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
-
-
-def _wishes(session: Session, services: Sequence[Service]) -> PlacementConstraints:
-    """The columns of services, and the fleet's constraints, which go before them."""
-    from cms.fleet.deployment import PlacementConstraints, placement_constraints
-
-    given = session.fleet.placement
-    try:
-        own = PlacementConstraints(
-            given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu, given.survive
+        self.session.show(
+            lambda: deployment_to_json(found),
+            lambda: deployment_page(found, title, end=end),
+            *self.files,
         )
-        own.require(services)
-    except InvalidOption as fault:
-        raise options.usage_error(str(fault), "[placement]") from None
-    return placement_constraints(services) | own
+        return self.session.code()
 
+    def _constraints(self, services: Sequence[cms.fleet.Service]) -> cms.fleet.PlacementConstraints:
+        """The columns of services, and the fleet's constraints, which go before them."""
+        from cms.fleet.deployment import placement_constraints
 
-def _placed(
-    session: Session, wanted: DesiredState, fleet: Deployment, how: Mapping[str, Any]
-) -> PlacementResult | PlacementInfeasible:
-    from cms.fleet.deployment import place
+        given = self.session.fleet.placement
+        try:
+            own = cms.fleet.PlacementConstraints(
+                given.min_replicas, given.spread, given.anti_affinity, given.max_per_gpu,
+                given.survive,
+            )  # fmt: skip
+            own.require(services)
+        except InvalidOption as fault:
+            raise options.usage_error(str(fault), "[placement]") from None
+        return placement_constraints(services) | own
 
-    return place(wanted, fleet, cancel=session.interrupts.cancel, **how)
+    def _sufficient_gpus(
+        self,
+        wanted: DesiredState,
+        place: Callable[[cms.fleet.Deployment], PlacementResult | PlacementInfeasible],
+    ) -> str:
+        """Find how many more empty GPUs would do, of the one type that is wanted."""
+        from cms.fleet.deployment import FleetGpu, FleetNode, PlacementInfeasible
 
+        nodes = self.there.nodes
+        name = max((node.name for node in nodes), default="") + "+"  # sorts behind all others
+        ((key, most),) = wanted.gpus.items()
+        low, high = 0, most  # numbers of further GPUs that do not, and that do, suffice
+        while high - low > 1 and not self.session.interrupts.pressed:
+            middle = (low + high) // 2
+            cards = tuple(FleetGpu(name, at, wanted.devices[key]) for at in range(middle))
+            found = place(replace(self.there, nodes=(*nodes, FleetNode(name, cards))))
+            failed = isinstance(found, PlacementInfeasible)
+            low, high = (middle, high) if failed else (low, middle)
+        return f"{high} more {key} would do: list {'it' if high == 1 else 'them'} in --nodes"
 
-def _what_would_do(
-    session: Session,
-    wanted: DesiredState,
-    fleet: Deployment,
-    found: PlacementInfeasible,
-    how: Mapping[str, Any],
-) -> str:
-    """Find how many more empty GPUs would do, of the one type that is wanted, without wishes."""
-    if how["wishes"] or len(wanted.gpus) != 1:
-        return ""
-    ((key, most),) = wanted.gpus.items()
-    low, high = 0, most  # numbers of further GPUs that do not, and that do, suffice
-    while high - low > 1 and not session.interrupts.pressed:
-        middle = (low + high) // 2
-        tried = _placed(session, wanted, _grown(fleet, wanted, key, middle), how)
-        low, high = (middle, high) if isinstance(tried, type(found)) else (low, middle)
-    return f"{high} more {key} would do: list {'it' if high == 1 else 'them'} in --nodes"
-
-
-def _grown(fleet: Deployment, wanted: DesiredState, key: str, more: int) -> Deployment:
-    from cms.fleet.deployment import FleetGpu, FleetNode
-
-    name = max((node.name for node in fleet.nodes), default="") + "+"  # sorts behind all others
-    cards = tuple(FleetGpu(name, index, wanted.devices[key]) for index in range(more))
-    return replace(fleet, nodes=(*fleet.nodes, FleetNode(name, cards)))
-
-
-def _refuse(session: Session, found: PlacementInfeasible, more: str) -> int:
-    """Say why nothing could be placed; no file is written, since there is no deployment."""
-    document = {
-        "placed": False,
-        "proof": found.proof.value,
-        "reasons": list(found.reasons),
-        "would_do": more or None,
-    }
-    if session.json:
-        session.print_json(lambda: document)
-    elif not session.quiet:
+    def _refuse(self, found: PlacementInfeasible, more: str) -> int:
+        """Say why nothing could be placed; no file is written, since there is no deployment."""
         from cms.fleet.report.proofs import refusal_page
 
         proof = "proof checked" if found.proof == "checked" else "claimed by the solver"
+        document: dict[str, Any] = {
+            "placed": False,
+            "proof": found.proof.value,
+            "reasons": list(found.reasons),
+            "would_do": more or None,
+        }
         reasons = [*found.reasons, *([more] if more else [])]
-        session.print_page(refusal_page(f"cannot be placed, {proof}:", reasons))
-    return Exit.INFEASIBLE
+        self.session.show(
+            lambda: document, lambda: refusal_page(f"cannot be placed, {proof}:", reasons)
+        )
+        return Exit.INFEASIBLE
 
 
 def _numbers(text: str | None) -> list[int | None]:
     """Read the numbers of restarts, one or more."""
     if text is None:
         return [None]
-    parts = [part.strip() for part in text.split(",")]
-    for part in parts:
-        if not (part.isascii() and part.isdigit() and len(part) <= 9):
-            raise options.usage_error(
-                f"{text!r}: expected a whole number, or several: 0,2,5", "--max-restarts"
-            )
-    return [int(part) for part in parts]
-
-
-def _compacted(
-    session: Session, start: Deployment, most: list[int | None], free: str, limit: float | None
-) -> list[Compacted]:
-    from cms.fleet.deployment import compact
-
-    wishes = _wishes(session, start.services)
-    return [
-        compact(
-            start, max_restarts=number, free=free, wishes=wishes,  # type: ignore[arg-type]
-            time_limit=limit,
-            cancel=session.interrupts.cancel,
-        )
-        for number in most
-    ]  # fmt: skip
+    expected = "a whole number, or several: 0,2,5"
+    return [options.whole(part.strip(), "--max-restarts", expected) for part in text.split(",")]

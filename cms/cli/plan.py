@@ -10,243 +10,163 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.values.names import nearest
+import cms.fleet
 from cms.values.numbers import shown
 
 from . import options, placing
-from .catalogue import find_gpu, gpu_keys
+from .catalogue import find_gpu, gpu_keys, load_published, names_of
 from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
-from .published import load_published, names_of
+from .options import File, Text, Texts, offering, offering_from, option
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from cms.fleet.hardware import Gpu
     from cms.fleet.report.page import Page
-    from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.serving.posing import AnyServing
 
 
-@dataclass(frozen=True, slots=True)
-class _Wishes:
-    """The options about GPUs and operating points; what is not given is None or empty."""
-
-    session: Session
-    gpus: list[str] | None
-    rule: str | None
-    max_processes: int | None
-    limits: dict[str, int]
-    costs: dict[str, Fraction]
-    load_curves: Path | None
-    rate_margin: Fraction
-    shares: bool
-    scales: options.Scales
-    drop: list[str]
-    columns: dict[str, str]
-
-    def what_if(self, services: Iterable[Service]) -> tuple[Service, ...]:
-        """Return the services at the rates that are asked about, without those left out."""
-        from cms.fleet.what_if.services import changed_services
-
-        given = tuple(services)
-        every = {one.name: self.scales.every for one in given if one.name not in self.drop}
-        return changed_services(given, scale={**every, **self.scales.own}, drop=self.drop)
-
-    @property
-    def said(self) -> str:
-        """What is asked about, for the title; nothing if that is nothing."""
-        parts = [] if self.scales.every == 1 else [f"all rates x {shown(self.scales.every)}"]
-        parts += [f"{name} x {shown(times)}" for name, times in self.scales.own.items()]
-        parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
-        return f" (what if: {', '.join(parts)})" if parts else ""
-
-    def problem(
-        self,
-        services: Iterable[Service],
-        operating_points: Iterable[OperatingPoint],
-        gpus: Iterable[str | Gpu],
-        rule: str | QueueingRule,
-        max_processes: int | None = None,
-        load_curves: Mapping[PointKey, LoadCurve] | None = None,
-    ) -> AnyServing:
-        """Build the problem. Options and settings override what a scenario says itself."""
-        from cms.fleet.serving import build_problem, read_load_curves
-
-        if self.load_curves is not None:
-            load_curves = read_load_curves(self.load_curves)
-        how: dict[str, Any] = {
-            "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
-            "max_processes": self.max_processes or max_processes,
-        }  # fmt: skip
-        given = services, operating_points, self.fleet(gpus)
-        if not self.shares:
-            return build_problem(*given, rule=self.rule or rule, load_curves=load_curves, **how)
-        terms = time_sharing(self.session, self.rule)
-        beside, said = slowdowns(self.session)
-        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
-        shared: AnyServing = build_problem(
-            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
-        )
-        return replace(shared, warnings=(*shared.warnings, *said))
-
-    def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
-        """The GPUs, looked up or read from the user's own device files."""
-        from cms.fleet.hardware.catalogue import is_called
-
-        found = [
-            find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default
-        ]
-        for option, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
-            for name in given:
-                if not any(is_called(gpu, name) for gpu in found):
-                    keys = [gpu.key for gpu in found]
-                    raise options.usage_error(
-                        f"{name!r} is no GPU of this plan{nearest(name, keys)}; expected one of "
-                        f"{', '.join(keys)}",
-                        option,
-                    )
-        return found
+def _scenarios() -> Iterable[str]:
+    return names_of(cms.fleet.Scenario)
 
 
 Services = Annotated[
-    Path | None,
-    typer.Option(
+    File,
+    option(
+        "S.csv",
+        "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
         "--services",
         "-s",
-        metavar="S.csv",
-        help="Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
     ),
 ]
 Points = Annotated[
-    Path | None,
-    typer.Option(
-        "--operating-points", "-p", metavar="P.csv",
-        help="Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
+    File,
+    option(
+        "P.csv",
+        "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
+        "--operating-points",
+        "-p",
     ),
-]  # fmt: skip
-
-
-def _scenarios() -> Iterable[str]:
-    from cms.fleet.serving import Scenario
-
-    return names_of(Scenario)
-
-
-def _rules() -> Iterable[str]:
-    from cms.fleet.serving import RULES
-
-    return RULES
-
-
+]
 Published = Annotated[
-    str | None,
-    typer.Option(
-        "--published", metavar="NAME", help="A published scenario, with its own rule: S1 to S6.",
-        autocompletion=options.offering(_scenarios),
+    Text,
+    option(
+        "NAME",
+        "A published scenario, with its own rule: S1 to S6.",
+        autocompletion=offering(_scenarios),
     ),
-]  # fmt: skip
-_Plan = Annotated[
-    Path | None,
-    typer.Argument(metavar="plan.json", help="A plan that is to be placed as it is."),
 ]
 Gpus = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one "
-        "that all points were measured on]",
-        autocompletion=options.offering(gpu_keys),
+    Texts,
+    option(
+        "KEY",
+        "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one that all "
+        "points were measured on]",
+        "--gpu",
+        "-g",
+        autocompletion=offering(gpu_keys),
     ),
-]  # fmt: skip
+]
 Rule = Annotated[
-    str | None,
-    typer.Option(
-        "--rule", metavar="NAME",
-        help="What an instance counts for: capacity (the rate it sustains within the limit), "
+    Text,
+    option(
+        "NAME",
+        "What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
         "plain. With --time-sharing, others.  [default: capacity]",
-        autocompletion=options.offering(_rules),
+        autocompletion=offering_from("cms.fleet", "RULES"),
     ),
-]  # fmt: skip
+]
 LoadCurves = Annotated[
-    Path | None,
-    typer.Option(
-        "--load-curves", metavar="C.csv",
-        help="Latencies of the operating points at several rates; they go before the table of the "
-        "rule capacity.",
-    ),
-]  # fmt: skip
-RateMargin = Annotated[
-    str,
-    typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
-]
-_Balance = Annotated[
-    bool | None,
-    typer.Option(
-        "--balance/--no-balance",
-        help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
-        "limits at the planned rates; not with --current, which keeps what runs.  [default: "
-        "balance]",
-    ),
-]  # fmt: skip
-_Scale = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scale", metavar="[SERVICE=]X",
-        help="What if: all rates times X, or the rate of one service times its own; repeatable.",
-    ),
-]  # fmt: skip
-_Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", metavar="SERVICE", help="What if: without it; may be repeated."),
-]
-_MaxGpus = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--max-gpus", metavar="KEY=N", help="How many there are of a GPU; may be repeated."
+    File,
+    option(
+        "C.csv",
+        "Latencies of the operating points at several rates; they go before the table of the rule "
+        "capacity. 'none' leaves out that of fleet.toml.",
     ),
 ]
-MaxProcesses = Annotated[
-    int | None,
-    typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
-]
-Costs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
-    ),
-]
+RateMargin = Annotated[str, option("SHARE", "Plan for higher rates: 10%, or 0.1.")]
+MaxProcesses = Annotated[int | None, option("N", "At most N processes in an instance.", min=1)]
+Costs = Annotated[Texts, option("KEY=C", "What one GPU costs (default 1); may be repeated.")]
 
 
 @with_fleet_file
 def plan(
     context: typer.Context,
-    plan: _Plan = None,
+    plan: Annotated[
+        File, typer.Argument(metavar="plan.json", help="A plan that is to be placed as it is.")
+    ] = None,
     services: Services = None,
     operating_points: Points = None,
-    map: options.Map = None,
+    map: Annotated[
+        Texts,
+        option(
+            "YOURS=COLUMN",
+            "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
+        ),
+    ] = None,
     published: Published = None,
     fleet: FleetFile = None,
     gpu: Gpus = None,
-    max_gpus: _MaxGpus = None,
+    max_gpus: Annotated[
+        Texts, option("KEY=N", "How many there are of a GPU; may be repeated.")
+    ] = None,
     cost: Costs = None,
     rule: Rule = None,
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
     max_processes: MaxProcesses = None,
     shared: Shared = False,
-    balance: _Balance = None,
-    scale: _Scale = None,
-    drop: _Drop = None,
-    nodes: placing.Nodes = None,
+    balance: Annotated[
+        bool | None,
+        typer.Option(
+            "--balance/--no-balance",
+            help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
+            "limits at the planned rates; not with --current, which keeps what runs.  "
+            "[default: balance]",
+        ),
+    ] = None,
+    scale: Annotated[
+        Texts,
+        option(
+            "[SERVICE=]X",
+            "What if: all rates times X, or the rate of one service times its own; repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[Texts, option("SERVICE", "What if: without it; may be repeated.")] = None,
+    nodes: Annotated[
+        File,
+        option(
+            "nodes.csv",
+            "Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. "
+            "With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
+        ),
+    ] = None,
     current: Current = None,
-    extra_gpus: placing.ExtraGpus = None,
-    compact: placing.Compact = False,
-    max_restarts: placing.MaxRestarts = None,
-    free: placing.Free = "gpus",
+    extra_gpus: Annotated[
+        int | None,
+        option("K", "With --current: use up to K more GPUs to keep more of what runs.", min=0),
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs.")
+    ] = False,
+    max_restarts: Annotated[
+        Text,
+        option(
+            "K[,K...]",
+            "With --compact: move at most K instances. Of several numbers, the last one counts.",
+        ),
+    ] = None,
+    free: Annotated[
+        str,
+        option(
+            "gpus|nodes",
+            "With --compact: what is to come free first.",
+            autocompletion=offering_from("cms.cli.placing", "FREED"),
+        ),
+    ] = "gpus",
     max_age: MaxAge = "15min",
     method: options.Method = "auto",
     option: options.MethodOptions = None,
@@ -267,9 +187,10 @@ def plan(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    if shared and "load_curves" not in options.given_options(context):
+    given, to = options.given_options(context), (output, picture)
+    if shared and "load_curves" not in given:
         load_curves = None  # of fleet.toml: for instances that serve one service each
-    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    how = Search(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
         load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale),
@@ -281,45 +202,34 @@ def plan(
         (load_curves, "--load-curves"), (start, "--start"), (current, "--current"),
         (nodes, "--nodes"),
     )  # fmt: skip
-    _refuse_opposites(context, plan, published, shared=shared)
-    to, title = (output, picture), ""
+    _refuse_opposites(context, shared=shared)
     with session.reading():
+        placer = None
         there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
-        if (plan is not None or compact) and there is None:
+        if there is not None:  # placing takes as long as it takes, unless a limit is given
+            limit = how.time_limit if "time_limit" in given else None
+            placer = placing.Placer(session, there, limit, to)
+        elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
-        made = None
-        if plan is not None:
-            from cms.fleet.serving import read_plan
-
-            made = read_plan(plan)
-        elif published is not None:
-            title, serving = _scenario(published, wishes)
-        elif not compact:
-            title, serving = _from_files(services, operating_points, wishes)
-            for warning in serving.warnings:
-                session.warn(warning)
-    if compact and current is not None:
-        assert there is not None
-        seconds = _placing_time(context, how)
-        return placing.compact_fleet(session, there, max_restarts, free, seconds, current.name, to)
-    if made is not None and plan is not None:
-        assert there is not None
-        return placing.place_plan(session, made, there, plan.name, _placing_time(context, how), to)
-    solution = search(
-        session, serving.problem, how, counted="GPUs", report="cms.fleet.report.plans"
-    )
-    from cms.fleet.serving import NeighbourServing, Plan, ServingProblem, plan_to_json
-    from cms.simplification.simplify import simplify_schedule
+        made = None if plan is None else cms.fleet.read_plan(plan)
+        if plan is None and not compact:
+            title, serving = wishes.read(services, operating_points, published)
+    if placer is not None and compact and current is not None:
+        return placer.compact(max_restarts, free, current.name)
+    if placer is not None and made is not None and plan is not None:
+        return placer.place(made, plan.name)
+    solution = search(session, serving.problem, how, counted="GPUs")
+    from cms.fleet.serving import NeighbourServing, ServingProblem
 
     outer = None
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)
-    if there is not None and solution.cost is None:
+    if placer is not None and solution.cost is None:
         session.warn("the plan has no schedule, so nothing can be placed")
-        to = None, None
-    elif there is not None and current is not None:
-        near = {"extra_gpus": extra_gpus or 0, "time_limit": how.time_limit, "seed": seed}
-        return placing.plan_nearest(session, there, Plan(serving, solution), title, near, to)
+        placer, to = None, (None, None)
+    if placer is not None and current is not None:
+        made = cms.fleet.Plan(serving, solution)
+        return placer.place_nearest(made, title, extra_gpus or 0, how)
     wanted = session.json or not quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
     grown = None
@@ -327,39 +237,137 @@ def plan(
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
-        solution = simplify_schedule(serving.problem, solution)
-    made = Plan(serving, solution, outer)
-    if there is not None and solution.cost is not None:
-        return placing.place_plan(session, made, there, title, _placing_time(context, how), to)
+        solution = cms.simplify_schedule(serving.problem, solution)
+    made = cms.fleet.Plan(serving, solution, outer)
+    if placer is not None:
+        return placer.place(made, title)
 
     def view() -> Page:
         from cms.fleet.report.plans import plan_page
 
         return plan_page(made, title, shortage=short_of, growth=grown)
 
+    from cms.fleet.serving import plan_to_json
+
     session.show(lambda: plan_to_json(made, short_of), view, *to)
     return session.code_of(made.answer)
 
 
-def _placing_time(context: typer.Context, how: Search) -> float | None:
-    """Return the time that placing may take: as long as it takes, unless a limit is given."""
-    source = context.get_parameter_source("time_limit")
-    return None if source is None or source.name == "DEFAULT" else how.time_limit
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """The options about GPUs and operating points; what is not given is None or empty."""
+
+    session: Session
+    gpus: list[str] | None
+    rule: str | None
+    max_processes: int | None
+    limits: dict[str, int]
+    costs: dict[str, Fraction]
+    load_curves: Path | None
+    rate_margin: Fraction
+    shares: bool
+    scales: dict[str, Fraction]
+    drop: list[str]
+    columns: dict[str, str]
+
+    def read(
+        self, services: Path | None, operating_points: Path | None, published: str | None
+    ) -> tuple[str, AnyServing]:
+        """Build the problem of two tables, or of a published scenario, and its title.
+
+        Options and settings override what a scenario says itself.
+        """
+        from cms.fleet.serving.gpus_used import DEFAULT_GPU
+        from cms.fleet.serving.measurements import only_device
+        from cms.fleet.serving.queueing import DEFAULT_RULE
+
+        if published is not None:
+            own = load_published(published, cms.fleet.Scenario, "plan")
+            rule, curves = self.rule or own.rule, own.curves_for(self.rule or own.rule)
+            most = self.max_processes or own.max_processes
+            posed = self._pose(own.services, own.operating_points, own.gpus, rule, most, curves)
+            return f"{own.name}: {own.title}{self._said}", posed
+        if services is None or operating_points is None:
+            files = "--services S.csv and --operating-points P.csv"
+            raise options.usage_error(
+                f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
+            )
+        asked = cms.fleet.read_services(services, self.columns)
+        points = cms.fleet.read_operating_points(operating_points, self.columns)
+        gpus = [] if self.gpus else [only_device(points) or DEFAULT_GPU]
+        posed = self._pose(asked, points, gpus, self.rule or DEFAULT_RULE, self.max_processes)
+        for warning in posed.warnings:
+            self.session.warn(warning)
+        return services.stem + self._said, posed
+
+    @property
+    def _said(self) -> str:
+        """What is asked about, for the title; nothing if that is nothing."""
+        scales = self.scales.items()
+        parts = [f"{name or 'all rates'} x {shown(times)}" for name, times in scales]
+        parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
+        return f" (what if: {', '.join(parts)})" if parts else ""
+
+    def _pose(
+        self,
+        services: Iterable[cms.fleet.Service],
+        points: Iterable[cms.fleet.OperatingPoint],
+        gpus: Iterable[str | cms.fleet.Gpu],
+        rule: str | cms.fleet.QueueingRule,
+        max_processes: int | None,
+        load_curves: Mapping[PointKey, cms.fleet.LoadCurve] | None = None,
+    ) -> AnyServing:
+        every, own = list(services), dict(self.scales)
+        whole = own.pop("", Fraction(1))
+        scale = {one.name: whole for one in every if one.name not in self.drop} | own
+        changed = cms.fleet.changed_services(every, scale=scale, drop=self.drop)
+        if self.load_curves is not None:
+            load_curves = cms.fleet.read_load_curves(self.load_curves)
+        how: dict[str, Any] = {
+            "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
+            "max_processes": max_processes,
+        }  # fmt: skip
+        given = changed, points, self._gpus(gpus)
+        if not self.shares:
+            return cms.fleet.build_problem(*given, rule=rule, load_curves=load_curves, **how)
+        terms = time_sharing(self.session, self.rule)
+        beside, said = slowdowns(self.session)
+        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
+        shared: AnyServing = cms.fleet.build_problem(
+            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
+        )
+        return replace(shared, warnings=(*shared.warnings, *said))
+
+    def _gpus(self, default: Iterable[str | cms.fleet.Gpu]) -> list[cms.fleet.Gpu]:
+        """The GPUs, looked up or read from the user's own device files."""
+        from cms.fleet.hardware.catalogue import is_called
+
+        found = [
+            find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default
+        ]
+        for spelled, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
+            for name in given:
+                if not any(is_called(gpu, name) for gpu in found):
+                    keys = [gpu.key for gpu in found]
+                    options.require_known(name, keys, spelled, "is no GPU of this plan")
+        return found
 
 
-def _refuse_opposites(
-    context: typer.Context, plan: Path | None, published: str | None, *, shared: bool
-) -> None:
+def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
     """Refuse options that do not go together."""
-    given = options.given_options(context)
-    inputs = {"services", "operating_points"} & given
-    if published is not None and inputs:
+    values = context.params
+    given = {name for name in options.given_options(context) if str(values[name]) != "none"}
+
+    def refuse(name: str, why: str) -> None:
+        raise options.usage_error(why, options.spelling(name))
+
+    if "published" in given and {"services", "operating_points"} & given:
         raise options.usage_error("give --published or the two files, not both")
     placing_only = "nodes current gpu max_age time_limit picture output"
-    if plan is not None:
-        why = f"{plan} is placed as it is; leave it out to plan anew"
+    if "plan" in given:
+        why = f"{values['plan']} is placed as it is; leave it out to plan anew"
         options.refuse_others(context, f"plan {placing_only}", why)
-    if context.params["compact"]:
+    if values["compact"]:
         why = "--compact plans nothing new; leave one of them out"
         options.refuse_others(context, f"compact max_restarts free {placing_only}", why)
     for name, other in (
@@ -367,54 +375,13 @@ def _refuse_opposites(
         ("free", "compact"),
     ):  # fmt: skip
         if name in given and other not in given:
-            option = "--" + name.replace("_", "-")
-            raise options.usage_error(f"it goes with --{other}", option)
-    if context.params["balance"] and ("current" in given or shared):
-        other = "--current chooses the instances" if "current" in given else "it is for instances"
-        raise options.usage_error(
-            f"{other} that {'run before all' if 'current' in given else 'serve one service each'}; "
-            "leave out one of them",
-            "--balance",
-        )
-    for name in ("load_curves", "current"):
-        if shared and name in given:
-            raise options.usage_error(
+            refuse(name, f"it goes with --{other}")
+    if values["balance"] and "current" in given:
+        why = "--current chooses the instances that run before all; leave out one of them"
+        refuse("balance", why)
+    for name in ("load_curves", "current", "balance"):
+        if shared and name in given and values[name]:
+            refuse(
+                name,
                 "it is for instances that serve one service each; leave it or --time-sharing out",
-                "--" + name.replace("_", "-"),
             )
-
-
-def _from_files(
-    services: Path | None, operating_points: Path | None, wishes: _Wishes
-) -> tuple[str, AnyServing]:
-    from cms.fleet.serving import read_operating_points, read_services
-    from cms.fleet.serving.gpus_used import DEFAULT_GPU
-    from cms.fleet.serving.measurements import only_device
-    from cms.fleet.serving.queueing import DEFAULT_RULE
-
-    if services is None or operating_points is None:
-        files = "--services S.csv and --operating-points P.csv"
-        raise options.usage_error(
-            f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
-        )
-    asked = read_services(services, wishes.columns)
-    points = read_operating_points(operating_points, wishes.columns)
-    gpus = [] if wishes.gpus else [only_device(points) or DEFAULT_GPU]
-    posed = wishes.problem(wishes.what_if(asked), points, gpus, DEFAULT_RULE)
-    return services.stem + wishes.said, posed
-
-
-def _scenario(name: str, wishes: _Wishes) -> tuple[str, AnyServing]:
-    """Build a published scenario; what the user wishes replaces what it says itself."""
-    from cms.fleet.serving import Scenario
-
-    scenario = load_published(name, Scenario, "plan")
-    serving = wishes.problem(
-        wishes.what_if(scenario.services),
-        scenario.operating_points,
-        scenario.gpus,
-        scenario.rule,
-        scenario.max_processes,
-        scenario.curves_for(wishes.rule or scenario.rule),
-    )
-    return f"{scenario.name}: {scenario.title}{wishes.said}", serving

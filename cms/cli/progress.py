@@ -4,229 +4,80 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import Self, TextIO
 
+import cms
 from cms.solving.words import log_head, log_line
 from cms.values.words import decimal
 
-if TYPE_CHECKING:
-    from cms.solving.solution import Incumbent
-
 FIRST_LINE_SECONDS = 2.0
-"""A run that is over before this time logs nothing."""
+"""A run that is over before this time shows nothing."""
 EVERY_SECONDS = 5.0
-"""The longest time between two lines."""
-_SHORTEST_PAUSE_SECONDS = 0.25
+"""The longest time between two lines that are not rewritten."""
+_PAUSE_SECONDS = 0.25
+"""Between two looks; improvements that follow each other within this time share a line."""
 _BAR_LETTERS = 20
+_WIPE = "\r\x1b[K"
 
 
-class Progress:
-    """A context manager that logs a run; its instance is ``solve``'s ``on_improvement``.
+class Doing:
+    """What is being done, and since when: a context manager with a thread of its own that writes.
 
-    Notes
-    -----
-    A thread of its own writes, so that a line appears also while nothing improves. Improvements
-    that follow each other within a quarter of a second share a line.
-
-    Examples
-    --------
-    >>> import io
-    >>> with Progress(io.StringIO()) as progress:
-    ...     pass
-    >>> progress.lines
-    0
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        what: str = "best",
-        *,
-        prepare: Callable[[], object] | None = None,
-        first: float = FIRST_LINE_SECONDS,
-        every: float = EVERY_SECONDS,
-    ) -> None:
-        self.lines = 0
-        self._stream = stream
-        self._what = what
-        self._prepare = prepare
-        self._first = first
-        self._every = every
-        self._began = time.monotonic()
-        self._state: Incumbent | None = None
-        self._printed: Incumbent | None = None
-        self._over = False
-        self._doing = ""
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._write_lines, name="cms-progress", daemon=True)
-
-    def watch(self, what: str, done: int, of: int) -> None:
-        """Take note of how many shards of a problem are through; the next line says so."""
-        self._doing = f"  {what}: {decimal(done)} of {decimal(of)} shards"
-
-    def __call__(self, incumbent: Incumbent) -> None:
-        """Take note of an improvement; the thread writes it."""
-        with self._changed:
-            self._state = incumbent
-            self._changed.notify()
-
-    def __enter__(self) -> Progress:
-        self._began = time.monotonic()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        with self._changed:
-            self._over = True
-            self._changed.notify()
-        # The thread may be blocked on a terminal that a person has paused: do not wait for ever.
-        self._thread.join(timeout=0.2)
-
-    def _write_lines(self) -> None:
-        last = self._began + self._first - self._every
-        while True:
-            with self._changed:
-                while not self._over and (wait := self._pause(last)) > 0:
-                    self._changed.wait(wait)
-                if self._over:
-                    return
-                state = self._state
-            if self._prepare is not None and self.lines == 0:
-                self._prepare()
-            last = time.monotonic()
-            self._write(state, last - self._began)
-
-    def _pause(self, last: float) -> float:
-        """Seconds until the next line is due, given what is known now."""
-        improved = self._state is not self._printed
-        due = last + (_SHORTEST_PAUSE_SECONDS if improved else self._every)
-        return max(due, self._began + self._first) - time.monotonic()
-
-    def _write(self, state: Incumbent | None, seconds: float) -> None:
-        text = ""
-        if self.lines == 0:
-            text = log_head(self._what) + "\n"
-        text += log_line(state, seconds) + self._doing + "\n"
-        self._printed = state
-        self.lines += 1
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
-            self._over = True
-
-
-class CountProgress:
-    """How much is done of what is counted, on stderr; its instance is an ``on_progress``.
-
-    On a terminal it is a bar that stays on its line, elsewhere a line every five seconds; a run
-    that is over within two seconds shows nothing.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream, seconds = io.StringIO(), iter([0.0, 1.0, 3.0, 4.0])
-    >>> progress = CountProgress(stream, lambda: next(seconds))
-    >>> for done in (10, 500_000, 600_000):
-    ...     progress(done, 1_000_000)
-    >>> stream.getvalue()
-    '     3.0s  50 % of 1,000,000 requests\\n'
+    On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere there is
+    none.
     """
 
     def __init__(
         self,
         stream: TextIO | None,
-        clock: Callable[[], float] = time.monotonic,
+        what: str,
         *,
-        what: str = "requests",
+        first: float = FIRST_LINE_SECONDS,
+        every: float = EVERY_SECONDS,
     ) -> None:
-        self.begun = False
-        self._what = what
-        self._stream, self._clock, self._began = stream, clock, clock()
-        self._bar = stream is not None and stream.isatty()
-        self._every = _SHORTEST_PAUSE_SECONDS if self._bar else EVERY_SECONDS
-        self._last = self._began + FIRST_LINE_SECONDS - self._every
-        self._shown = False
-
-    def __call__(self, done: int, expected: int, doing: str = "") -> None:
-        """Take note of how many there are, of how many, and in which part of a run."""
-        self.begun = True
-        now = self._clock()
-        if self._stream is None or now - self._last < self._every:
-            return
-        self._last, self._shown = now, True
-        share = done / max(expected, 1)
-        text = f"{now - self._began:>8.1f}s  {share:.0%}".replace("%", " %")
-        text += f" of {decimal(expected)} {self._what}" + (f": {doing}" if doing else "")
-        if self._bar:
-            filled = round(share * _BAR_LETTERS)
-            text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}\x1b[K"
-        self._tell(text if self._bar else text + "\n")
-
-    def end(self) -> None:
-        """Wipe the bar away; what follows begins on a line of its own."""
-        if self._shown and self._bar:
-            self._tell("\r\x1b[K")
-
-    def _tell(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
-            self._stream = None
-
-
-class Doing:
-    """What is being done, and since when, where it cannot be counted: a context manager.
-
-    On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere, and in
-    what is over within two seconds, there is none.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = io.StringIO()  # no terminal
-    >>> with Doing(stream, "reading the files", first=0):
-    ...     pass
-    >>> stream.getvalue()
-    ''
-    """
-
-    def __init__(
-        self, stream: TextIO | None, what: str, *, first: float = FIRST_LINE_SECONDS
-    ) -> None:
-        self._stream = stream if stream is not None and stream.isatty() else None
-        self._what, self._first = what, first
-        self._began = time.monotonic()
+        self.lines = 0
+        self._stream, self._what, self._first, self._every = stream, what, first, every
+        self._rewrites = stream is not None and stream.isatty()
+        self._began = self._last = time.monotonic()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._write_lines, name="cms-doing", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="cms-progress", daemon=True)
 
-    def __enter__(self) -> Doing:
-        if self._stream is not None:
-            self._began = time.monotonic()
-            self._thread.start()
+    def __enter__(self) -> Self:
+        self._start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.end()
 
     def end(self) -> None:
-        """Wipe the line away, for good."""
+        """Write nothing from here on; a line that is rewritten is wiped away."""
         self._over.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=0.2)  # as above: the terminal may be paused
+        if self._thread.is_alive():  # it may be blocked on a terminal that a person has paused
+            self._thread.join(timeout=0.2)
 
-    def _write_lines(self) -> None:
-        if self._over.wait(self._first):
-            return
-        while not self._over.is_set() and self._tell(
-            f"\r{time.monotonic() - self._began:>8.1f}s  {self._what} ..."
-        ):
-            self._over.wait(_SHORTEST_PAUSE_SECONDS)
-        self._tell("\r\x1b[K")
+    def _start(self) -> None:
+        if self._stream is not None:
+            self._thread.start()
+
+    def _write(self) -> None:
+        over = self._over.wait(max(0, self._began + self._first - time.monotonic()))
+        while not over:
+            now = time.monotonic()
+            if self._is_due(now - self._last):
+                self._last = now
+                self.lines += 1
+                if not self._tell(self._text(now - self._began)):
+                    return
+            over = self._over.wait(_PAUSE_SECONDS)
+        if self._rewrites and self.lines:
+            self._tell(_WIPE)
+
+    def _is_due(self, seconds: float) -> bool:
+        """Whether to write, so many seconds after the last time."""
+        return self._rewrites
+
+    def _text(self, seconds: float) -> str:
+        return f"\r{seconds:>8.1f}s  {self._what} ..."
 
     def _tell(self, text: str) -> bool:
         assert self._stream is not None
@@ -236,3 +87,69 @@ class Doing:
         except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
             return False
         return True
+
+
+class CountProgress(Doing):
+    """How much is done of what is counted; its instance is an ``on_progress``.
+
+    On a terminal it is a bar that stays on its line, elsewhere a line every five seconds.
+    """
+
+    def __init__(self, stream: TextIO | None, *, what: str = "requests", **how: float) -> None:
+        super().__init__(stream, what, **how)
+        self.begun = False
+        self._state = 0, 0, ""
+
+    def __call__(self, done: int, expected: int, doing: str = "") -> None:
+        """Take note of how many there are, of how many, and in which part of a run."""
+        self._state = done, expected, doing
+        if not self.begun:
+            self.begun = True
+            self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def _is_due(self, seconds: float) -> bool:
+        return self._rewrites or self.lines == 0 or seconds >= self._every
+
+    def _text(self, seconds: float) -> str:
+        done, expected, doing = self._state
+        share = done / max(expected, 1)
+        text = f"{seconds:>8.1f}s  {share:.0%}".replace("%", " %")
+        text += f" of {decimal(expected)} {self._what}" + (f": {doing}" if doing else "")
+        if not self._rewrites:
+            return text + "\n"
+        filled = round(share * _BAR_LETTERS)
+        return f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}\x1b[K"
+
+
+class Progress(Doing):
+    """The log of a run; its instance is ``solve``'s ``on_improvement``.
+
+    A line appears also while nothing improves.
+    """
+
+    def __init__(self, stream: TextIO, what: str = "best", **how: float) -> None:
+        super().__init__(stream, what, **how)
+        self._rewrites = False
+        self._state: cms.Incumbent | None = None
+        self._printed: cms.Incumbent | None = None
+        self._doing = ""
+
+    def watch(self, what: str, done: int, of: int) -> None:
+        """Take note of how many shards of a problem are through; the next line says so."""
+        self._doing = f"  {what}: {decimal(done)} of {decimal(of)} shards"
+
+    def __call__(self, incumbent: cms.Incumbent) -> None:
+        """Take note of an improvement."""
+        self._state = incumbent
+
+    def _is_due(self, seconds: float) -> bool:
+        improved = self._state is not self._printed
+        return improved or self.lines == 0 or seconds >= self._every
+
+    def _text(self, seconds: float) -> str:
+        self._printed = self._state
+        head = log_head(self._what) + "\n" if self.lines == 1 else ""
+        return head + log_line(self._printed, seconds) + self._doing + "\n"

@@ -7,31 +7,21 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from cms.errors import CmsError, UnsupportedProblem
+import cms.fleet
+from cms.errors import UnsupportedProblem
+from cms.files import solution_from_json
+from cms.infeasibility.shortage import with_schedule
+from cms.plugin.registry import load_algorithm, option_fields
 from cms.running.interrupt import Interrupted
 from cms.running.stopping import POLL_SECONDS
 
+from . import options
 from .documents import open_document
-from .options import pairs, usage_error
-from .options import time_limit as read_time_limit
+from .progress import FIRST_LINE_SECONDS, CountProgress, Progress
 from .session import Session
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from cms.fleet.serving import NeighbourServing
-    from cms.infeasibility.shortage import Growth, Shortage
-    from cms.problem.machine_problem import MachineProblem
-    from cms.problem.problem import Problem
-    from cms.schedule.schedule import Schedule
-    from cms.solving.solution import Incumbent, Solution
-
-    from .progress import CountProgress
 
 T = TypeVar("T")
 
@@ -43,174 +33,117 @@ SHORTAGE_SECONDS = 10.0
 _PATIENCE_SECONDS = 0.75
 
 
-@dataclass(frozen=True, slots=True)
 class Search:
     """The driver's options as the command line gives them."""
 
-    method: str
-    options: dict[str, str]
-    time_limit: float | None
-    gap: Fraction
-    seed: int
-    threads: int | None
-    start: Path | None
-
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         method: str,
         option: list[str] | None,
         time_limit: str,
-        gap: str,
-        seed: int,
-        threads: int | None,
-        start: Path | None,
-    ) -> Search:
-        """Turn texts into values."""
-        from cms.values.numbers import exact
+        gap: str = "0",
+        seed: int = 0,
+        threads: int | None = None,
+        start: Path | None = None,
+    ) -> None:
+        self.method, self.seed, self.threads, self.start = method, seed, threads, start
+        self.options = options.pairs(option, "--option", "epsilon=1/4")
+        self.time_limit = options.time_limit(time_limit)
+        self.gap = options.number(gap, "the gap", "--gap")
 
-        try:
-            absolute = exact(gap, "the gap")
-        except CmsError as fault:
-            raise usage_error(str(fault), "--gap") from None
-        options = pairs(option, "--option", "epsilon=1/4")
-        return cls(method, options, read_time_limit(time_limit), absolute, seed, threads, start)
+    def within(self, session: Session, seconds: float | None = None) -> dict[str, Any]:
+        """Return what every search is told, one after the answer with a limit of its own."""
+        limits = [each for each in (seconds, self.time_limit) if each is not None]
+        return {
+            "time_limit": min(limits, default=None), "seed": self.seed, "threads": self.threads,
+            "cancel": session.interrupts.cancel,
+        }  # fmt: skip
 
 
 def search(
-    session: Session, problem: MachineProblem, how: Search, *, counted: str, report: str
-) -> Solution:
-    """Solve a problem, with a log of a long run on stderr."""
-    with session.reading():
-        start = None if how.start is None else _read_start(how.start)
-    arguments: dict[str, Any] = {
-        "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
-        "gap": how.gap, "seed": how.seed, "threads": how.threads, "start": start,
-        "cancel": session.interrupts.cancel,
-    }  # fmt: skip
-    from cms.shards.problem import ShardedProblem
-
-    from .progress import Progress
-
-    ear = _Ear()
-    log = (
-        nullcontext()
-        if session.quiet or sys.stderr is None
-        else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
-    )
-    with log as ear.log:
-        if isinstance(log, Progress) and isinstance(problem, ShardedProblem):
+    session: Session,
+    problem: cms.MachineProblem,
+    how: Search,
+    *,
+    counted: str,
+    is_second: bool = False,
+) -> cms.Solution:
+    """Solve a problem, a second one by default means, with a log of a long run on stderr."""
+    arguments: dict[str, Any] = {"gap": how.gap, **how.within(session)}
+    if not is_second:
+        arguments |= {"method": how.method, "options": option_values(how)}
+        with session.reading():
+            arguments["start"] = None if how.start is None else _read_start(how.start)
+    log, has_schedule = None, threading.Event()
+    if not session.quiet and sys.stderr is not None:
+        log = Progress(sys.stderr, counted)
+        if isinstance(problem, cms.ShardedProblem):
             problem.engine.watch = log.watch
+
+    def improved(incumbent: cms.Incumbent) -> None:
+        if incumbent.cost is not None:
+            has_schedule.set()
+        if log is not None:
+            log(incumbent)
+
+    with log or nullcontext():
         return heard(
-            session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
+            session,
+            lambda: cms.solve(problem, **arguments, on_improvement=improved),
+            patient=has_schedule.is_set,
         )
 
 
 def bounded_beside(
-    session: Session, serving: NeighbourServing, solution: Solution, how: Search
-) -> Solution:
+    session: Session, serving: cms.fleet.NeighbourServing, solution: cms.Solution, how: Search
+) -> cms.Solution:
     """Bound what is needed whatever is beside what, in as much time again."""
-    from .progress import FIRST_LINE_SECONDS
-
     if serving.outer == serving.problem:  # nothing is beside anything
         return solution
     if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
         session.note("planned beside the worst that may be there; bounding beside the best")
-    how = replace(how, method="auto", options={}, start=None)
-    return search(session, serving.outer, how, counted="GPUs", report="cms.fleet.report.plans")
+    return search(session, serving.outer, how, counted="GPUs", is_second=True)
 
 
 def lacking(
-    session: Session, problem: MachineProblem, solution: Solution, how: Search
-) -> Shortage | None:
+    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+) -> cms.Shortage | None:
     """Find sufficient changes where there is no schedule, in a small part of the time."""
-    from cms.problem.problem import Problem
-
-    if not isinstance(problem, Problem):
-        return None
     if solution.status != "infeasible" or session.interrupts.pressed:
         return None
-    from .progress import FIRST_LINE_SECONDS
-
-    limit = SHORTAGE_SECONDS if how.time_limit is None else min(SHORTAGE_SECONDS, how.time_limit)
-    arguments: dict[str, Any] = {
-        "solution": solution, "time_limit": limit, "seed": how.seed, "threads": how.threads,
-        "cancel": session.interrupts.cancel,
-    }  # fmt: skip
-    said = threading.Timer(
-        FIRST_LINE_SECONDS, session.note, ["infeasible; looking for sufficient changes"]
-    )
-    said.daemon = True
-    said.start()
+    if not isinstance(problem, cms.Problem):
+        return None
+    arguments = {"solution": solution, **how.within(session, SHORTAGE_SECONDS)}
+    doing = "infeasible; looking for sufficient changes"
     try:
-        return heard(session, lambda: _shortage(problem, arguments))
+        return heard(session, lambda: cms.explain_infeasibility(problem, **arguments), doing=doing)
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
         session.warn(f"sufficient changes were not looked for: {fault}")
         return None
-    finally:
-        said.cancel()
 
 
 def spread(
-    session: Session, problem: Problem, solution: Solution, how: Search
-) -> tuple[Solution, Growth | None]:
+    session: Session, problem: cms.Problem, solution: cms.Solution, how: Search
+) -> tuple[cms.Solution, cms.Growth | None]:
     """Let all demands grow as much as the machines found allow: their slack where it is of use."""
     if solution.cost is None or session.interrupts.pressed:
         return solution, None
-    limit = GROWTH_SECONDS if how.time_limit is None else min(GROWTH_SECONDS, how.time_limit)
-    arguments: dict[str, Any] = {
-        "certificate": solution.certificate, "time_limit": limit, "seed": how.seed,
-        "threads": how.threads, "cancel": session.interrupts.cancel,
-    }  # fmt: skip
+    arguments = {"certificate": solution.certificate, **how.within(session, GROWTH_SECONDS)}
+
+    def grow() -> tuple[cms.Solution, cms.Growth | None]:
+        found = cms.find_growth(problem, solution.schedule, **arguments)
+        if found.schedule == solution.schedule:
+            return solution, found
+        replaced = with_schedule(problem, solution, found.schedule)
+        # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
+        return replaced, found if replaced.schedule == found.schedule else None
+
     try:
-        return heard(
-            session, lambda: _grown(problem, solution, arguments), doing="sharing out the slack"
-        )
+        return heard(session, grow, doing="sharing out the slack")
     except (Interrupted, UnsupportedProblem):  # what was found before is the answer
         return solution, None
-
-
-class _Ear:
-    """Hears of improvements: passes them to the log, and remembers whether there is a schedule."""
-
-    def __init__(self) -> None:
-        self.has_schedule = False
-        self.log: Callable[[Incumbent], None] | None = None
-
-    def __call__(self, incumbent: Incumbent) -> None:
-        self.has_schedule |= incumbent.cost is not None
-        if self.log is not None:
-            self.log(incumbent)
-
-
-# Both import in the thread that calls them: the main one hears Ctrl-C meanwhile.
-
-
-def _solve(problem: MachineProblem, arguments: dict[str, Any], ear: _Ear) -> Solution:
-    from cms.solving.solve import solve
-
-    return solve(problem, **arguments, on_improvement=ear)
-
-
-def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
-    from cms.infeasibility.shortage import explain_infeasibility
-
-    return explain_infeasibility(problem, **arguments)
-
-
-def _grown(
-    problem: Problem, solution: Solution, arguments: dict[str, Any]
-) -> tuple[Solution, Growth | None]:
-    from cms.infeasibility.shortage import find_growth, with_schedule
-
-    found = find_growth(problem, solution.schedule, **arguments)
-    if found.schedule == solution.schedule:
-        return solution, found
-    replaced = with_schedule(problem, solution, found.schedule)
-    # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
-    return replaced, found if replaced.schedule == found.schedule else None
 
 
 def heard(
@@ -222,14 +155,20 @@ def heard(
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
 
-    What has begun may hear nothing: a check, an import, a question to a method of ours. Whoever
-    presses Ctrl-C has his answer all the same: Interrupted if the call does not come back in time,
-    and is not worth waiting for (``patient``). ``doing`` says on a terminal what it does; without
-    it the call shows by itself how far it is.
+    A check, an import or a question to a method may hear nothing. Ctrl-C has its answer all the
+    same: Interrupted if the call does not come back in time, and is not worth waiting for
+    (``patient``). ``doing`` is shown on a terminal; without it the call shows its own progress.
     """
     found: Future[T] = Future()
+
+    def fulfil() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as fault:  # noqa: BLE001 (for whoever asked)
+            found.set_exception(fault)
+
     # a daemon: one that does not come back does not keep the process
-    threading.Thread(target=_fulfil, args=(found, call), name="cms search", daemon=True).start()
+    threading.Thread(target=fulfil, name="cms search", daemon=True).start()
     with nullcontext() if doing is None else session.doing(doing):
         while not wait([found], POLL_SECONDS).done:
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
@@ -241,20 +180,8 @@ def counted(
     session: Session, what: str, call: Callable[[CountProgress], T], *, patient: bool = False
 ) -> T:
     """Call likewise, and say how much is done of what is counted; it is worth waiting for then."""
-    from .progress import CountProgress
-
-    progress = CountProgress(None if session.quiet else sys.stderr, what=what)
-    try:
+    with CountProgress(None if session.quiet else sys.stderr, what=what) as progress:
         return heard(session, lambda: call(progress), patient=lambda: patient or progress.begun)
-    finally:
-        progress.end()
-
-
-def _fulfil(found: Future[T], call: Callable[[], T]) -> None:
-    try:
-        found.set_result(call())
-    except BaseException as fault:  # noqa: BLE001 (for whoever asked)
-        found.set_exception(fault)
 
 
 def option_values(how: Search) -> dict[str, object]:
@@ -265,8 +192,6 @@ def option_values(how: Search) -> dict[str, object]:
     """
     if not how.options:
         return {}
-    from cms.plugin.registry import load_algorithm, option_fields
-
     defaults = option_fields(load_algorithm(how.method)[0])
     return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}
 
@@ -274,18 +199,14 @@ def option_values(how: Search) -> dict[str, object]:
 def _value(text: str, default: object) -> object:
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
-    if isinstance(default, int | float):
-        try:
-            return type(default)(text)
-        except ValueError:
-            return text
-    return text
+    try:
+        return type(default)(text) if isinstance(default, int | float) else text
+    except ValueError:
+        return text
 
 
-def _read_start(path: Path) -> Schedule:
+def _read_start(path: Path) -> cms.Schedule:
     """Read the schedule of a solution file, or of the solution in a plan file."""
-    from cms.files import solution_from_json
-
     kind, document = open_document(path)
     if kind == "cms-plan":
         document = document.at("solution")

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import io
 import os
-import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+import cms
 from cms.errors import FileError, cut
+from cms.files.documents import document_text, json_line, write_document
+from cms.files.source import read_before, write_bytes
+from cms.values.words import printable, printable_lines
 
 from ..running.interrupt import EXIT_CODE, CommandCtrlC
 from .options import usage_error
+from .progress import Doing
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
     from cms.fleet.report.page import Page
-    from cms.solving.solution import Solution
 
-    from .progress import Doing
     from .settings import Fleet
 
+Document = Callable[[], Mapping[str, Any]]
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
 _LEAST_WIDTH = 40
@@ -38,11 +43,10 @@ _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥"
 
 
 class Exit(IntEnum):
-    """What the commands return."""
+    """What the commands return; FAILED: bad data, or a check that failed."""
 
     ANSWER = 0
     FAILED = 1
-    """Bad data, or a check that failed."""
     USAGE = 2
     INFEASIBLE = 3
     NO_SCHEDULE = 4
@@ -50,14 +54,7 @@ class Exit(IntEnum):
 
 
 class Session:
-    """What a command needs besides its arguments: the terminal and Ctrl-C.
-
-    Examples
-    --------
-    >>> session = Session(CommandCtrlC())
-    >>> session.json, session.quiet
-    (False, False)
-    """
+    """What a command needs besides its arguments: the terminal and Ctrl-C."""
 
     def __init__(self, interrupts: CommandCtrlC) -> None:
         self.interrupts = interrupts
@@ -65,29 +62,20 @@ class Session:
         self.quiet = False
         self.has_answered = False
         self.folder = Path()
-        self._fleet: Fleet | None = None
         self._doing: Doing | None = None
         self._written: list[tuple[Path, str]] = []
 
-    @property
+    @cached_property
     def fleet(self) -> Fleet:
         """The settings of ``fleet.toml``, or those that hold without one."""
-        if self._fleet is None:
-            from .settings import Fleet
+        from .settings import Fleet
 
-            self._fleet = Fleet()
-        return self._fleet
+        return Fleet()
 
     @property
     def columns(self) -> dict[str, str]:
         """Other names of columns, by ``[tables] map``."""
-        from .options import columns
-
-        return columns([f"{own}={name}" for own, name in self.fleet.tables.map.items()])
-
-    def settle(self, fleet: Fleet, folder: Path) -> None:
-        """Take note of the settings of a file; paths in them are relative to its folder."""
-        self._fleet, self.folder = fleet, folder
+        return self.fleet.tables.map
 
     def beside(self, file: str | None) -> Path | None:
         """Return the path of a file that the settings name."""
@@ -98,7 +86,7 @@ class Session:
 
         ``--output -`` is ``--json``: a pipe gets the document, once, and nothing beside it.
         """
-        to_pipe = output is not None and str(output) == "-"
+        to_pipe = is_pipe(output)
         if to_pipe and sys.stdout is None:
             raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
         self.json = json or to_pipe
@@ -113,93 +101,94 @@ class Session:
         for path, option in files:
             if path is None:
                 continue
-            if str(path) == "-":
+            if is_pipe(path):
                 printed += [option] if option not in printed else []
                 continue
+            name = str(path)
             if path.is_dir():
-                raise usage_error(f"{str(path)!r} is a folder; expected a file to write", option)
+                raise usage_error(f"{name!r} is a folder; expected a file to write", option)
             if option == "--picture" and path.suffix.lower() != ".svg":
                 raise usage_error(
-                    f"{str(path)!r}: pictures are SVG; expected a name that ends in .svg", option
+                    f"{name!r}: pictures are SVG; expected a name that ends in .svg", option
                 )
             if not path.parent.is_dir():
-                raise usage_error(
-                    f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
-                    option,
-                )
+                where = f"there is no folder {str(path.parent)!r} to write {path.name!r} to"
+                raise usage_error(f"{where}; create it", option)
             place = Path(os.path.realpath(path))
             if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
                 raise usage_error(
-                    f"{str(path)!r}: {taken[place]} writes it, too; name another file", option
+                    f"{name!r}: {taken[place]} writes it, too; name another file", option
                 )
             taken[place] = option
             self._written.append((path, option))
         if len(printed) > 1:
             raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
 
-    def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
+    def print_json(self, make: Document) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
-        from cms.files.documents import document_text
-
         self.print_text(document_text(make, "<stdout>"))
 
-    def print(self, *report: RenderableType) -> None:
-        """Write a report to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
-        console = self.console(sys.stdout)
-        with _naming_stdout(), console.capture() as capture:
-            for part in report:
+    def print_page(self, page: Page) -> None:
+        """Write a page to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
+        from rich.console import Console
+
+        from cms.fleet.report.terminal import render
+
+        columns = shutil.get_terminal_size((_WIDTH_OF_FILES, 25)).columns
+        console = Console(
+            file=sys.stdout or io.StringIO(), width=max(_LEAST_WIDTH, columns),
+            height=25,  # says nothing, but with both given Rich does not look for itself
+            highlight=False, markup=False, emoji=False, legacy_windows=False,
+        )  # fmt: skip
+        with console.capture() as capture:
+            for part in render(page, console.width):
                 console.print(_Printable(part))
         # Rich fills every table cell up to its column's width.
         lines = capture.get().split("\n")
         self._print("\n".join(line.rstrip(" ") for line in lines))
 
-    def print_page(self, page: Page) -> None:
-        """Write a page to stdout."""
-        from cms.fleet.report.terminal import render
+    def print_text(self, text: str) -> None:
+        """Write text to stdout, nothing of which steers a terminal."""
+        self._print(printable_lines(text))
 
-        self.print(*render(page, self.width))
-
-    def print_text(self, text: str, *, is_document: bool = False) -> None:
-        """Write text to stdout; a reader that has gone away is no error.
-
-        Nothing in it steers a terminal; a document goes into a file or a pipe as it is.
-        """
-        from cms.values.words import printable_lines
-
-        as_it_is = is_document and not (sys.stdout is not None and sys.stdout.isatty())
-        self._print(text if as_it_is else printable_lines(text))
+    def say(self, document: Mapping[str, Any], text: str) -> None:
+        """Print what was done, as JSON or as a line."""
+        if self.json:
+            self.print_json(lambda: document)
+        elif not self.quiet:
+            self.print_text(text)
 
     def _print(self, text: str) -> None:
         self._make_way()
-        with _naming_stdout():
+        try:
             _write(sys.stdout, text)
+        except OSError as fault:
+            why = f"cannot be written: {fault.strerror or fault}"
+            fix = "free some space, or write to another place"
+            raise FileError("<stdout>", why, fix=fix) from None
         self.has_answered = True
 
-    def write(self, make: Callable[[], Mapping[str, Any]], path: Path | None) -> None:
+    def write(self, make: Document, path: Path | None) -> None:
         """Make a document and write it to the file of ``--output``, if there is one."""
-        if path is None:
-            return
-        from cms.files.documents import write_document
-
-        write_document(make, path)
+        if path is not None:
+            write_document(make, path)
 
     def write_folder(
         self, files: Mapping[str, str], path: Path | None, *, force: bool = False
     ) -> None:
         """Write a folder of texts as a whole, if there is one to write."""
-        if path is None:
-            return
-        from cms.fleet.deployment.written_folder import write_folder
+        if path is not None:
+            from cms.fleet.deployment.written_folder import write_folder
 
-        kept = write_folder(files, path, force=force)
-        if kept is not None:
-            self.note(f"what was in {path} is now in {kept}")
+            kept = write_folder(files, path, force=force)
+            if kept is not None:
+                self.note(f"what was in {path} is now in {kept}")
 
     def show(
         self,
-        make: Callable[[], Mapping[str, Any]],
+        make: Document,
         view: Callable[[], Page],
-        output: Path | None,
+        output: Path | None = None,
         picture: Path | None = None,
     ) -> None:
         """Print an answer first and write files after it: a full disk must not cost the answer.
@@ -209,32 +198,28 @@ class Session:
         page = None
         if self.json:
             self.print_json(make)
-        elif not self.quiet:
+        elif not (self.quiet or is_pipe(picture)):
             page = view()
             self.print_page(page)
         self.write(make, output)
         if picture is not None:
-            from cms.files.source import write_bytes
             from cms.fleet.report.figure import drawing
 
             write_bytes(drawing(page or view()).encode("utf-8"), picture)
 
-    @property
-    def width(self) -> int:
-        """Columns that a report has."""
-        return self.console(sys.stdout).width
-
-    def code_of(self, solution: Solution) -> int:
+    def code_of(self, solution: cms.Solution) -> int:
         """Return the exit code of a solution."""
-        if self.interrupts.pressed or solution.stop_reason == "interrupted":
+        if solution.stop_reason == "interrupted":
             return Exit.INTERRUPTED
         codes = {"infeasible": Exit.INFEASIBLE, "no_schedule": Exit.NO_SCHEDULE}
-        return codes.get(solution.status, Exit.ANSWER)
+        return self.code(codes.get(solution.status, Exit.ANSWER))
+
+    def code(self, code: Exit = Exit.ANSWER) -> int:
+        """Return the exit code of an answer, which Ctrl-C may have cut short."""
+        return Exit.INTERRUPTED if self.interrupts.pressed else code
 
     def doing(self, what: str) -> Doing:
         """Say on a terminal what is being done, if it takes more than two seconds."""
-        from .progress import Doing
-
         self._doing = Doing(None if self.quiet else sys.stderr, what)
         return self._doing
 
@@ -246,8 +231,6 @@ class Session:
     @contextmanager
     def reading(self, what: str = "reading the files") -> Iterator[None]:
         """Say so likewise, and let Ctrl-C end it at once; refuse to write over what was read."""
-        from cms.files.source import read_before
-
         with self.doing(what), self.interrupts.abortable():
             yield
         for path, option in self._written:
@@ -257,30 +240,14 @@ class Session:
 
     def warn(self, text: str) -> None:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""
-        if not (self.quiet or self.json):
-            self._make_way()
-            _tell(f"warning: {text}")
+        if not self.json:
+            self.note(f"warning: {text}")
 
     def note(self, text: str) -> None:
         """Write what is going on to stderr, as the log of a long run does."""
         if not self.quiet:
             self._make_way()
             _tell(text)
-
-    @staticmethod
-    def console(stream: TextIO | None) -> Console:
-        """Return the console of a stream; of none at all if the process was started without it."""
-        from rich.console import Console
-
-        return Console(
-            file=stream or io.StringIO(),
-            width=max(_LEAST_WIDTH, _columns(stream)),
-            height=25,  # says nothing, but with both given Rich does not look for itself
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
 
 
 class _Printable:
@@ -292,54 +259,36 @@ class _Printable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         from rich.segment import Segment
 
-        from cms.values.words import printable_lines
-
         for text, style, control in console.render(self._part, options):
             yield Segment(text if control else printable_lines(text), style, control)
 
 
-@contextmanager
-def _naming_stdout() -> Iterator[None]:
-    """Say what it is that cannot be written; the system's words alone name nothing."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as fault:
-        why = fault.strerror or str(fault)
-        fix = "free some space, or write to another place"
-        raise FileError("<stdout>", f"cannot be written: {why}", fix=fix) from None
-
-
-def _columns(stream: TextIO | None) -> int:
-    """What ``COLUMNS`` says, if that is a number; else the terminal's, if it is one."""
-    wish = os.environ.get("COLUMNS", "")
-    if re.fullmatch("0*[1-9][0-9]{0,5}", wish):
-        return int(wish)
-    if stream is not None and stream.isatty():
-        with suppress(OSError, ValueError):  # a stream without a number
-            return os.get_terminal_size(stream.fileno()).columns or _WIDTH_OF_FILES
-    return _WIDTH_OF_FILES
+def is_pipe(path: Path | None) -> bool:
+    """Whether a file is ``-``: standard input or output."""
+    return path is not None and str(path) == "-"
 
 
 def session_of(context: typer.Context) -> Session:
     """Return the session a command runs in."""
     session = context.obj
     assert isinstance(session, Session)
+    given = context.params
+    if given.get("force") and "output" in given and str(given["output"] or "-") == "-":
+        raise usage_error("it goes with --output, which names what to write", "--force")
     return session
 
 
 def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
     """Say that standard input can be read only once."""
-    readers = [option for path, option in files if path is not None and str(path) == "-"]
+    readers = [option for path, option in files if is_pipe(path)]
     if len(readers) > 1:
         raise usage_error(
             f"{' and '.join(readers)} are both '-'; only one of them can be standard input"
         )
 
 
-def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> None:
-    """Write what went wrong to stderr: one line, or a JSON document."""
+def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> int:
+    """Write what went wrong to stderr, one line or a JSON document; return the exit code."""
     message = cut(str(error))
     if kind == "UsageError":
         message = " ".join(message.split())  # what may be chosen stands on lines of its own
@@ -348,20 +297,15 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
         for name in ("path", "line", "column", "expected", "fix", "algorithm"):
             if (value := getattr(error, name, None)) is not None:
                 about[name] = value
-        from cms.files.documents import json_line
-
         text = json_line({"error": about, "exit_code": code})
     else:
-        from cms.values.words import printable
-
         text = f"error: {printable(message)}"
     _tell(text)
+    return code
 
 
 def _tell(text: str) -> None:
     """Write to stderr; where that cannot be, nobody can be told, and the exit code still counts."""
-    from cms.values.words import printable_lines
-
     with suppress(OSError):
         _write(sys.stderr, f"{printable_lines(text)}\n")
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from cms.files import fields as f
 from cms.files import model as m
+from cms.files.source import one_of
+from cms.values.names import nearest
 from cms.values.numbers import format_exact
 
 from . import options
 
 
-class _Words(f.Value):
-    """A text, or a number, that an option of the same meaning takes as well."""
+def _words(check: Callable[[str, str], Any]) -> f.Value:
+    """Declare a text, or a number, that an option of the same meaning takes as well."""
 
-    def __init__(self, check: Callable[[str, str], Any]) -> None:
-        super().__init__(lambda value: self._text(value, check))
-
-    @staticmethod
-    def _text(value: Any, check: Callable[[str, str], Any]) -> str:
+    def read(value: Any) -> str:
         is_number = isinstance(value, int | Fraction) and not isinstance(value, bool)
         text = format_exact(Fraction(value)) if is_number else value
         if not isinstance(text, str):
@@ -33,13 +32,50 @@ class _Words(f.Value):
             raise f.refusal(what=f"{{}}: {fault}") from None
         return text
 
-
-_Share = Annotated[str, _Words(options.share)]
-_Time = Annotated[str, _Words(options.duration)]
-_Spare = Annotated[str, _Words(options.spare)]
-_GpuHours = Annotated[str, _Words(options.gpu_hours)]
+    return f.Value(read)
 
 
+def _one_of(*homes: str) -> f.Value:
+    """Declare one of the names in ``module:CONSTANT``, loaded where a file gives one."""
+
+    def read(value: Any) -> str:
+        known: list[str] = []
+        for module, _, constant in (home.partition(":") for home in homes):
+            known += map(str, getattr(import_module(module), constant))
+        if value not in known:
+            raise f.refusal(one_of(known), fix=nearest(value, known, lead=""))
+        return str(value)
+
+    return f.Value(read)
+
+
+def _survive(text: str, option: str) -> None:
+    from cms.fleet.deployment.wishes import PlacementConstraints
+
+    PlacementConstraints(survive=text)
+
+
+def _forecast(text: str, option: str) -> None:
+    from cms.fleet.replanner import forecast_of
+
+    forecast_of(text)
+
+
+_Share = Annotated[str, _words(options.share)]
+_Time = Annotated[str, _words(options.duration)]
+_Spare = Annotated[str, _words(options.spare)]
+_GpuHours = Annotated[str, _words(options.gpu_hours)]
+_Column = Annotated[str, _one_of("cms.fleet.serving.csv_input:COLUMNS")]
+_Rule = Annotated[
+    str, _one_of("cms.fleet.serving:RULES", "cms.time_sharing.duty_cycle:DutyCycleRule")
+]
+_Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
+_Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
+_Home = Annotated[str, _one_of("cms.fleet.deployment.wishes:HOMES")]
+_Tool = Annotated[str, _one_of("cms.fleet.deployment.transition.folder:TOOLS")]
+_LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
+_Survive = Annotated[str, _words(_survive)]
+_Forecast = Annotated[str, _words(_forecast)]
 #: What is said of a day: a number, or whether something is.
 _Term = Annotated[Any, f.Value(lambda v: v if isinstance(v, bool) else f.read_number(v))]
 
@@ -56,7 +92,7 @@ _Counts = dict[str, f.Count]
 class Gpu(m.Part):
     """A type of GPU that may be planned with."""
 
-    max: f.Count | None = None
+    max: Annotated[int, f.whole(0, 10**18 - 1)] | None = None
     cost: f.Exact | None = None
     device: f.Text | None = None
 
@@ -68,30 +104,25 @@ class Tables(m.Part):
     operating_points: f.Text | None = None
     load_curves: f.Text | None = None
     nodes: f.Text | None = None
-    map: dict[str, f.Text] = Field(default_factory=dict)
+    map: dict[str, _Column] = Field(default_factory=dict)
 
 
 class Planning(m.Part):
     """What plans have to keep."""
 
-    rule: f.Text | None = None
+    rule: _Rule | None = None
     rate_margin: _Share | None = None
     max_processes: f.AtLeastOne | None = None
     balance: f.Flag | None = None
     time_sharing: f.Flag | None = None
-
-    @property
-    def shared(self) -> bool | None:
-        """The parameter of ``--time-sharing``."""
-        return self.time_sharing
 
 
 class TimeSharing(m.Part):
     """How services take turns on an instance, with ``time_sharing``."""
 
     max_services: f.AtLeastOne | None = None
-    splits: f.Text | None = None
-    headroom: f.Text | None = None
+    splits: _Splits | None = None
+    headroom: _Headroom | None = None
     batching_overheads: f.Text | None = None
     interference: f.Text | None = None
     utilisations: f.Text | None = None
@@ -102,10 +133,10 @@ class Placement(m.Part):
     """Which instances may stand where."""
 
     min_replicas: _Counts = Field(default_factory=dict)
-    spread: dict[str, f.Text] = Field(default_factory=dict)
+    spread: dict[str, _Home] = Field(default_factory=dict)
     anti_affinity: tuple[tuple[f.Text, f.Text], ...] = ()
-    max_per_gpu: _Counts = Field(default_factory=dict)
-    survive: f.Text | None = None
+    max_per_gpu: dict[str, f.AtLeastOne] = Field(default_factory=dict)
+    survive: _Survive | None = None
     as_grouped: f.Flag = False
 
 
@@ -119,7 +150,7 @@ class Observation(m.Part):
 class Transition(m.Part):
     """How a fleet is changed."""
 
-    tool: f.Text | None = None
+    tool: _Tool | None = None
     floor: _Share = "100%"
     floors: dict[str, _Share] = Field(default_factory=dict)
     spare: _Spare | None = None
@@ -144,7 +175,7 @@ class Export(m.Part):
 class Replanning(m.Part):
     """When a change of plans is worth what it costs."""
 
-    forecast: f.Text | None = None
+    forecast: _Forecast | None = None
     every: _Time | None = None
     horizon: _Time = "4h"
     lead: _Time = "30min"
@@ -170,7 +201,7 @@ class Colocation(m.Part):
     slowdown_limit: f.Exact | None = None
     waiting_scale: f.Positive | None = None
     lower_end: f.Flag = False
-    limit_by: f.Text | None = None
+    limit_by: _LimitBy | None = None
     day: dict[str, _Term] = Field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Problems in folders on the command line: solved out of core, written, and rechecked."""
+"""Problems in folders: made by ``cms problem pack``, solved out of core, and rechecked."""
 
 from __future__ import annotations
 
@@ -6,36 +6,89 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from .options import usage_error
+import cms
+from cms.files import problem_from_json
+from cms.files.folders import refuse_existing
+from cms.files.solutions import solution_summary
+from cms.shards.engine import Here
+from cms.solving.recheck import faults_of
+from cms.values.words import count
 
-if TYPE_CHECKING:
-    from cms.schedule.faults import Violation
-    from cms.shards.problem import ShardedProblem
-    from cms.solving.solution import Solution
-
-    from .searching import Search
-    from .session import Session
+from . import options
+from .documents import open_document
+from .options import File, Text, option, usage_error
+from .progress import CountProgress
+from .searching import Search, heard, search
+from .session import Exit, Session, session_of
 
 Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Of a problem folder: work on a cluster of Dask, whose scheduler is there.",
-    ),
+    Text,
+    option("ADDRESS", "Of a problem folder: work on a cluster of Dask, whose scheduler is there."),
 ]
 Journal = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal",
-        metavar="FOLDER",
-        help="Of a problem folder: keep there what is worked out, and go on from it.",
-    ),
+    File, option("FOLDER", "Of a problem folder: keep there what is worked out, and go on from it.")
 ]
+
+
+def pack(
+    context: typer.Context,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="JOBS.parquet",
+            help="The jobs, file after file: a column 'demand' and one for each block.",
+        ),
+    ],
+    head: Annotated[
+        Path,
+        option("HEAD.json", "A problem file without jobs: machines, blocks and configurations."),
+    ],
+    output: Annotated[Path, option("FOLDER", "The problem folder to write.", "--output", "-o")],
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Pack tables of very many jobs into a problem folder.
+
+    'cms problem solve' and 'cms check' take it.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    from cms.files.shards.parquet import parquet_chunks
+
+    refuse_existing(output)
+    with session.reading("reading the jobs"):
+        problem = _read_head(head)
+        found = cms.pack(problem, parquet_chunks(files, problem), output)
+    document = {
+        "folder": str(output),
+        "jobs": found.n_jobs,
+        "shards": len(found.shards),
+        "problem_sha256": found.stated_sha256(),
+    }
+    jobs, shards = count(found.n_jobs, "job"), count(len(found.shards), "shard")
+    session.say(
+        document, f"{output}: {jobs} in {shards}; next: cms problem solve {output} -o plan\n"
+    )
+    return Exit.ANSWER
+
+
+def _read_head(path: Path) -> cms.Problem:
+    """Read a problem without jobs."""
+    kind, document = open_document(path)
+    if kind != "cms-problem":
+        what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
+        raise usage_error(f"{path} {what}", "--head")
+    problem = problem_from_json(document)
+    if not isinstance(problem, cms.Problem):
+        raise usage_error(f"{path}: its jobs share blocks in time", "--head")
+    if problem.n_jobs:
+        what = f"has {problem.n_jobs} jobs; expected none: they come from the tables"
+        raise usage_error(f"{path} {what}", "--head")
+    return problem
 
 
 @contextmanager
@@ -44,19 +97,13 @@ def opened(
     cluster: str | None = None,
     journal: Path | None = None,
     threads: int | None = None,
-) -> Iterator[ShardedProblem]:
+) -> Iterator[cms.ShardedProblem]:
     """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
-    from cms.files import open_problem
-
     if cluster is None:
-        from cms.shards.engine import Here
-
-        yield open_problem(path, engine=Here(threads), journal=journal)
+        yield cms.open_problem(path, engine=Here(threads), journal=journal)
         return
-    from cms.shards.cluster import cluster as connect
-
-    with connect(cluster) as engine:
-        yield open_problem(path, engine=engine, journal=journal)
+    with cms.cluster(cluster) as engine:
+        yield cms.open_problem(path, engine=engine, journal=journal)
 
 
 def solve_folder(
@@ -68,37 +115,21 @@ def solve_folder(
     journal: Path | None,
 ) -> int:
     """Solve the problem of a folder, and write the solution to another one."""
-    from cms.files import write_solution
-    from cms.files.folders import refuse_existing
-    from cms.files.solutions import solution_summary
-
-    from .searching import heard, search
-
-    if how.start is not None:
-        raise usage_error("a problem folder is solved from nothing", "--start")
     if output is not None:
         refuse_existing(output)
     with opened(path, cluster, journal, how.threads) as problem:
-        solution = search(session, problem, how, counted="cost", report="cms.solving.words")
+        solution = search(session, problem, how, counted="cost")
         if output is not None:
             with _counted(session, problem):
-                heard(session, lambda: write_solution(solution, output))
-    if session.json:
-        session.print_json(lambda: solution_summary(solution))
-    elif not session.quiet:
-        session.print_text(f"{solution}\n")
+                heard(session, lambda: cms.write_solution(solution, output))
+    session.say(solution_summary(solution), f"{solution}\n")
     return session.code_of(solution)
 
 
 def check_folders(
     session: Session, problem: Path, solution: Path | None
-) -> tuple[Solution, list[Violation]]:
+) -> tuple[cms.Solution, list[cms.Violation]]:
     """Recheck a solution folder of a problem folder, shard by shard."""
-    from cms.files import read_solution
-    from cms.solving.recheck import faults_of
-
-    from .searching import heard
-
     if solution is None or not solution.is_dir():
         what = "" if solution is None else f"{solution} is no folder; "
         raise usage_error(
@@ -106,20 +137,15 @@ def check_folders(
             "fleet/ plan/"
         )
     with opened(problem) as posed:
-        answer = read_solution(solution)
+        answer = cms.read_solution(solution)
         with _counted(session, posed):
             faults = heard(session, lambda: list(faults_of(posed, answer)))
     return answer, faults
 
 
 @contextmanager
-def _counted(session: Session, problem: ShardedProblem) -> Iterator[None]:
+def _counted(session: Session, problem: cms.ShardedProblem) -> Iterator[None]:
     """Say how many shards are through."""
-    from .progress import CountProgress
-
-    progress = CountProgress(None if session.quiet else sys.stderr, what="shards")
-    problem.engine.watch = lambda what, done, of: progress(done, of, what)
-    try:
+    with CountProgress(None if session.quiet else sys.stderr, what="shards") as progress:
+        problem.engine.watch = lambda what, done, of: progress(done, of, what)
         yield
-    finally:
-        progress.end()

@@ -1,4 +1,4 @@
-"""``cms problem solve``: an abstract problem, without GPUs and services."""
+"""``cms problem solve`` and ``program``: an abstract problem, without GPUs and services."""
 
 from __future__ import annotations
 
@@ -8,42 +8,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import cms
+from cms.files import number_to_json, problem_from_json, solution_to_json
+from cms.values.words import count, decimal
+
 from . import options, shards
+from .catalogue import load_published, names_of
 from .documents import open_document
-from .published import load_published, names_of
+from .options import File, Text, offering, option, usage_error
 from .searching import Search, lacking, search
-from .session import refuse_two_readers, session_of
+from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
-    from cms.problem.machine_problem import MachineProblem
-
-_File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="problem.json", help="The problem, or its folder; '-' is standard input."
-    ),
-]
 
 
 def _problems() -> Iterable[str]:
-    from cms.plugin.registry import NamedProblem
-
-    return names_of(NamedProblem)
+    return names_of(cms.NamedProblem)
 
 
 Published = Annotated[
-    str | None,
-    typer.Option(
-        "--published", metavar="NAME", help="A named problem of the theory.",
-        autocompletion=options.offering(_problems),
-    ),
-]  # fmt: skip
+    Text, option("NAME", "A named problem of the theory.", autocompletion=offering(_problems))
+]
 
 
 def solve(
     context: typer.Context,
-    problem: _File = None,
+    problem: Annotated[
+        File,
+        typer.Argument(
+            metavar="problem.json", help="The problem, or its folder; '-' is standard input."
+        ),
+    ] = None,
     published: Published = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
@@ -63,27 +59,23 @@ def solve(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     is_folder = problem is not None and problem.is_dir()
-    source = context.get_parameter_source("time_limit")
-    if is_folder and (source is None or source.name == "DEFAULT"):
+    if is_folder and "time_limit" not in options.given_options(context):
         time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
-    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    how = Search(method, option, time_limit, gap, seed, threads, start)
     if problem is not None and is_folder:
-        if picture is not None:
-            raise options.usage_error("of a problem folder there is no picture", "--picture")
+        heeded = "problem method option time_limit gap cluster journal output"
+        options.refuse_others(context, heeded, "it does not go with a problem folder")
         return shards.solve_folder(session, problem, how, output, cluster, journal)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
-            raise options.usage_error(
-                "is for problem folders, as cms problem pack writes them", name
-            )
+            raise usage_error("is for problem folders, as cms problem pack writes them", name)
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
-        title, posed = posed_of(problem, published)
-    solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
+        title, posed = _posed_of(problem, published)
+    solution = search(session, posed, how, counted="cost")
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, posed, solution, how) if shown else None
-    from cms.files import solution_to_json
 
     def view() -> Page:
         from cms.fleet.report.problems import solved_page
@@ -94,36 +86,64 @@ def solve(
     return session.code_of(solution)
 
 
-def posed_of(
-    path: Path | None, published: str | None, *, plans: bool = False
-) -> tuple[str, MachineProblem]:
-    """Read a problem file, a plan's problem where plans are taken, or find a named problem."""
-    if (path is None) == (published is None):
-        raise options.usage_error("give a problem file, or --published NAME")
-    if path is not None:
-        return path.name, _read(path, plans=plans)
-    from cms.plugin.registry import NamedProblem
+def program(
+    context: typer.Context,
+    output: Annotated[Path, option("FILE.mps|FILE.lp", "Where it is written.", "--output", "-o")],
+    file: Annotated[
+        File,
+        typer.Argument(
+            metavar="FILE", help="A problem, or a plan of 'cms plan'; '-' is standard input."
+        ),
+    ] = None,
+    published: Published = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Write a problem as an integer program for other solvers.
 
-    assert published is not None
-    named = load_published(published, NamedProblem, "solve")
+    It is MPS or LP by the file's ending. The head of the file says what its variables and rows
+    stand for.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    session.refuse_unwritable((output, "--output"))
+    with session.reading():
+        _, posed = _posed_of(file, published, plans=True)
+    written = cms.write_program(posed, output)
+    step = "" if written.step == 1 else f"; 1 of the objective costs {decimal(written.step)}"
+    session.say(
+        {**written._asdict(), "step": number_to_json(written.step), "file": str(output)},
+        f"{output}: {written.program} program of {count(written.variables, 'variable')} and "
+        f"{count(written.rows, 'row')}{step}\n",
+    )
+    return Exit.ANSWER
+
+
+def _posed_of(
+    path: Path | None, published: str | None, *, plans: bool = False
+) -> tuple[str, cms.MachineProblem]:
+    """Read a problem file, a plan's problem where plans are taken, or find a named problem."""
+    if path is not None and published is None:
+        return path.name, _read(path, plans=plans)
+    if path is not None or published is None:
+        raise usage_error("give a problem file, or --published NAME")
+    named = load_published(published, cms.NamedProblem, "solve")
     return f"{named.name}: {named.title}", named.make()
 
 
-def _read(path: Path, *, plans: bool) -> MachineProblem:
-    """Read a problem file; for another document of ours, name the command that takes it."""
-    from cms.files import problem_from_json
-
+def _read(path: Path, *, plans: bool) -> cms.MachineProblem:
+    """Read a problem file; for another document of the package, name the command that takes it."""
     kind, document = open_document(path)
     if kind == "cms-plan" and plans:
         return problem_from_json(document.at("problem"))
-    if kind == "cms-plan":
-        raise options.usage_error(
-            f"{path} holds a plan, which is solved; to recheck it: cms check {path}; to improve on "
-            f"it: cms plan ... --start {path}"
-        )
-    if kind == "cms-solution":
-        raise options.usage_error(
-            f"{path} holds a solution; to recheck it: cms check problem.json {path}; to improve on "
-            f"it: cms problem solve problem.json --start {path}"
+    others = {
+        "cms-plan": ("a plan, which is solved", "", "plan ..."),
+        "cms-solution": ("a solution", "problem.json ", "problem solve problem.json"),
+    }
+    if kind in others:
+        what, beside, better = others[kind]
+        raise usage_error(
+            f"{path} holds {what}; to recheck it: cms check {beside}{path}; to improve on it: "
+            f"cms {better} --start {path}"
         )
     return problem_from_json(document)

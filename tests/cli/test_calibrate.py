@@ -52,3 +52,5 @@ def test_load_curves_go_to_stdout_as_a_table_or_as_json(tmp_path: Path, cms: Cms
         **curve.to_json(),
     }  # fmt: skip
     cms("calibrate one.csv --requests 1000 --late-share 99.99% -q")  # its requests tell so much
+    (tmp_path / "fleet.toml").write_text('[tables]\noperating_points = "one.csv"\n', "utf-8")
+    assert cms(quick.replace(" one.csv", "")).out == (tmp_path / "curves.csv").read_text("utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 
 from cms.cli.fleet_file import _OPTIONS, read_fleet_file
+from cms.cli.init import settings_template
 from cms.cli.settings import Fleet, Gpu
-from cms.cli.settings_template import settings_template
 from cms.errors import FileError
 from cms.fleet.deployment.transition import Durations
 from cms.fleet.simulation.colocation_loop import Terms
@@ -23,6 +24,7 @@ from tests.cli.test_help import COMMANDS
 from tests.fleet.cluster import node, pod
 
 NAME = "fleet.toml"
+DEVICES = ROOT / "cms/fleet/hardware/devices"
 
 
 def leaves() -> Iterator[tuple[str, str, Any]]:
@@ -69,6 +71,7 @@ def test_template_shows_every_setting_and_all_of_them_at_once_are_a_file(tmp_pat
     shown = {key for key in TEMPLATE if not key.startswith("colocation.day.")}
     assert shown | {"colocation.day"} == LEAVES.keys()
     whole = re.sub(r"(?m)^# (\w+ = |\[)", r"\1", settings_template("a100-80gb"))
+    shutil.copyfile(DEVICES / "a100-80gb.json", "gpu.yaml")
     (tmp_path / NAME).write_text(whole, "utf-8")
     assert len(read_fleet_file(Path(NAME)).model_dump(exclude_defaults=True)) > 8
 
@@ -76,9 +79,10 @@ def test_template_shows_every_setting_and_all_of_them_at_once_are_a_file(tmp_pat
 @pytest.mark.parametrize("setting", TEMPLATE)
 def test_setting_of_the_template_is_a_file_that_shows_the_default(setting: str) -> None:
     Path(NAME).write_text(TEMPLATE[setting], "utf-8")
+    shutil.copyfile(DEVICES / "a100-80gb.json", "gpu.yaml")
     found = read_fleet_file(Path(NAME))
     section, *_, key = setting.split(".")
-    part = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
+    part: Any = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
     if setting.startswith("colocation.day."):
         day = {each.name: each.default for each in fields(Terms)}
         assert part.day == {key: day[key]}
@@ -130,11 +134,13 @@ REACHED = [
     Reach('tables.operating_points = "p.csv"', "plan -s w.csv", "1 GPU, proved", "-p q.csv"),
     Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves d.csv"),
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes one-node.csv"),
+    Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves none"),
+    Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes none"),
     Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, proved",
           "--map q=rate_rps"),
     Reach("gpus.max = 0", f"{PLAN} --json", '"infeasible"', "--max-gpus a100-80gb=2"),
     Reach("gpus.cost = 3", f"{PLAN} --json", '"cost": 3', "--cost a100-80gb=2"),
-    Reach('gpus.device = "own.json"', PLAN, "nothing was measured on mine", "--gpu a100-80gb"),
+    Reach('gpus.device = "own.json"', PLAN, "mine-24gb has no profile '3g", "--gpu a100-80gb"),
     Reach('plan.rule = "plain"', f"{PLAN} --json", '"name": "plain"', "--rule half"),
     Reach('plan.rate_margin = "10%"', f"{PLAN} --json", '"rate_margin": "0.1"', "--rate-margin 0"),
     Reach("plan.max_processes = 1", PLAN, "was left out", "--max-processes 9"),
@@ -156,7 +162,7 @@ REACHED = [
     Reach('observation.service_label = "app"', OBSERVE),
     Reach('observation.max_age = "none"', "show old.json then.json", "1 created",
           "--max-age 15min"),
-    Reach('transition.tool = "nvidia-sm"', APPLY, "nearest: 'nvidia-smi'", "--tool nvidia-smi"),
+    Reach('transition.tool = "mig-parted"', APPLY, option="--tool nvidia-smi"),
     Reach('transition.floor = "90%"', APPLY, "floor 90 %", "--floor 100%"),
     Reach('transition.floors = { chat = "50%" }', APPLY, "chat 50 %", "--floor 100%"),
     Reach("transition.spare = 0", APPLY, "none of the 3 states", "--spare auto"),
@@ -172,8 +178,8 @@ REACHED = [
     Reach('export.slurm_types = { a100-80gb = "big" }', "export target.json -t slurm -o -", "big"),
     Reach('export.slurm_nodes = { node-a = "CPUs=64" }', "export target.json -t slurm -o -",
           "CPUs=64"),
-    Reach('replan.forecast = "lates"', TICK.replace(" --forecast latest", ""), "nearest: 'latest'",
-          "--forecast latest"),
+    Reach('replan.forecast = "latest"', TICK.replace(" --forecast latest", ""),
+          option="--forecast daily"),
     Reach('replan.every = "90s"', TICK, "plans may change every 90 s", "--every 1h"),
     Reach('replan.horizon = "30min"', TICK, "shorter than the 3600 s"),
     Reach('replan.lead = "2h"', f"{TICK} --json"),
@@ -197,8 +203,8 @@ TIMES = re.compile(r'"(\w*seconds|problem_sha256)": [^,\n]*|\d+\.\d+ s\b')
 
 
 def written(here: Path) -> None:
-    device = json.loads((ROOT / "cms/fleet/hardware/devices/a30-24gb.json").read_text("utf-8"))
-    own = {**device, "key": "mine-24gb", "aliases": [], "pci_device_ids": []}
+    device = json.loads((DEVICES / "a30-24gb.json").read_text("utf-8"))
+    own = {**device, "key": "mine-24gb", "aliases": ["a100-80gb"], "pci_device_ids": []}
     labels = {"app": "chat", "cms.point": "3g.40gb-2x4"}
     cluster = [
         node("node-a", **{"mig-3g.40gb": "1"}),
@@ -233,10 +239,13 @@ def answer(cms: Cms, command: str) -> str:
 def test_every_setting_and_every_option_of_a_setting_is_tried() -> None:
     tried = {each.setting.partition(" =")[0]: each for each in REACHED}
     assert tried.keys() == LEAVES.keys()
-    optional = {f"{section}.{key}" for section, keys in _OPTIONS.items() for key in keys}
+    names = {each.name for command in COMMANDS.values() for each in command.params}
+    optional = {
+        key for key in LEAVES if key.split(".")[0] in _OPTIONS and key.split(".")[1] in names
+    }
     optional |= {key for key in LEAVES if key.startswith(("tables.", "gpus."))}
     optional |= {"plan.time_sharing", "transition.floor", "transition.floors"}
-    assert {key for key, each in tried.items() if each.option} == optional - {"plan.shared"}
+    assert {key for key, each in tried.items() if each.option} == optional
 
 
 @pytest.mark.parametrize("reach", REACHED, ids=[each.setting for each in REACHED])
@@ -313,21 +322,35 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ("gpus.cost = inf", (2, 8), '"inf", expected a number'),
         ('observation.max_age = "soon"', (2, 11), "'soon': expected a time such as 15min"),
         ('transition.spare = "some"', (2, 9), "'some': expected auto or a whole number"),
-        ('transition.floors = { chat = "180" }', (2, 10), "floors.chat: '180' is more than the"),
-        ("transition.durations = { partition_s = -1 }", (2, 13), "partition_s is -1, expected"),
-        ("transition.durations = { partitio_s = 1 }", (2, 1), "\"partitio_s\", expected only"),
+        ('transition.floors = { chat = "180" }', (2, 19), "floors.chat: '180' is more than the"),
+        ("transition.durations = { partition_s = -1 }", (2, 29), "partition_s is -1, expected"),
+        ("transition.durations = { partitio_s = 1 }", (2, 15), "\"partitio_s\", expected only"),
         ('replan.replan_cost = "-4"', (2, 15), "GPU hours is -4; expected a number >= 0"),
-        ('colocation.day = { hours = "x" }', (2, 7), 'day.hours is "x", expected a number'),
+        ('colocation.day = { hours = "x" }', (2, 17), 'day.hours is "x", expected a number'),
         (
-            'placement.anti_affinity = [\n  ["chat", "code"],\n  ["a", "b"]\n]\nsurvive = 1',
-            (6, 11), "placement.survive is 1, expected a text",
+            'placement.anti_affinity = [\n  ["chat", "code"],\n  ["a", "b"]\n]\nsurvive = 2',
+            (6, 11), "placement.survive: survive is '2'; expected a share of the rates: node:80%",
         ),
+        ('plan.rule = "capacty"', (2, 8), "collect_then_run; nearest: 'capacity'"),
+        ('time_sharing.splits = "an"', (2, 10), "expected one of any, pairs; nearest: 'any'"),
+        ('time_sharing.headroom = "gpulett"', (2, 12), "nearest: 'gpulet'"),
+        ('placement.spread = { chat = "rack" }', (2, 19), "expected one of node, zone"),
+        ("placement.max_per_gpu = { chat = 0 }", (2, 24), "expected a whole number >= 1"),
+        ('transition.tool = "nvidia-sm"', (2, 8), "nearest: 'nvidia-smi'"),
+        ('replan.forecast = "lates"', (2, 12), "nearest: 'latest'"),
+        ('colocation.limit_by = "uper"', (2, 12), "nearest: 'upper'"),
+        ('tables.map = { qps = "rate" }', (2, 15), "nearest: 'rate_rps'"),
+        ("\n[gpus.h201-141gb]\nmax = 1", (2, 1), "unknown GPU 'h201-141gb'; did you mean h200"),
+        ('gpus.device = "no.yaml"', (None, None), "no.yaml: there is no such file"),
+        (f'gpus.device = "{DEVICES}/a30-24gb.json"', (2, 10), "expected [gpus.a30-24gb]"),
         ("plan.rule = ", (2, 8), "this is no TOML: Invalid value"),
         ('plan.rule = "a"\nrule = "b"', (3, 11), "this is no TOML: Cannot overwrite a value"),
     ],
 )  # fmt: skip
-def test_wrong_value_has_its_place(text: str, place: tuple[int, int], words: str) -> None:
-    wrong = refused(file_of(text).rstrip("\n") + "\n")
+def test_wrong_value_has_its_place(
+    text: str, place: tuple[int | None, int | None], words: str
+) -> None:
+    wrong = refused(text if text[0] == "\n" else file_of(text).rstrip("\n") + "\n")
     assert (wrong.line, wrong.column) == place
     assert words in str(wrong)
 

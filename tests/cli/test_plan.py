@@ -80,6 +80,7 @@ def test_json_is_the_document_and_quiet_writes_alone(here: Path, cms: Cms) -> No
     assert json.loads(out)["solution"]["status"] == "optimal"
     assert read_plan("made.json").services[0].provided_rps == 120
     assert cms(PLAN, "-q -o made.json --picture made.svg") == ("", "")
+    assert re.fullmatch(r"<svg .*</svg>\s*", cms(PLAN, "--picture -").out, re.DOTALL)
     assert read_plan("made.json").solution.machine_count == 1
     ElementTree.parse("made.svg")
 

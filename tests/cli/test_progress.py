@@ -8,7 +8,9 @@ import time
 from fractions import Fraction
 from typing import Any
 
-from cms.cli.progress import Doing, Progress
+import pytest
+
+from cms.cli.progress import CountProgress, Doing, Progress
 from cms.cli.session import Session
 from cms.running.interrupt import CommandCtrlC
 from cms.solving.solution import Incumbent
@@ -21,8 +23,7 @@ def incumbent(cost: int | None, bound: int, source: str = "auto") -> Incumbent:
 
 def test_a_long_run_logs_improvements_and_goes_on_without_any() -> None:
     stream = io.StringIO()
-    prepared: list[int] = []
-    with Progress(stream, "GPUs", prepare=lambda: prepared.append(1), first=0, every=0.3) as log:
+    with Progress(stream, "GPUs", first=0, every=0.3) as log:
         wait_until(lambda: log.lines >= 1)
         log(incumbent(13, 11))
         wait_until(lambda: "13" in stream.getvalue())
@@ -31,7 +32,6 @@ def test_a_long_run_logs_improvements_and_goes_on_without_any() -> None:
     head, *lines = stream.getvalue().splitlines()
     assert head.split() == ["time", "GPUs", "bound", "gap", "last", "by"]
     assert re.fullmatch(r" +\d+\.\ds +13 +11 +15.4 % +auto", lines[-1])
-    assert prepared == [1]
 
 
 def test_a_reader_that_has_gone_does_not_stop_the_run() -> None:
@@ -62,6 +62,18 @@ def test_on_a_terminal_a_line_says_what_is_being_done_and_is_wiped_away() -> Non
     assert all(re.fullmatch(r" +\d+\.\ds  reading the files \.\.\.", line) for line in lines)
 
 
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stream: io.StringIO) -> None:
+    with CountProgress(stream, first=0, every=0.3) as progress:
+        for done in (25, 80):
+            progress(done, 100)
+            wait_until(lambda done=done: f"{done} %" in stream.getvalue())
+    shown = stream.getvalue().split("\r" if stream.isatty() else "\n")
+    first = next(each for each in shown if each)
+    assert re.fullmatch(r"(\[#{5}\.{15}\])? +\d\.\ds  25 % of 100 requests(\x1b\[K)?", first)
+    assert shown[-1] == ("\x1b[K" if stream.isatty() else "")
+
+
 def test_what_is_over_soon_or_goes_to_a_file_says_nothing() -> None:
     short = io.StringIO()
     with Progress(short, "GPUs") as progress:
@@ -76,7 +88,7 @@ def test_what_is_over_soon_or_goes_to_a_file_says_nothing() -> None:
 def test_an_answer_makes_way_for_itself(monkeypatch: Any) -> None:
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("cms.cli.progress.Doing.__init__.__kwdefaults__", {"first": 0})
+    monkeypatch.setattr("cms.cli.progress.Doing.__init__.__kwdefaults__", {"first": 0, "every": 5})
     session = Session(CommandCtrlC())
     with session.reading():
         wait_until(lambda: "reading" in stream.getvalue())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from cms.cli.app import run
-from cms.cli.progress import CountProgress
 from cms.fleet.serving import write_plan
 from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat
@@ -73,20 +71,6 @@ def test_plan_without_a_schedule_is_exit_code_3(plan: Path, cms: Cms) -> None:
     tables = f"-s {plan.parent}/s.csv -p {plan.parent}/p.csv --rule parvagpu"
     cms("plan", tables, "--max-gpus a100-80gb=0 -q -o none.json", code=3)
     assert "has no schedule" in cms("simulate none.json", code=3).err
-
-
-@pytest.mark.parametrize("tty", [True, False])
-def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tty: bool) -> None:
-    stream: Any = io.StringIO()
-    stream.isatty = lambda: tty
-    seconds = iter([0.0, 1.0, 2.5, 2.6, 8.0])
-    progress = CountProgress(stream, seconds.__next__)
-    for done in (1, 25, 30, 80):
-        progress(done, 100)
-    progress.end()
-    shown = stream.getvalue()
-    assert len([s for s in shown.split("\r" if tty else "\n") if "of 100 requests" in s]) == 2
-    assert shown.endswith("\r\x1b[K" if tty else "80 % of 100 requests\n")
 
 
 def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: Path) -> None:

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from cms.cli.app import run
-from cms.cli.settings_template import settings_template
+from cms.cli.init import settings_template
 from cms.fleet import RULES, build_problem, read_operating_points, read_services, simulate
 from cms.fleet.serving import read_plan
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
