@@ -110,19 +110,6 @@ def test_branches_and_quantities_that_are_none_are_refused(
     assert words in refused(make)
 
 
-class Boast(BlocksOfType, Certificate):
-    """A part of one's own, that could prove anything."""
-
-    def leaves(self) -> Any:
-        return iter(())
-
-
-def test_a_part_that_is_no_leaf_proves_nothing() -> None:
-    half = Branch(BlocksOfType("b"), 0, BlockPrices(multipliers=[1]), Boast("b"))
-    assert "Boast" in refused(half.bound, two_types())
-    assert "Boast" in refused(Boast("b").proves_infeasible, two_types())
-
-
 def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
     shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
     problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])

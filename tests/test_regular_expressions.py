@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-import pytest
-
 from tests.source_tree import ROOT, SHIPPED
 
 parser: Any = import_module("re._parser")
@@ -122,23 +120,6 @@ def patterns() -> Iterator[tuple[str, str]]:
                 assert isinstance(pattern, ast.Constant), where
                 assert isinstance(pattern.value, str), where
                 yield where, pattern.value
-
-
-@pytest.mark.parametrize(
-    ("pattern", "meets"),
-    [
-        (r"\d+\.?\d*x", True),
-        (r" *(?:\"a\")?[^,]*,", True),
-        (r"(?:a*)*b", True),
-        (r".*a.*b", True),
-        (r"\d+(?:\.\d*)?x", False),
-        (r" *+[^,]*+,", False),
-        (r"[a-z]+(?:\.[a-z]+)*(?:,[a-z]+)*", False),
-        (r"\d+/0+", False),
-    ],
-)
-def test_repetitions_that_meet_are_found(pattern: str, meets: bool) -> None:
-    assert bool(meetings(pattern)) == meets
 
 
 def test_no_pattern_of_the_package_lets_two_repetitions_meet() -> None:

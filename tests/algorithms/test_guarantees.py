@@ -6,7 +6,7 @@ thousand shapes of A100 and a thousand others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import cms
-from cms import Budget, Claim, Configuration, Guarantee, Job, Problem, Reference, Support
+from cms import Configuration, Job, Problem
 from cms.plugin.registry import algorithm_of, read_options
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.plugins import OneByOne
 from tests.property.problems import source
-from tests.references.guarantees import VARIANTS, Options, examine, program, promise
+from tests.references.guarantees import VARIANTS, Options, examine, promise
 from tests.samples import so_many
 
 
@@ -127,30 +126,6 @@ def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
         limited = any(m.limit is not None and m.name in types for m in problem.machine_types)
         if limited and examine(problem, best, method, {}) is not None:
             assert promise(problem, method, {}) is None, source(problem)
-
-
-class OneTooMany(OneByOne):
-    """One machine a job and more, which it calls optimal."""
-
-    def support(self, problem: Problem, options: Any) -> Support:
-        return Support(True)
-
-    def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
-        return Guarantee(1, 0, Reference.MILP_C, "a false theorem")
-
-    def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
-        (shape,) = problem.listed_configurations
-        given = {("a", name): 1 for name in problem.job_names}
-        yield cms.Schedule.from_counts(problem, {shape: len(given)}, given)
-
-
-def test_a_broken_promise_is_noticed() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 2}), jobs=[Job("x", 1, {"a": 1}), Job("y", 1, {"a": 1})]
-    )
-    assert program(problem, Reference.MILP_C) == pytest.approx(1)
-    with pytest.raises(AssertionError, match="a false theorem"):
-        examine(problem, optimum(problem), OneTooMany(), {})
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import Configuration, Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
+from cms import Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
 from tests.oracle import optimum
 from tests.property.problems import (
     LISTED,
@@ -144,21 +144,6 @@ def test_huge_demands_are_met_by_few_groups_within_every_guarantee(
         schedule = solution.schedule
         entries = {pair for group in schedule.groups for pair in group.assignment}
         assert len(schedule.groups) <= len(schedule.machines) + 2 * len(entries), method
-
-
-def test_a_contradiction_is_noticed() -> None:
-    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 2, {"a": 1})])
-    solution = examine(problem, Fraction(2), "auto", {})
-    assert solution is not None
-    assert contradictions(problem, Fraction(2), solution) == []
-    assert contradictions(problem, Fraction(1), solution) == [
-        "it is called optimal and is not",
-        "its bound is above the optimum",
-        "its certificate proves too much",
-        "a bound of its history is above the optimum",
-    ]
-    assert "a schedule is below the optimum" in contradictions(problem, Fraction(3), solution)
-    assert len(contradictions(problem, None, solution)) == 2
 
 
 @pytest.mark.parametrize("method", ALL)

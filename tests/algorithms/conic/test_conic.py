@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from math import ceil
 from typing import Any
 
@@ -132,27 +131,6 @@ def test_corners_are_those_of_all_points_and_few_of_a_huge_polygon() -> None:
     assert all(inside(polygon, corner) for corner in corners)
     assert 3 <= len(corners) < 200
     assert all(_turn(*corners[at : at + 3]) > 0 for at in range(len(corners) - 2))
-
-
-def added(one: Iterable[Point], other: Iterable[Point]) -> set[Point]:
-    return {(a + c, b + d) for a, b in one for c, d in other}
-
-
-def test_machines_are_corners_and_at_most_two_others() -> None:
-    """Every sum of two to five contents, by comparing the sets of sums."""
-    for polygon in polygons():
-        points = points_of(polygon)
-        if len(points) > 60:
-            continue
-        every, corners = {(0, 0)}, polygon.list_corners()
-        for number in range(1, 6):
-            every = added(every, points)
-            free = min(number, 2)
-            others = {(a + c, b + d) for (a, b), (c, d) in combinations_with_replacement(points, 2)}
-            found = set(points) if free == 1 else others
-            for _ in range(number - free):
-                found = added(found, corners)
-            assert found == every, (polygon, number)
 
 
 def best_of_program(
