@@ -43,8 +43,6 @@ _SUPPLY = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0))
 _CLOSE = st.sampled_from((2, 3, 4, 5, 0, 0))
 _COSTS = st.sampled_from([Fraction(cost) for cost in ("1", "2", "1/2", "3", "2/3", "5/4")])
 _LIMITS = st.sampled_from((None, 3, 2, 1, 0, 5))
-# The last two are beyond what a machine word holds.
-_HUGE = st.sampled_from((10**9, 10**12, 10**12 + 1, 10**9 + 7, 2**63 + 1, 10**30))
 
 
 def share(parts: int) -> settings:
@@ -177,17 +175,6 @@ def size_bounded(draw: st.DrawFn, *, machine: str | None = None, beside: bool = 
     return made(shapes, draw(_rows(held(shapes), 3)), types)
 
 
-@st.composite
-def huge(draw: st.DrawFn, kind: str = "listed") -> Problem:
-    """Demands of 10^9 to 10^13 blocks: nothing may be done a machine at a time."""
-    problem = draw(TINY[kind])
-    jobs = [
-        Job(job.name, job.demand * draw(_HUGE) + draw(st.integers(0, 2)), job.demand_function)
-        for job in problem.jobs
-    ]
-    return shown(rebuilt(problem, jobs=jobs))
-
-
 #: Kinds whose optimum ``tests.oracle`` finds in milliseconds.
 TINY: dict[str, st.SearchStrategy[Problem]] = {
     "listed": listed(most=2) | demanding(jobs=3),
@@ -203,8 +190,6 @@ TINY: dict[str, st.SearchStrategy[Problem]] = {
 }
 #: Those which only list configurations, on machines that cost something.
 LISTED = ("listed", "one job", "one block", "zero demands", "costs", "by a hair")
-#: Those without limits.
-UNLIMITED = tuple(kind for kind in TINY if kind != "limits")
 
 
 def problems(kinds: Collection[str] = tuple(TINY)) -> st.SearchStrategy[Problem]:
