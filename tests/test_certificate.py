@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
+import random
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -35,6 +37,8 @@ from cms.knapsack.pricing import price_jobs
 from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
+from tests.property.certificates import random_certificate
+from tests.property.problems import problems
 from tests.samples import refusal, triple, two_types
 
 refused = partial(refusal, InvalidCertificate)
@@ -289,3 +293,17 @@ def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Qua
 
     assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
     assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
+
+
+@given(problems(), st.integers(0, 10**9))
+def test_a_certificate_survives_json_pickle_and_copies(problem: Problem, seed: int) -> None:
+    certificate = random_certificate(random.Random(seed), problem)
+    text = json.dumps(certificate.to_json())
+    for twin in (
+        certificate_from_json(json.loads(text)),
+        pickle.loads(pickle.dumps(certificate)),
+        copy.deepcopy(certificate),
+    ):
+        assert twin == certificate
+        assert hash(twin) == hash(certificate)
+        assert twin.to_json() == certificate.to_json()

@@ -257,7 +257,7 @@ def agree(problem: Problem) -> None:
 
 
 @settings(max_examples=80)
-@given(problems(("costs", "free machines", "limits", "size-bounded beside listed")))
+@given(problems(("costs", "limits", "machine_types", "max_blocks")))
 @example(two_types(Configuration({"c": 5}, "other")))
 @example(two_types(listed(2), listed(1, 1)))
 @example(two_types(listed(2), listed(3)))

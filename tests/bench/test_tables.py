@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.figures import growth, quantile
+from bench.figures import growth
 from bench.row import Outcome, RunRow
-from bench.suites import SUITES, Settings, peers, proof
+from bench.suites import Settings, proof
 from bench.suites.agreement import agreement
 from bench.tables import Table, failures
 from bench.task import Source
@@ -42,20 +42,6 @@ def open_(method: str, cost: int | None, bound: int, seconds: float = 20.0, **mo
 
 def cells(table: Table) -> list[dict[str, Any]]:
     return list(table.to_json()["rows"])
-
-
-def test_rechecking_is_compared_with_solving_on_the_same_instance() -> None:
-    rows = [
-        row("auto", seed=1, checker="independent", seconds=0.5, check_seconds=1.0),
-        row("auto", seed=2, checker="independent", seconds=2.0, check_seconds=1.0),
-        row("auto", seed=3, checker="cms", seconds=1.0, check_seconds=9.0),
-        row("scip", checker="independent", seconds=1.0, check_seconds=9.0),
-    ]
-    *_, table = proof.tables(rows, Settings())
-    assert table.title == "second checker against solve"
-    line = cells(table)[-1]
-    assert (line["family"], line["files"], line["longest s"]) == ("all", 2, 1.0)
-    assert (line["median"], line["worst"]) == (1.25, 2.0)
 
 
 def test_the_summary_counts_checked_answers_alone() -> None:
@@ -130,28 +116,6 @@ def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
     assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
 
 
-def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_taken() -> None:
-    rows = []
-    for seed in range(3):
-        rows += [
-            proved("auto", 9, seconds=0.5, n=100, seed=seed),
-            proved("cp_sat_1", 9, seconds=10.0, n=100, seed=seed),
-            proved("cp_sat_8", 9, seconds=4.0 + seed, n=100, seed=seed),
-            open_("highs", 12, 9 - seed, n=100, seed=seed)
-            if seed
-            else proved("highs", 9, seconds=2.0, n=100),
-        ]
-    (table,) = peers.tables(rows, SUITES["peers"].defaults)
-    lines = {line["solver"]: line for line in cells(table)}
-    assert lines["auto"]["median s to proof"] == {"exactly": 0.5}
-    assert lines["cp_sat (peer)"]["median s to proof"] == {"exactly": 5.0}
-    assert lines["cp_sat (peer)"]["ratio"] == {"exactly": 10.0}
-    assert lines["highs (peer)"]["proved"] == 1
-    assert lines["highs (peer)"]["ratio"] == {"at_least": 40.0}
-    assert lines["highs (peer)"]["worst gap"] == 5
-    assert table.texts()[1][-1] == ">40x"
-
-
 @given(
     exponent=st.floats(0.2, 3),
     factor=st.floats(1e-6, 1e3),
@@ -164,12 +128,3 @@ def test_the_exponent_of_an_exact_power_law_is_found(
     assert found is not None
     assert found.exponent == pytest.approx(exponent, rel=1e-3, abs=1e-3)
     assert (found.error is None) == (len(sizes) == 2)
-
-
-@given(st.lists(st.integers(-9, 9), min_size=1), st.floats(0, 1))
-def test_a_quantile_is_one_of_the_values_and_covers_its_share(
-    values: list[int], share: float
-) -> None:
-    found = quantile(values, share)
-    assert found in values
-    assert sum(value <= found for value in values) >= share * len(values)

@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import Problem, Proof, Solution, Status
+from tests.families import FAMILIES
 from tests.oracle import optimum
-from tests.property.problems import (
-    TINY,
-    problems,
-    share,
-)
+from tests.property.problems import problems, share
 from tests.references.guarantees import METHODS, examine
 from tests.samples import spread
 
@@ -50,11 +47,11 @@ def contradictions(problem: Problem, best: Fraction | None, solution: Solution) 
     return [words for words, holds in said.items() if holds]
 
 
-@pytest.mark.parametrize("kind", spread(8, TINY))
+@pytest.mark.parametrize("family", spread(8, FAMILIES))
 @share(17)
 @given(st.data())
-def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
-    problem = data.draw(problems([kind]))
+def test_no_method_contradicts_another(family: str, data: st.DataObject) -> None:
+    problem = data.draw(problems([family]))
     best = optimum(problem)
     for method in ALL:
         solution = examine(problem, best, method, {})

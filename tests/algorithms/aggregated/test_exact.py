@@ -174,11 +174,11 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
             assert pay(tables, found.prices) == there + found.value
         assert program.purchase.refuted(tables.held(vertex.machines), None) is None
         for part in (Fraction(1, 2), Fraction(99, 100)):
-            held = tables.held([part * x for x in vertex.machines])
-            if (quickly := program.purchase.refuted(held, None)) is not None:
+            too_few = tables.held([part * x for x in vertex.machines])
+            if (quickly := program.purchase.refuted(too_few, None)) is not None:
                 refuted += 1
                 prices, worth = quickly
-                there = sum(p * x for p, x in zip(prices, held, strict=True))
+                there = sum(p * x for p, x in zip(prices, too_few, strict=True))
                 assert there < worth <= pay(tables, prices)
     assert min(seen.values()) > number // 3
     assert refuted > number * 2 // 3

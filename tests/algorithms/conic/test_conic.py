@@ -14,10 +14,11 @@ import cms
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
 from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
 from instances import hard
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited
+from tests.families import instance
 from tests.oracle import optimum
 from tests.references.programs import integer_program
 from tests.samples import few, no_round_up, so_many
@@ -43,35 +44,11 @@ def of(
 
 
 def random_problem(number: int) -> Problem:
-    """Tiny problems of every kind: one to three types, fractions, zeros, limits, costs, lists."""
-    rng = random.Random(f"conic {number}")
-    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 2, 2, 3]))]
-    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
-    jobs = {}
-    for j in range(rng.randint(1, 3)):
-        supply = {b: 0 if rng.random() < 0.2 else rng.randint(1, 8) for b in blocks}
-        least = min((f for f in supply.values() if f), default=1)
-        demand = 0 if rng.random() < 0.1 else rng.randint(1, 6 * least)
-        jobs[f"j{j}"] = demand * unit, {b: f * unit for b, f in supply.items()}
-    problem = of(
-        {b: rng.randint(2, 9) * unit for b in blocks},
-        rng.randint(6, 20) * unit,
-        jobs,
-        max_blocks=rng.choice([None, None, 1, 2, 3]),
-        machine=MachineType(
-            "machine", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, None, 2, 4])
-        ),
-    )
-    shapes = [
-        Configuration({b: rng.randint(0, 3) for b in blocks} | {rng.choice(blocks): 1})
-        for _ in range(rng.randint(1, 5))
-    ]
-    kind = rng.choice(["set", "set", "list", "both"])
-    if kind != "set":
-        problem = problem.replace(
-            configurations=[*(problem.configurations if kind == "both" else ()), *shapes]
-        )
-    return problem
+    """A tiny problem of one machine type: a set, a list or both, with a limit now and then."""
+    family = ("size_bounded", "max_blocks", "random_configurations")[number % 3]
+    limit = (None, None, None, 2, 4)[number % 5]
+    types = [MachineType("machine", Fraction(2 + number % 2, 2), limit)]
+    return instance(family, number).replace(machine_types=types)
 
 
 def polygons() -> list[Polygon]:

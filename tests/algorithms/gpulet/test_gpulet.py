@@ -145,24 +145,6 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
     }
 
 
-def test_gpus_are_added_until_all_fits_and_the_largest_free_share_is_taken_first() -> None:
-    problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
-    assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
-    assert cms.solve(problem, "gpulet").machine_count == 3
-    rates = {20: 30, 60: 150, 80: 155, 100: 300}
-    problem = serving(("a", 1, {40: 5}), ("b", 1, {80: 5}), ("y", 160, rates))
-    both = [{20: {"y": 10}, 80: {"b": 1}}, {40: {"a": 1}, 60: {"y": 150}}]
-    assert placed(elastic(problem), 2) == both
-
-
-def test_time_is_shared_on_the_smallest_share_that_can() -> None:
-    """y and x have a share each; z fits beside either, and goes to that of 40."""
-    problem = serving(("z", 3, {40: 6, 60: 9}), ("x", 2, {40: 6}), ("y", 1, {60: 9}))
-    assert placed(elastic(problem), 1) == [{40: {"x": 2, "z": 3}, 60: {"y": 1}}]
-    problem = serving(("z", 4, {40: 6, 60: 9}), ("x", 3, {40: 6}), ("y", 1, {60: 9}))
-    assert placed(elastic(problem), 1) == [{40: {"x": 3}, 60: {"y": 1, "z": 4}}]
-
-
 @pytest.mark.parametrize(
     ("problem", "options", "fault"),
     [
@@ -219,13 +201,6 @@ def test_the_largest_batch_that_fills_and_runs_within_the_limit_is_taken() -> No
     assert (duty.cycle, duty.points["x"].amount) == (4, 2)
 
 
-def test_a_batch_that_would_never_fill_in_time_runs_unfilled() -> None:
-    """At 1/100 even one item takes 100 to come; 19 is as long as a cycle may be, of 20."""
-    problem = whole((Fraction(1, 100), 20, [(1, 1), (4, 3)]))
-    duty = packing(problem).residual("x", Fraction(1, 100))
-    assert (duty.cycle, duty.points["x"].length, duty.occupancy) == (19, 1, Fraction(1, 19))
-
-
 def test_full_gpus_come_first_and_the_rests_share_one() -> None:
     """x and y fill one GPU each at 2, and 1/4 and 1/8 are left: 8 in 4 every 32, 8 in 4 every 64.
 
@@ -259,19 +234,6 @@ def test_a_merge_must_leave_time_and_keep_every_limit() -> None:
     x = packing(tight).residual("x", Fraction(1, 2))
     assert (x.cycle, x.occupancy) == (2, Fraction(1, 2))  # 8 + 4 is more than 11
     assert packing(tight).merged(x, packing(tight).residual("y", Fraction(1, 2))) is None
-
-
-def test_more_demand_can_take_fewer_gpus() -> None:
-    """x: 7 in 5. y, at 7/10: 6 in 2 or 7 in 5, the larger as it fills in 10, of 15 with its 5.
-
-    At 3/4 x has a cycle of 28/3, in which y needs 6.53, so 7 in 5: 10 in all, too long. At 7/8 it
-    is 8, in which y needs 5.6, so 6 in 2: 7 in all.
-    """
-    counts = []
-    for demand in ("0.75", "0.875"):
-        problem = whole((demand, 25, [(7, 5)]), ("0.7", 15, [(6, 2), (7, 5)]))
-        counts.append(cms.solve(problem, "gpulet_sbp").machine_count)
-    assert counts == [2, 1]
 
 
 def test_shares_as_large_as_the_rate_asks_for_are_packed_by_size() -> None:
