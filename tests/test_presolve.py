@@ -137,21 +137,11 @@ def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats(
         for number in range(10):
             problem = presolve(instance(family, number)).problem
             assert all(job.demand > 0 for job in problem.jobs)
-            for block in problem.blocks:
-                assert any(block in dict(_table(problem, j)) for j in range(problem.n_jobs))
-            shapes = problem.listed_configurations
-            for one in shapes:
-                rivals = [s for s in shapes if s is not one and s.machine == one.machine]
-                assert not any(_beats(other, one) for other in rivals), (family, number)
-
-
-def _table(problem: Problem, j: int) -> list[tuple[str, int]]:
-    pairs = zip(problem.blocks, problem.rows.row(j).supply, strict=True)
-    return [(block, supply) for block, supply in pairs if supply]
-
-
-def _beats(one: Configuration, other: Configuration) -> bool:
-    return all(one.blocks.get(block, 0) >= count for block, count in other.blocks.items())
+            supplies = [problem.rows.row(j).supply for j in range(problem.n_jobs)]
+            assert sum(map(any, zip(*supplies, strict=True))) == len(problem.blocks)
+            index = {block: i for i, block in enumerate(problem.blocks)}
+            rest = problem.listed_configurations, problem.machine_types, index, never
+            assert not beaten(*rest).any(), (family, number)
 
 
 BLOCKS = {block: i for i, block in enumerate("abc")}

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import judge as judging
 from tests.fuzz.judge import judge
-from tests.fuzz.mutations import case
 from tests.samples import few
 
 PART, ALL = 1_000, 100_000
@@ -30,12 +28,3 @@ def test_a_few_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> No
 def test_a_thousand_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> None:
     found = [fault for number in range(first, first + PART) for fault in judge(number, tmp_path)]
     assert found == []
-
-
-def test_a_disagreement_of_the_checkers_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "second_checker", lambda paths: 1)
-    number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
-    (fault,) = judge(number, tmp_path)
-    assert "the verdict: the package says True, the second checker False" in fault
