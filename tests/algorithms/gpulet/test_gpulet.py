@@ -145,6 +145,24 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
     }
 
 
+def test_gpus_are_added_until_all_fits_and_the_largest_free_share_is_taken_first() -> None:
+    problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
+    assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
+    assert cms.solve(problem, "gpulet").machine_count == 3
+    rates = {20: 30, 60: 150, 80: 155, 100: 300}
+    problem = serving(("a", 1, {40: 5}), ("b", 1, {80: 5}), ("y", 160, rates))
+    both = [{20: {"y": 10}, 80: {"b": 1}}, {40: {"a": 1}, 60: {"y": 150}}]
+    assert placed(elastic(problem), 2) == both
+
+
+def test_time_is_shared_on_the_smallest_share_that_can() -> None:
+    """y and x have a share each; z fits beside either, and goes to that of 40."""
+    problem = serving(("z", 3, {40: 6, 60: 9}), ("x", 2, {40: 6}), ("y", 1, {60: 9}))
+    assert placed(elastic(problem), 1) == [{40: {"x": 2, "z": 3}, 60: {"y": 1}}]
+    problem = serving(("z", 4, {40: 6, 60: 9}), ("x", 3, {40: 6}), ("y", 1, {60: 9}))
+    assert placed(elastic(problem), 1) == [{40: {"x": 3}, 60: {"y": 1, "z": 4}}]
+
+
 @pytest.mark.parametrize(
     ("problem", "options", "fault"),
     [
@@ -199,6 +217,13 @@ def test_the_largest_batch_that_fills_and_runs_within_the_limit_is_taken() -> No
     gathered = whole((Fraction(1, 2), 21, points), rule="collect_then_run")
     duty = packing(gathered).residual("x", Fraction(1, 2))
     assert (duty.cycle, duty.points["x"].amount) == (4, 2)
+
+
+def test_a_batch_that_would_never_fill_in_time_runs_unfilled() -> None:
+    """At 1/100 even one item takes 100 to come; 19 is as long as a cycle may be, of 20."""
+    problem = whole((Fraction(1, 100), 20, [(1, 1), (4, 3)]))
+    duty = packing(problem).residual("x", Fraction(1, 100))
+    assert (duty.cycle, duty.points["x"].length, duty.occupancy) == (19, 1, Fraction(1, 19))
 
 
 def test_full_gpus_come_first_and_the_rests_share_one() -> None:
