@@ -32,13 +32,16 @@ from cms.certificate.quantity import (
     Quantity,
 )
 from cms.errors import InvalidCertificate
-from cms.files import certificate_from_json
+from cms.files import certificate_from_json, problem_to_json
 from cms.knapsack.pricing import price_jobs
-from cms.problem.parts import Configuration, Job
+from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
+from cms.solving.solve import solve
 from tests.property.certificates import random_certificate
+from tests.property.definition import INVALID
 from tests.property.problems import problems
+from tests.property.verdicts import judge_certificate
 from tests.samples import refusal, triple, two_types
 
 refused = partial(refusal, InvalidCertificate)
@@ -280,7 +283,7 @@ def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
     "quantity",
     [
         MachinesOfConfiguration(Configuration({"b": 3}, "machine")),
-        MachinesWithBlocks(Configuration({"b": 2}, "machine")),
+        *(MachinesWithBlocks(Configuration({"b": n}, "machine")) for n in (2, 3)),
     ],
 )
 def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
@@ -293,6 +296,24 @@ def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Qua
 
     assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
     assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
+
+
+@given(problems(), st.integers(0, 10**9), st.integers(-1, 3), st.booleans())
+def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
+    problem: Problem, seed: int, hairs: int, near_the_best: bool
+) -> None:
+    best = solve(problem, threads=1).certificate if near_the_best else None
+    near = best.prices if isinstance(best, BlockPrices) and any(best.prices.values()) else None
+    document = random_certificate(random.Random(seed), problem, near=near).to_json()
+    verdict = judge_certificate(problem_to_json(problem), document, wrong=False)
+    assert verdict != INVALID
+    # As it was drawn, it holds; with costs that differ by a hair it may not.
+    machines = [
+        MachineType(m.name, max(Fraction(0), m.cost + Fraction(hairs, 100)), m.limit)
+        for m in problem.machine_types
+    ]
+    other = problem.replace(machine_types=machines)
+    judge_certificate(problem_to_json(other), document, wrong=False)
 
 
 @given(problems(), st.integers(0, 10**9))
