@@ -242,6 +242,14 @@ def test_the_operators_serve_all_jobs(problem: Problem, seed: int, erased: objec
         assert any(left[j] + amount > 0 for j, amount in machine.gives)
 
 
+def test_mutation_mixes_jobs() -> None:
+    jobs = [Job(name, 3, {"b": 1}) for name in "xy"]
+    made = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
+    alone = made.genetic.deployment([made.services.filled(0, [(0, j, 3)]) for j in (0, 1)])
+    mixed = [made.genetic.mutated(alone) for _ in range(5)]
+    assert any(len(machine.gives) == 2 for each in mixed for machine in each.machines)
+
+
 @pytest.mark.parametrize(
     ("backup", "tenths", "chosen"),
     [
