@@ -7,8 +7,6 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -58,24 +56,6 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
     if ">>> " in file_path.read_text("utf-8", errors="replace"):
         return found
     return [each for each in found if type(each).__name__ != "DoctestModule"]
-
-
-def pytest_collection(session: pytest.Session) -> None:
-    """Let each worker of a whole run begin to import the tests at another place of them.
-
-    What one has compiled, of ours and of what we stand on, the others read; if all began with the
-    first file, each would compile everything, for half a minute.
-    """
-    config = session.config
-    worker, workers = (os.environ.get(f"PYTEST_XDIST_WORKER{end}", "") for end in ("", "_COUNT"))
-    if not worker or config.args != config.getini("testpaths"):
-        return
-    paths = sorted((config.rootpath / "tests").rglob("test_*.py"))
-    first = len(paths) * int(worker.removeprefix("gw")) // int(workers)
-    for path in paths[first:] + paths[:first]:
-        # What fails here fails once more, and is told, where it is collected.
-        with suppress(Exception, pytest.skip.Exception):
-            import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -1,9 +1,12 @@
-"""Certificates: their depth and their leaves, that they never change, and checks given up."""
+"""Certificates: their depth and their leaves, what they may not say, and checks given up."""
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
+import random
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,14 +23,26 @@ from cms.certificate.certificate import (
     Certificate,
     first_certificate,
 )
-from cms.certificate.quantity import BlocksOfJob, MachinesOfType, Quantity
+from cms.certificate.quantity import (
+    BlocksOfJob,
+    BlocksOfType,
+    MachinesOfConfiguration,
+    MachinesOfType,
+    MachinesWithBlocks,
+    Quantity,
+)
 from cms.errors import InvalidCertificate
-from cms.files import certificate_from_json
+from cms.files import certificate_from_json, problem_to_json
 from cms.knapsack.pricing import price_jobs
-from cms.problem.parts import Configuration, Job
+from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
-from tests.samples import refusal, triple
+from cms.solving.solve import solve
+from tests.property.certificates import random_certificate
+from tests.property.definition import INVALID
+from tests.property.problems import problems
+from tests.property.verdicts import judge_certificate
+from tests.samples import refusal, triple, two_types
 
 refused = partial(refusal, InvalidCertificate)
 MACHINES = MachinesOfType("machine")
@@ -168,3 +183,148 @@ def test_a_check_can_be_stopped_between_leaves_and_within_them(
     assert asked == [(stopped, undisturbed)] * 3
     asked.clear()
     assert tree.judged(triple(cost=9), stopped=lambda: False) == tree.judged(triple(cost=9))
+
+
+LEAF = BlockPrices(multipliers=[0])
+
+
+def on(quantity: Quantity) -> Branch:
+    return Branch(quantity, 0, LEAF, LEAF)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "words"),
+    [
+        (BlockPrices({"B": 1}), "block 'B'"),
+        (BlockPrices(proper={"b": 1}), "proper count of 1 for the block 'b'"),
+        (BlockPrices({}, {"Dear": 0}), "machine type 'Dear'"),
+        (BlockPrices({}, {"dear": "1/7"}), "limit price 1/7 on machine type 'dear'"),
+        (BlockPrices(multipliers=[1]), "1 multipliers"),
+        (BlockPrices({"b": "2.5"}, {"cheap": 1}), "b on 'cheap' is worth 2.5"),
+        (on(MachinesOfType("DEAR")), "machine type 'DEAR'"),
+        (on(BlocksOfType("c")), "block 'c'"),
+        (on(BlocksOfJob("b", "z")), "job 'z'"),
+        (on(MachinesWithBlocks(Configuration({"c": 1}, "dear"))), "block 'c'"),
+        (on(MachinesWithBlocks(Configuration({"b": 1}))), "Configuration(b)"),
+        (on(MachinesOfConfiguration(Configuration({"b": 1}))), "Configuration(b)"),
+        (
+            on(MachinesOfConfiguration(Configuration({"b": 2}, "dear"))),
+            "Configuration(2 x b on dear)",
+        ),
+    ],
+)
+def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
+    assert words in refused(certificate.bound, two_types())
+    assert words in refused(certificate.proves_infeasible, two_types())
+    assert BlockPrices({"b": 2}, {"cheap": 1}, proper={"b": 2}).bound(two_types()) == 4 - 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        *((({"b": price},), f"price of block 'b' is {price}") for price in (-1, None, True)),
+        (({"b": float("nan")},), "price of block 'b' is nan"),
+        *((({}, {}, (), {"b": n}), f"count of block 'b' is {n!r}") for n in (-1, 1.5, "2")),
+        (({}, {}, (), ["b"]), "['b']"),
+        (({}, {}, (), {"": 1}), "''"),
+        ((0,), "price of every block is"),
+        (({}, 0), "limit of machine type is 0"),
+        (({}, {}, (), 0), "proper count of every block is 0"),
+        (({}, {"m": -1}), "limit of machine type 'm' is -1"),
+        (({}, {}, [-1]), "multiplier is -1"),
+        (({}, {}, "12"), "multipliers is '12'"),
+    ],
+)
+def test_prices_that_are_none_are_refused(arguments: Any, words: str) -> None:
+    assert words in refused(BlockPrices, *arguments)
+
+
+class Everywhere(BlocksOfType):
+    """A quantity of one's own, that could be known to every problem."""
+
+
+class Turncoat(Configuration):
+    """A configuration that could be equal to any other."""
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Branch("b", 0, LEAF, LEAF), "'b'"),  # type: ignore[arg-type]
+        (lambda: Branch(Everywhere("b"), 0, LEAF, LEAF), "Everywhere"),
+        (lambda: Branch(BlocksOfType("b"), 0.5, LEAF, LEAF), "at_most is 0.5"),  # type: ignore[arg-type]
+        (lambda: Branch(BlocksOfType("b"), 0, None, LEAF), "None"),  # type: ignore[arg-type]
+        (lambda: MachinesOfType(5), "5"),  # type: ignore[arg-type]
+        (lambda: MachinesOfType({}), "no type"),
+        (lambda: MachinesOfType({"m": 0}), "machine type 'm' is 0"),
+        (lambda: BlocksOfType(""), "''"),
+        (lambda: BlocksOfJob("b", ["x"]), "['x']"),  # type: ignore[arg-type]
+        (lambda: MachinesOfConfiguration(Turncoat({"b": 3})), "3 x b"),
+        (lambda: MachinesOfConfiguration(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]
+        (lambda: MachinesWithBlocks("b"), "'b'"),  # type: ignore[arg-type]
+    ],
+)
+def test_branches_and_quantities_that_are_none_are_refused(
+    make: Callable[[], object], words: str
+) -> None:
+    assert words in refused(make)
+
+
+def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
+    shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
+    problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])
+    third, hair = Fraction(1, 3), Fraction(1, 10**40)
+    assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
+    dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
+    assert "3 x a + 2 x b is worth 1.000" in refused(dear.bound, problem)
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        MachinesOfConfiguration(Configuration({"b": 3}, "machine")),
+        *(MachinesWithBlocks(Configuration({"b": n}, "machine")) for n in (2, 3)),
+    ],
+)
+def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
+    shapes = [Configuration({"b": 3}), Configuration({"b": 1})]
+    problem = Problem(configurations=shapes, jobs=[Job("x", 4, {"b": 1})])
+
+    def tree(price: str) -> Branch:
+        above = BlockPrices({"b": price}, multipliers=["1/2"])
+        return Branch(quantity, 0, BlockPrices({"b": "1/3"}, multipliers=[0]), above)
+
+    assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
+    assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
+
+
+@given(problems(), st.integers(0, 10**9), st.integers(-1, 3), st.booleans())
+def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
+    problem: Problem, seed: int, hairs: int, near_the_best: bool
+) -> None:
+    best = solve(problem, threads=1).certificate if near_the_best else None
+    near = best.prices if isinstance(best, BlockPrices) and any(best.prices.values()) else None
+    document = random_certificate(random.Random(seed), problem, near=near).to_json()
+    verdict = judge_certificate(problem_to_json(problem), document, wrong=False)
+    assert verdict != INVALID
+    # As it was drawn, it holds; with costs that differ by a hair it may not.
+    machines = [
+        MachineType(m.name, max(Fraction(0), m.cost + Fraction(hairs, 100)), m.limit)
+        for m in problem.machine_types
+    ]
+    other = problem.replace(machine_types=machines)
+    judge_certificate(problem_to_json(other), document, wrong=False)
+
+
+@given(problems(), st.integers(0, 10**9))
+def test_a_certificate_survives_json_pickle_and_copies(problem: Problem, seed: int) -> None:
+    certificate = random_certificate(random.Random(seed), problem)
+    text = json.dumps(certificate.to_json())
+    for twin in (
+        certificate_from_json(json.loads(text)),
+        pickle.loads(pickle.dumps(certificate)),
+        copy.deepcopy(certificate),
+    ):
+        assert twin == certificate
+        assert hash(twin) == hash(certificate)
+        assert twin.to_json() == certificate.to_json()

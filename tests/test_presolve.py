@@ -1,12 +1,15 @@
-"""Leaving out what cannot matter keeps the optimum, and its schedules can be carried back."""
+"""What cannot matter: dominated configurations, useless blocks, machine types without use."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.passes import certificate
@@ -19,14 +22,24 @@ from cms import (
     MachineType,
     Problem,
     SizeBoundedConfigurations,
+    Status,
     check,
     solve,
 )
 from cms.certificate.certificate import first_certificate
+from cms.files.problems import problem_to_json
+from cms.presolver import dominance
+from cms.presolver.dominance import beaten
 from cms.presolver.presolve import presolve
-from tests.algorithms.branch_and_price.parts import Unlimited
+from cms.running.stopping import Stopped
+from proofs_checks.checker import parse_document
+from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.usable import round_up as independently_rounded
+from proofs_checks.checker.usable import usable as independently_usable
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.property.problems import problems
 from tests.property.schedules import random_schedule
 from tests.samples import so_many, spread
 
@@ -124,18 +137,155 @@ def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats(
         for number in range(10):
             problem = presolve(instance(family, number)).problem
             assert all(job.demand > 0 for job in problem.jobs)
-            for block in problem.blocks:
-                assert any(block in dict(_table(problem, j)) for j in range(problem.n_jobs))
-            shapes = problem.listed_configurations
-            for one in shapes:
-                rivals = [s for s in shapes if s is not one and s.machine == one.machine]
-                assert not any(_beats(other, one) for other in rivals), (family, number)
+            supplies = [problem.rows.row(j).supply for j in range(problem.n_jobs)]
+            assert sum(map(any, zip(*supplies, strict=True))) == len(problem.blocks)
+            index = {block: i for i, block in enumerate(problem.blocks)}
+            rest = problem.listed_configurations, problem.machine_types, index, never
+            assert not beaten(*rest).any(), (family, number)
 
 
-def _table(problem: Problem, j: int) -> list[tuple[str, int]]:
-    pairs = zip(problem.blocks, problem.rows.row(j).supply, strict=True)
-    return [(block, supply) for block, supply in pairs if supply]
+BLOCKS = {block: i for i, block in enumerate("abc")}
 
 
-def _beats(one: Configuration, other: Configuration) -> bool:
-    return all(one.blocks.get(block, 0) >= count for block, count in other.blocks.items())
+def never() -> bool:
+    return False
+
+
+def case(seed: int) -> tuple[list[Configuration], list[MachineType]]:
+    rng = random.Random(seed)
+    types = [
+        MachineType(f"m{m}", rng.choice([0, 1, 2]), rng.choice([None, None, 0, 3]))
+        for m in range(rng.randint(1, 4))
+    ]
+    most = rng.choice([2, 3, 10**400])
+    shapes = [
+        Configuration(
+            {b: rng.choice([1, 2, most]) for b in rng.sample("abc", rng.randint(1, 3))},
+            rng.choice(types).name,
+        )
+        for _ in range(rng.randint(0, 14))
+    ]
+    return shapes, types
+
+
+def by_definition(shapes: list[Configuration], types: list[MachineType]) -> list[bool]:
+    kind = {machine.name: machine for machine in types}
+
+    def beats(one: int, other: int) -> bool:
+        rival, mine = kind[shapes[one].machine or ""], kind[shapes[other].machine or ""]
+        if rival is not mine and (rival.limit is not None or rival.cost > mine.cost):
+            return False
+        return all(shapes[one].blocks.get(b, 0) >= shapes[other].blocks.get(b, 0) for b in BLOCKS)
+
+    # Of two that beat each other, the first stays.
+    return [
+        any(
+            one != other and beats(one, other) and (one < other or not beats(other, one))
+            for one in range(len(shapes))
+        )
+        for other in range(len(shapes))
+    ]
+
+
+def test_those_are_beaten_that_the_definition_says() -> None:
+    for seed in range(400):
+        shapes, types = case(seed)
+        assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2, 3])
+def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
+    problem = Problem.from_arrays(
+        demands=[5, 6], supply=[[7, 1], [1, 9]], configurations=[[1, 2], [2, 2], [3, 1]]
+    )
+    budget = Counting(looks)
+    with pytest.raises(Stopped):
+        presolve(problem, lambda: budget.stopped)
+    assert budget.asked == looks + 1
+
+
+def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found then is beaten all the same, and the largest beat most of the others."""
+    rng = random.Random(1)
+    shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
+    shapes = [Configuration(shape.blocks, "m") for shape in shapes]
+    types = [MachineType("m")]
+    every = beaten(shapes, types, BLOCKS, never)
+    monkeypatch.setattr(dominance, "_IN_ALL", 0)
+    some = beaten(shapes, types, BLOCKS, never)
+    assert some.sum() < every.sum()
+    assert not (some & ~every).any()
+    assert some.sum() > every.sum() / 2
+
+
+Shape = Configuration | SizeBoundedConfigurations
+
+ONE = [Job("x", 3, {"a": 1, "b": 2})]
+PLAIN = Configuration({"a": 2, "b": 1}, "plain")
+
+
+def two_types(
+    *other: Shape, jobs: list[Job] = ONE, first: Shape = PLAIN, **kind: object
+) -> Problem:
+    """A type of cost 2, and another one, by default of cost 7/3."""
+    second = MachineType("other", **{"cost": "7/3", **kind})  # type: ignore[arg-type]
+    types = [MachineType("plain", 2), second]
+    return Problem(configurations=[first, *other], jobs=jobs, machine_types=types)
+
+
+def listed(a: int, b: int = 0, machine: str = "other") -> Configuration:
+    return Configuration({"a": a, "b": b}, machine)
+
+
+def agree(problem: Problem) -> None:
+    """Both checkers say the same, and reducing a problem does not change it."""
+    again = read_problem(parse_document(json.dumps(problem_to_json(problem))))
+    assert independently_usable(again) == [machine.name for machine in problem.usable_types()]
+    step = problem.cost_step
+    assert independently_rounded(again, Fraction(1, 10**9)) == (step or Fraction(1, 10**9))
+    assert presolve(problem).problem.cost_step == step
+
+
+@settings(max_examples=80)
+@given(problems(("costs", "limits", "machine_types", "max_blocks")))
+@example(two_types(Configuration({"c": 5}, "other")))
+@example(two_types(listed(2), listed(1, 1)))
+@example(two_types(listed(2), listed(3)))
+@example(two_types(listed(9), limit=1))
+@example(two_types(listed(2, 1), cost="5/3", limit=9))
+@example(two_types(jobs=[]))
+def test_the_least_cost_is_a_multiple_of_the_step(problem: Problem) -> None:
+    agree(problem)
+    best, step = optimum(problem), problem.cost_step
+    if best is not None:
+        assert best % step == 0 if step else best == 0
+
+
+def test_counts_of_more_than_63_bits_are_compared_as_they_are() -> None:
+    jobs = [Job("x", 2**63 + 2, {"a": 1}), Job("y", 1, {"b": 1})]
+    larger = listed(2**63 + 2, 1)
+    problem = two_types(
+        larger, jobs=jobs, first=Configuration({"a": 2**63, "b": 1}, "plain"), cost=3
+    )
+    assert [machine.name for machine in problem.usable_types()] == ["plain", "other"]
+    agree(problem)
+
+
+@settings(max_examples=15)
+@given(problems(), st.sampled_from(("auto", "cp_sat", "ptas", "lp_rounding")))
+@example(two_types(listed(2, 1)), "auto")
+def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: str) -> None:
+    """A schedule whose cost is no multiple of the step is no obstacle on the way to the optimum."""
+    best = optimum(problem)
+    start = random_schedule(random.Random(1), problem)
+    if best is None or start is None or (method in ("ptas", "lp_rounding") and limited(problem)):
+        return
+    solution = solve(problem, method, start=start, time_limit=60, threads=1)
+    assert solution.lower_bound <= best
+    assert (solution.claimed_bound or 0) <= best
+    if method in ("auto", "cp_sat"):
+        assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
+
+
+def limited(problem: Problem) -> bool:
+    return any(machine.limit is not None for machine in problem.machine_types)

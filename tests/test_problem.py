@@ -1,4 +1,4 @@
-"""Problems and their parts: what they take, what they refuse, and that they never change."""
+"""Problems and their parts: what they take and refuse, their hash, and that they never change."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
+from cms.files import problem_to_json
 from cms.problem.parts import (
     Configuration,
     DemandFunction,
@@ -30,6 +32,7 @@ from cms.problem.rows import Row, Rows
 from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.files.documents import problems
+from tests.proofs_checks.streaming.folders import LEAF, hashed, leaf_of, rows_of
 from tests.samples import mig, mig_from_arrays, refusal
 
 HALVES = Configuration({"half": 2})
@@ -287,3 +290,38 @@ def test_many_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -
     stored = sum(array.nbytes for array in (rows.demands, rows.supplies, rows.denominators))
     assert stored == 4 * 8 * n  # demand, two supplies, denominator
     assert problem.jobs[-1].demand == Fraction(str(demands[-1]))
+
+
+def test_the_same_problem_by_hand_and_from_arrays_in_any_order_of_the_blocks() -> None:
+    by_hand = mig()
+    for blocks in permutations(("7g", "4g", "3g", "1g")):
+        problem = mig_from_arrays(blocks)
+        assert problem.blocks == blocks
+        assert problem == by_hand
+        assert hash(problem) == hash(by_hand)
+        assert problem.sha256 == by_hand.sha256
+        assert {problem: 1}[by_hand] == 1
+
+
+def sha256_by_definition(problem: Problem) -> str:
+    """The bytes of docs/reference/files.md, from what a file says of a problem."""
+    document = problem_to_json(problem)
+    rows, blocks = rows_of(document), document["blocks"]
+    leaves = [
+        leaf_of(rows[at : at + LEAF], blocks, at, problem.job_names[at : at + LEAF])
+        for at in range(0, len(rows), LEAF)
+    ]
+    return hashed(document, leaves)
+
+
+@given(problems())
+def test_the_hash_is_taken_over_the_bytes_that_the_documents_define(problem: Problem) -> None:
+    assert problem.sha256 == sha256_by_definition(problem)
+    assert problem.compute_sha256() == problem.sha256
+
+
+def test_numbered_names_are_hashed_as_any_others() -> None:
+    for n in (1_000, 66_001):  # in a leaf, and in two
+        parts: dict[str, Any] = {"demands": [1] * n, "supply": [[2]] * n, "configurations": [[1]]}
+        named = Problem.from_arrays(**parts, job_names=[f"j{j}" for j in range(n)])
+        assert Problem.from_arrays(**parts).sha256 == named.sha256

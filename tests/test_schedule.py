@@ -1,7 +1,8 @@
-"""Schedules: groups of machines, whatever their number, that never change."""
+"""Schedules: groups of machines and their columns, that never change, and their exact check."""
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,10 +12,18 @@ import pytest
 
 from cms.checker.kinds import check
 from cms.errors import InvalidSchedule
-from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
+from cms.problem.parts import (
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from cms.problem.problem import Problem
+from cms.schedule.faults import Violation
 from cms.schedule.schedule import MachineGroup, Schedule, machine_cost
 from cms.values.frozen import FrozenMap
+from cms.values.numbers import format_exact
 from tests.samples import PAIR, columns, halves, ints, refusal
 
 WHOLE = Configuration({"7g": 1}, "a100")
@@ -109,3 +118,143 @@ def test_the_cost_is_that_of_all_machines() -> None:
         )
     # with one type it goes without saying
     assert machine_cost(halves(), PAIR) == 1
+
+
+def test_two_entries_of_one_block_and_job_are_one() -> None:
+    schedule = Schedule.from_columns(columns(entry_content=ints(1, 1)))
+    groups = [MachineGroup(PAIR, {("half", "b"): 2}, 3), MachineGroup(PAIR, {}, 1)]
+    assert list(schedule.groups) == groups
+    assert (schedule, hash(schedule)) == (Schedule(groups), hash(Schedule(groups)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.array([3, 1], dtype=np.uint8), np.array([3, 1], dtype=">i4"),
+     np.array([3, 1], dtype=object), [3, 1], (np.int8(3), 1), np.array([3, 0, 1, 0])[::2]],
+    ids=lambda values: type(values).__name__,
+)  # fmt: skip
+def test_a_column_may_be_whole_numbers_of_any_kind(values: Any) -> None:
+    schedule = Schedule.from_columns(columns(group_count=values))
+    assert schedule.columns.group_count.dtype == np.int64
+    assert schedule == Schedule.from_columns(columns())
+
+
+def test_a_count_beyond_64_bits_is_a_python_integer() -> None:
+    unsigned = np.array([2**63, 1], dtype=np.uint64)
+    for values in ([2**63, 1], unsigned, [10**30, 1], [-(2**63) - 1, 0]):
+        schedule = Schedule.from_columns(columns(group_count=values))
+        assert schedule.columns.group_count.dtype == object
+        assert [group.count for group in schedule.groups] == [int(value) for value in values]
+        assert {type(group.count) for group in schedule.groups} == {int}
+        assert pickle.loads(pickle.dumps(schedule)) == schedule
+
+
+LENGTHS, GROUPS = "have other lengths", "column group_count"
+BAD_COLUMNS: list[tuple[str, Any, str]] = [
+    ("group_count", np.array([1.5, 1]), f"{GROUPS} has dtype float64"),
+    ("group_count", np.array([1.5, 1], dtype=object), f"{GROUPS}: entry 0 is 1.5"),
+    ("group_count", ints(3, 1).reshape(2, 1), f"{GROUPS} has shape (2, 1)"),
+    ("group_count", np.array([3, 1], dtype="m8[s]"), f"{GROUPS} has dtype timedelta"),
+    ("group_count", ints(3), LENGTHS),
+    ("group_configuration", ints(0, 1), "configuration index"),
+    ("entry_start", ints(0, 3, 2), LENGTHS),
+    # differences of unsigned integers are never negative
+    ("entry_start", np.array([0, 3, 2], dtype=np.uint64), LENGTHS),
+    ("entry_block", ints(0, 1), "block index"),
+    ("entry_content", ints(0, 2), "content index"),
+    # a second column of one block would let a machine give its blocks twice
+    ("blocks", ("half", "half"), "two blocks are called 'half'"),
+    ("blocks", (5,), "block name is 5"),
+    ("configurations", ("half",), "a configuration is 'half'"),
+    ("configurations", (SizeBoundedConfigurations({"half": 1}, 2),), "a configuration is Siz"),
+]
+
+
+@pytest.mark.parametrize(("column", "values", "words"), BAD_COLUMNS)
+def test_columns_that_do_not_fit_are_refused(column: str, values: Any, words: str) -> None:
+    assert words in refused(Schedule.from_columns, columns(**{column: values}))
+
+
+class Chameleon(Configuration):
+    """A configuration that is not the same whenever it is asked."""
+
+
+def test_a_subclass_of_configuration_is_not_trusted() -> None:
+    assert refused(Schedule.from_columns, columns(configurations=(Chameleon({"half": 2}),)))
+    assert refused(Schedule, [MachineGroup(Chameleon({"half": 2}), {}, 1)])
+    for thing in (None, 5, (), ("half",) * 9):
+        assert refused(Schedule.from_columns, thing)
+
+
+ONE = Configuration({"b": 1})
+
+
+def one_job(demand: Any, supply: Any, per_machine: int = 1, limit: int | None = None) -> Problem:
+    return Problem(
+        configurations=Configuration({"b": per_machine}),
+        jobs=[Job("x", demand, {"b": supply})],
+        machine_types=[MachineType("machine", limit=limit)],
+    )
+
+
+def group(shape: Configuration = ONE, count: int = 1, **given_blocks: int) -> MachineGroup:
+    """Blocks b for jobs."""
+    return MachineGroup(shape, {("b", job): n for job, n in given_blocks.items()}, count)
+
+
+def gives(job: Job, block: str) -> Fraction:
+    assert isinstance(job.demand_function, DemandFunction)
+    return job.demand_function(block)
+
+
+def faults(problem: Problem, *groups: MachineGroup) -> list[str]:
+    return [str(fault) for fault in check(problem, Schedule(groups))]
+
+
+@pytest.mark.parametrize(
+    ("demand", "supply", "blocks"),
+    [
+        (1, 1, 1),
+        (0, 5, 0),
+        ("1", "1/3", 3),  # 3 x 1/3 = 1
+        (1, 0.1, 10),  # ten times the decimal 0.1, though ten times the float 0.1 is not 1.0
+        (999.9999999999999, 333.3333333333333, 3),
+        # 1000.0000000000001 is the next decimal: a fourth block is needed
+        (1000.0000000000001, 333.3333333333333, 4),
+        (10**30, 7, -(-(10**30) // 7)),
+        (10**30, 10**30 + 1, 1),
+        (2**63 - 1, 2**62, 2),
+        (2**200, 2**100 - 1, -(-(2**200) // (2**100 - 1))),
+        (5e-324, 1e308, 1),
+        (1e308, 5e-324, 2 * 10**631),  # 10**308 / (5 / 10**324) = 10**632 / 5
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
+    demand: Any, supply: Any, blocks: int
+) -> None:
+    problem = one_job(demand, supply)
+    assert faults(problem, *[group(count=blocks, x=1)] * (blocks > 0)) == []
+    if blocks:
+        short = [group(count=blocks - 1, x=1)] * (blocks > 1)
+        (fault,) = check(problem, Schedule(short))
+        served = (blocks - 1) * gives(problem.jobs[0], "b")
+        assert fault == Violation(
+            "demand",
+            "job 'x'",
+            f"{format_exact(served)} of its demand served",
+            format_exact(problem.jobs[0].demand),
+        )
+
+
+@pytest.mark.parametrize("held", [2**62, 2**63 - 1, 2**63, 10**30])
+def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
+    shape = Configuration({"b": held})
+    problem = one_job(held, 1, per_machine=held)
+    assert faults(problem, group(shape, x=held)) == []
+    assert faults(problem, group(shape, x=held + 1)) == [
+        f"group 0 has {held + 1} blocks 'b' in use on a machine, needs at most the {held} of its "
+        "configuration"
+    ]
+    twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
+    assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]

@@ -34,7 +34,7 @@ from tests import families, oracle
 from tests.property.problems import share
 from tests.samples import refusal
 from tests.scripted import blocks, told
-from tests.test_variants import exactly_at
+from tests.test_shortage_search import exactly_at
 
 STEP = Fraction(1, 1000)
 

@@ -1,4 +1,4 @@
-"""The search for what would do, with scripted methods: time, Ctrl-C, little knowledge."""
+"""The search for what would do, the variants of a problem that it asks about, and growth."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cms import (
     BlockPrices,
@@ -16,10 +18,16 @@ from cms import (
     MachineType,
     Problem,
     Proof,
+    SizeBoundedConfigurations,
+    check,
     explain_infeasibility,
+    find_growth,
     solve,
-)
+)  # fmt: skip
+from cms.infeasibility.variants import PARTS, at_share, without_unservable_jobs
 from cms.plugin.algorithm import Budget, Claim
+from tests.oracle import optimum
+from tests.property.problems import problems, share
 from tests.scripted import Clock, Scripted, blocks, serving
 
 
@@ -126,3 +134,83 @@ def fits(problem: Problem) -> int | None:
     """The demand, if the question is about it: then no machine type is without a limit."""
     limited = all(machine.limit is not None for machine in problem.machine_types)
     return int(problem.rows.demand(0)) if limited else None
+
+
+HUGE = 10**30
+
+
+def exactly_at(problem: Problem, parts: int) -> Problem:
+    """The demands times the share, as fractions: what ``at_share`` must be equivalent to."""
+    jobs = [
+        Job(job.name, job.demand * Fraction(parts, PARTS), job.demand_function)
+        for job in problem.jobs
+    ]
+    return Problem(
+        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
+    )
+
+
+@pytest.mark.parametrize("demand", [7, 2**62 + 1, 2**63 - 1, HUGE, Fraction(1, 3), "0.1"])
+@pytest.mark.parametrize("parts", [0, 1, 333, 999, 1000, 2**52 + 1, 2**61 + 1, 2**63, 1000 << 60])
+def test_a_share_is_the_least_demand_that_a_row_can_ask_for(demand: int, parts: int) -> None:
+    problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", demand, {"b": "0.7"})])
+    lowered = at_share(problem, parts).rows
+    exact = problem.rows.demand(0) * Fraction(parts, PARTS)
+    unit = Fraction(1, problem.rows.row(0).denominator)
+    assert exact <= lowered.demand(0) < exact + unit
+    assert lowered.supply(0, 0) == Fraction(7, 10)
+    assert (lowered.demand(0) / unit).denominator == 1
+
+
+def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need() -> None:
+    problem = Problem(
+        configurations=[
+            SizeBoundedConfigurations({"giant": 3, "titan": 4, "small": 1}, 2, "m"),
+            Configuration({"a": 1}, "none"),
+        ],
+        jobs=[
+            Job("lost", 1, {}),
+            Job("big", HUGE, {"giant": HUGE, "titan": 1}),
+            Job("wide", HUGE, {"a": Fraction(1, 3)}),
+            Job("fine", 1, {"giant": 5, "small": 1}),
+            Job("nothing", 0, {}),
+            Job("idle", 0, {"giant": HUGE}),
+        ],
+        machine_types=[MachineType("m"), MachineType("none", limit=0)],
+    )
+    rest, lost = without_unservable_jobs(problem)
+    assert lost == {"lost": (), "big": ("giant", "titan")}
+    assert list(rest.job_names) == ["wide", "fine", "nothing", "idle"]
+    assert [job.demand for job in rest.jobs] == [HUGE, 1, 0, 0]
+    assert without_unservable_jobs(rest)[0] is rest
+    everywhere = rest.replace(machine_types=[MachineType("m"), MachineType("none")])
+    assert solve(everywhere).cost is not None
+
+
+@share(5)
+@given(problems(), st.booleans())
+def test_growth_is_the_largest_thousandth_that_the_machines_meet(
+    problem: Problem, certified: bool
+) -> None:
+    solution = solve(problem, time_limit=None)
+    if solution.cost is None:
+        return
+    certificate = solution.certificate if certified else None
+    grown = find_growth(problem, solution.schedule, certificate=certificate, time_limit=None)
+    if grown.share is None:
+        assert not problem.rows.wants.any()
+        return
+    assert grown.share >= 1
+    types = [MachineType(m.name, m.cost, grown.machines[m.name]) for m in problem.machine_types]
+    there = problem.replace(machine_types=types)
+    parts = int(grown.share * PARTS)
+    assert not check(at_share(there, parts), grown.schedule)
+    if grown.proof is Proof.CHECKED:
+        assert optimum(at_share(there, parts + 1)) is None
+
+
+def test_proper_counts_too_few_for_larger_demands_are_no_obstacle() -> None:
+    shares = SizeBoundedConfigurations({"a": 1, "b": 3}, capacity=7)
+    problem = Problem(configurations=shares, jobs=[Job("x", 2, {"a": 1}), Job("y", 2, {"b": 1})])
+    known = BlockPrices({"a": "1/7", "b": "3/7"}, proper={"a": 2, "b": 2})
+    assert find_growth(problem, solve(problem).schedule, certificate=known).share == 1.5

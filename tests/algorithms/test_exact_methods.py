@@ -188,16 +188,6 @@ def test_the_history_is_the_same_for_any_number_of_threads(
     assert (one.schedule, one.certificate) == (two.schedule, two.certificate)
 
 
-@pytest.mark.parametrize("limit", few(2, [0, 0.1, 0.01, 0.4, 0.001, 0.05, 0.2]))
-def test_any_time_limit_leaves_a_checked_answer(limit: float) -> None:
-    fleet: dict[str, Any] = {"n": 60, "seed": 3, "types": 5, "limits": "tight", "cost_step": "0.01"}
-    for problem in (generate("mixed-fleet", **fleet), generate("real-rows", n=5000, seed=1, m=30)):
-        solution = answer(problem, "branch_and_price", time_limit=limit)
-        assert solution.cost is None or check(problem, solution.schedule) == ()
-        assert solution.certificate.bound(problem) <= solution.lower_bound
-        assert solution.cost is None or solution.lower_bound <= solution.cost
-
-
 def parts_of(solution: Solution) -> list[str]:
     """Which parts of the run the lines of the history come from, without the numbers of passes."""
     return [line.source.split(", ")[0] for line in solution.history]

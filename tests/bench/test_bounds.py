@@ -14,10 +14,8 @@ from bench.row import Outcome, RunRow
 from bench.rules import BOUNDS
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
-from cms import BlockPrices, Job, MachineType, Problem
-from cms.certificate.certificate import Certificate
+from cms import Job, MachineType, Problem
 from cms.errors import UnsupportedProblem
-from cms.fleet import get_gpu
 from cms.problem.parts import SizeBoundedConfigurations
 from instances.families import generate
 from tests.bench.stand_in import on_a100
@@ -65,16 +63,6 @@ def test_it_is_the_fewest_slices_of_every_service_over_seven(
     assert value(on_a100(rows, cost)) == Fraction(cost * slices, 7)
 
 
-def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
-    card = get_gpu("a30-24gb")
-    problem = Problem(
-        configurations=card.configurations,
-        jobs=[Job("x", 5, {"1g.6gb": 1})],
-        machine_types=[MachineType(card.key)],
-    )
-    assert value(problem) == Fraction(5, 4)
-
-
 SHARES = SizeBoundedConfigurations({"a": 1}, capacity=2)
 
 
@@ -105,18 +93,3 @@ def test_a_bound_is_a_run_with_a_lower_bound_and_no_schedule() -> None:
     assert row.seconds is not None
     assert row.check_seconds is not None
     assert RunRow.from_line(row.to_line()) == row
-
-
-def test_a_bound_that_does_not_hold_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dear:
-        name = "partition_free"
-        summary = "a GPU a block"
-
-        def certificate(self, problem: Problem) -> Certificate:
-            return BlockPrices(dict.fromkeys(problem.blocks, 1))
-
-    monkeypatch.setitem(BOUNDS, "partition_free", Dear())
-    row = performed(Source(family="S5", module=NAMED))
-    assert (row.outcome, row.lower_bound) == (Outcome.FAILED, None)
-    assert row.error is not None
-    assert row.error.startswith("InvalidCertificate: ")

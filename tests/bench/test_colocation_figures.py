@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
-from bench.colocation_figures import running
-from bench.colocation_figures.__main__ import FIGURES, FULL, SHORT, main
-from bench.colocation_figures.matching import corruptions
+from bench.colocation_figures.__main__ import FIGURES, FULL, main
 from bench.colocation_figures.predictor import matched, table, unseen_pairs
-from cms.fleet.colocation import colocate
-from cms.fleet.colocation.files import colocation_solution_to_json
 from cms.fleet.colocation.predictor import Prediction
-from instances.families.colocation import random_classes
 
 
 def test_unseen_pairs_of_the_shipped_table_are_predicted_by_a_line_better_than_by_the_mean() -> (
@@ -36,22 +29,6 @@ def test_matching_on_the_truth_is_the_best_and_on_a_constant_no_better_than_gree
     assert by_truth.random < by_truth.greedy <= 1
     blind = np.full(len(samples.places), 0.5)
     assert matched(samples, Prediction(*[blind] * 5), 100, 0).predicted < 0.9
-
-
-def test_ten_numbers_of_a_solution_are_made_wrong_one_at_a_time() -> None:
-    problem = random_classes(3, 40)
-    document = colocation_solution_to_json(problem, colocate(problem))
-    changed = [each for _, each in corruptions(document)]
-    assert len(changed) == 10
-    assert all(each != document for each in changed)
-    assert len({str(each) for each in changed}) == 10
-
-
-def test_a_fault_that_is_not_found_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "require_monitor", lambda *_: (7, Fraction(1)))
-    lines = list(running.monitor_figure(SHORT.times))
-    assert [line.holds for line in lines] == [True, True, True, False]
-    assert lines[-1].found == "0"
 
 
 def test_some_figures_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

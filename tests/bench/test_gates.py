@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from fractions import Fraction
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench.gates.__main__ import NEXT, main, measured, tasks
-from bench.gates.comparing import Pair, judge, programs, stages
-from bench.gates.in_tree import generate, passes
+from bench.gates.__main__ import NEXT, main
+from bench.gates.comparing import Pair, judge
+from bench.gates.in_tree import generate
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Source, Task
 from cms import solve
@@ -78,48 +77,6 @@ def test_each_kind_of_break_is_found(found: dict[str, Any], word: str) -> None:
 )
 def test_one_unsound_answer_of_ten_is_found(found: dict[str, Any], word: str) -> None:
     assert word in broken(found, times=1)
-
-
-@pytest.mark.parametrize("at", [None, 0, 2])
-def test_a_worse_answer_has_another_chance_and_a_crash_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int | None
-) -> None:
-    class Scripted:
-        def __init__(self, *found: dict[str, Any]) -> None:
-            self.left = list(found)
-
-        def do(self, _: Task) -> str:
-            return row(0, **self.left.pop(0)).to_line()
-
-    task = next(tasks("quality", short=True))
-    monkeypatch.setattr("bench.gates.__main__.tasks", lambda section, *, short: [task])
-    monkeypatch.setattr("bench.gates.__main__.Tree", Scripted)
-    given = argparse.Namespace(old="x", short=True, output=tmp_path / "rows.jsonl")
-    given.output.touch()
-    runs: list[dict[str, Any]] = [{"status": "feasible"}, {}, {}]
-    if at is not None:
-        runs[at] = {"outcome": Outcome.FAILED, "error": "it crashed"}
-    trees = Scripted({}, {}, {}), Scripted(*runs)
-    (pair,) = measured("quality", trees, given)  # type: ignore[arg-type]
-    assert pair == Pair(row(0), row(0, **({} if at is None else runs[at])))
-
-
-def test_answers_refused_by_either_trees_checkers_break_a_gate() -> None:
-    name = "refused by proofs_checks.checker"
-    for old, new in ((5, 0), (0, 5), (5, 5)):
-        assert [line.broken for line in programs("trust", [[{name: old}, {name: new}]])] != [""]
-    assert [line.broken for line in programs("trust", [[{name: 0}, {name: 0}]])] == [""]
-    assert [bool(line.broken) for line in programs("trust", [["it crashed", {name: 0}]])] == [True]
-    assert set(passes("-c", "import os; os.kill(os.getpid(), 9)").values()) == {1}
-
-
-def test_stages_are_counted_and_figures_may_not_grow() -> None:
-    pairs = [Pair(row(0), row(0, history=((0.1, 100, 100, "auto: dive"),)))]
-    counted = {(line.what, line.old, line.new) for line in stages(pairs)}
-    assert ("bound: auto: N pass", "1", "0") in counted
-    assert ("schedule: auto: dive", "0", "1") in counted
-    found = programs("reader", [[{"a": 3, "b": 1.0}, {"a": 4, "b": 1.2}], [{"a": 3}, "it crashed"]])
-    assert [bool(line.broken) for line in found] == [True, True, False]
 
 
 @pytest.mark.parametrize("kind", NEXT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -85,21 +84,6 @@ def reds(rows: list[RunRow]) -> list[set[str]]:
         return {table.rows[number][0] for number in table.red}
 
     return [names(table) for table in SUITE.tables(rows, DEFAULTS)]
-
-
-def test_every_instance_goes_to_everybody() -> None:
-    tasks = list(SUITE.tasks(DEFAULTS))
-    per_source = Counter(task.source for task in tasks)
-    assert len(per_source) == 6 + 2 * 20
-    assert set(per_source.values()) == {7}
-    assert len({task.key for task in tasks}) == len(tasks)
-    assert {task.suite for task in tasks} == {"mig-serving"}
-    assert [(task.kind.value, task.method) for task in tasks[:7]] == [
-        ("solve", "mig_serving_fast"), ("solve", "mig_serving"), ("solve", "auto"),
-        ("rule", "whole_gpus"), ("rule", "smallest"), ("rule", "static_mix"),
-        ("bound", "partition_free"),
-    ]  # fmt: skip
-    assert {task.time_limit for task in tasks} == {60}
 
 
 def test_gpus_are_means_and_savings_are_against_whole_gpus() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bench.plots import draw
-from bench.plots.curves import gaps_at
 from bench.row import RunRow
 from bench.suites import SUITES, Settings
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
@@ -43,13 +42,6 @@ ROWS = [
     for m in (5, 30)
     for made in (row(n=n, m=m), row("greedy", n=n, m=m, guarantee=GREEDY, **UNPROVED))
 ]
-
-
-def test_the_gap_falls_with_the_history() -> None:
-    assert gaps_at(row(), [0.05, 0.1, 0.2, 1.9, 2, 50]) == [1, 1, 0.5, 0.5, 0, 0]
-    assert gaps_at(row(history=()), [1.0]) == [1]
-    free = ((0.1, 0, 0, "nothing to pay"),)
-    assert gaps_at(row(history=free), [1.0]) == [0]
 
 
 def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:

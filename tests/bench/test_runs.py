@@ -123,14 +123,6 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     assert not bench.processes._alive
 
 
-def test_an_idle_process_is_used_again_unless_a_fresh_one_is_wanted(
-    processes: list[object],
-) -> None:
-    for changes in ({}, {"seed": 1}, {"fresh": True}, {"seed": 2}):
-        assert run_task(task(**changes), 1).outcome is Outcome.ANSWERED
-    assert len(processes) == 2
-
-
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("changes", "outcome", "error"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import pytest
 from bench import chunks
 from bench.row import Outcome, RunRow
 from bench.runs import perform
-from bench.suites import SUITES, shards
-from bench.tables import Table
 from bench.task import Kind, Source, Task
 from cms.errors import InvalidOption
 from cms.files import open_problem
@@ -64,52 +61,3 @@ def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     assert folder.measurements["shards"] == 1
     assert all(value > 0 for value in folder.measurements.values())
     assert RunRow.from_line(folder.to_line()) == folder
-
-
-def row(kind: Kind, **found: Any) -> RunRow:
-    facts: dict[str, Any] = {
-        "outcome": Outcome.ANSWERED, "status": "optimal", "proof": "checked", "seconds": 2.0,
-        "cost": Fraction(5), "lower_bound": Fraction(5), "gap": Fraction(0),
-        "instance_sha256": "a", "peak_memory": 2**30, "passes": 4,
-        "measurements": {"cpu_seconds": 3.0},
-    }  # fmt: skip
-    return RunRow.of(task(kind), **{**facts, **found})
-
-
-MEASURED = {
-    "cpu_seconds": 6.0, "pack_cpu_seconds": 7e-6, "write_cpu_seconds": 7e-7,
-    "check_cpu_seconds": 7e-5, "pass_cpu_seconds": 1.5, "shards": 2,
-}  # fmt: skip
-
-
-def line_of(*rows: RunRow) -> tuple[dict[str, Any], Table]:
-    (table,) = shards.tables(rows, SUITES["shards"].defaults)
-    (line,) = table.to_json()["rows"]
-    return line, table
-
-
-def test_a_folder_stands_beside_the_run_in_memory_and_a_bare_pass() -> None:
-    folder = row(Kind.SHARDS, peak_memory=2**28, measurements=MEASURED)
-    line, table = line_of(folder, row(Kind.SOLVE))
-    assert (line["CPU / memory"], line["CPU / pass"], line["peak / memory"]) == (2.0, 4.0, 0.25)
-    assert (line["check ns"], line["write ns"], line["pack ns"]) == pytest.approx((1e4, 100, 1e3))
-    assert (line["shards"], line["passes"], line["proved"]) == (2, 4, "checked")
-    assert not table.red
-    alone, table = line_of(folder)
-    assert (alone["CPU / memory"], alone["peak / memory"]) == (None, None)
-    assert table.texts()[0].count("-") == 2
-
-
-@pytest.mark.parametrize(
-    ("changes", "red"),
-    [
-        ({}, False),
-        ({"cost": Fraction(6), "lower_bound": Fraction(4)}, False),
-        ({"instance_sha256": "b"}, True),
-        ({"cost": Fraction(6), "lower_bound": Fraction(6)}, True),
-        ({"cost": Fraction(4), "lower_bound": Fraction(4)}, True),
-    ],
-)
-def test_what_contradicts_the_run_in_memory_is_red(changes: dict[str, Any], red: bool) -> None:
-    folder = row(Kind.SHARDS, measurements=MEASURED)
-    assert bool(line_of(folder, row(Kind.SOLVE, **changes))[1].red) == red

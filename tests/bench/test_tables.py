@@ -15,7 +15,7 @@ from bench.plots.curves import profile
 from bench.plots.points import ticks_up_to
 from bench.row import Outcome, RunRow
 from bench.runs.solving import passes
-from bench.suites import SUITES, Settings, peers, proof
+from bench.suites import Settings, proof
 from bench.suites.agreement import agreement
 from bench.tables import AtLeast, Column, Table, failures
 from bench.task import Source
@@ -46,20 +46,6 @@ def open_(method: str, cost: int | None, bound: int, seconds: float = 20.0, **mo
 
 def cells(table: Table) -> list[dict[str, Any]]:
     return list(table.to_json()["rows"])
-
-
-def test_rechecking_is_compared_with_solving_on_the_same_instance() -> None:
-    rows = [
-        row("auto", seed=1, checker="independent", seconds=0.5, check_seconds=1.0),
-        row("auto", seed=2, checker="independent", seconds=2.0, check_seconds=1.0),
-        row("auto", seed=3, checker="cms", seconds=1.0, check_seconds=9.0),
-        row("scip", checker="independent", seconds=1.0, check_seconds=9.0),
-    ]
-    *_, table = proof.tables(rows, Settings())
-    assert table.title == "second checker against solve"
-    line = cells(table)[-1]
-    assert (line["family"], line["files"], line["longest s"]) == ("all", 2, 1.0)
-    assert (line["median"], line["worst"]) == (1.25, 2.0)
 
 
 def test_the_summary_counts_checked_answers_alone() -> None:
@@ -132,28 +118,6 @@ def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
     by_peer = {line.pop("peer"): list(line.values()) for line in cells(table)}
     # asked, finished, agree, undecided, contradict
     assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
-
-
-def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_taken() -> None:
-    rows = []
-    for seed in range(3):
-        rows += [
-            proved("auto", 9, seconds=0.5, n=100, seed=seed),
-            proved("cp_sat_1", 9, seconds=10.0, n=100, seed=seed),
-            proved("cp_sat_8", 9, seconds=4.0 + seed, n=100, seed=seed),
-            open_("highs", 12, 9 - seed, n=100, seed=seed)
-            if seed
-            else proved("highs", 9, seconds=2.0, n=100),
-        ]
-    (table,) = peers.tables(rows, SUITES["peers"].defaults)
-    lines = {line["solver"]: line for line in cells(table)}
-    assert lines["auto"]["median s to proof"] == {"exactly": 0.5}
-    assert lines["cp_sat (peer)"]["median s to proof"] == {"exactly": 5.0}
-    assert lines["cp_sat (peer)"]["ratio"] == {"exactly": 10.0}
-    assert lines["highs (peer)"]["proved"] == 1
-    assert lines["highs (peer)"]["ratio"] == {"at_least": 40.0}
-    assert lines["highs (peer)"]["worst gap"] == 5
-    assert table.texts()[1][-1] == ">40x"
 
 
 @given(

@@ -53,13 +53,6 @@ def test_planted_faults_are_found_by_both_checkers() -> None:
     assert all(line.holds for line in lines), lines
 
 
-@pytest.mark.parametrize("text", ["0", "13", "1-", "2-x", "a"])
-def test_a_figure_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        command.main(["--figures", text])
-    assert "--figures" in capsys.readouterr().err
-
-
 def test_a_figure_that_is_not_as_it_should_be_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,22 +75,6 @@ def test_a_link_in_a_document_leads_somewhere(document: Path) -> None:
     assert not list(broken(document))
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("[a](none.md)", "none.md: there is no such file"),
-        ("[a](#elsewhere)", "#elsewhere: no heading is called so"),
-        ('<img src="none.svg">', "none.svg: there is no such file"),
-        ("| a |\n| - |\n| ![b](none.svg) |", "none.svg: there is no such file"),
-    ],
-)
-def test_a_link_that_leads_nowhere_is_found(text: str, what: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    head = "# The `cms plan`, and more\n\n[b](#the-cms-plan-and-more)\n"
-    page.write_text(f"{head}\n{text}\n", "utf-8")
-    assert list(broken(page)) == [what]
-
-
 def below(page: Path) -> Iterator[Path]:
     """The pages that the tables of contents in a page name."""
     text = page.read_text("utf-8")

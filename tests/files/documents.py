@@ -146,7 +146,7 @@ def schedules(least: int = -1) -> st.SearchStrategy[Schedule]:
 
 @cache
 def certificates() -> st.SearchStrategy[Certificate]:
-    """Trees of prices; branches of every kind are written in ``test_certificate_definition``."""
+    """Trees of prices; branches of every kind are written in ``tests.test_certificate``."""
     tables = st.dictionaries(NAMES, NUMBERS, max_size=2)
     leaves = st.builds(BlockPrices, tables, tables, st.lists(NUMBERS, max_size=2))
     trees = st.builds(

@@ -230,7 +230,7 @@ def _parts_hold(path: Path) -> bool | None:
     source = read_source(path)
     plan = Parsed(parse_json(source), source)
     value: Any = plan.value
-    if not isinstance(value, dict) or (value.get("format"), value.get("schema")) != ("cms-plan", 1):
+    if not isinstance(value, dict) or (value.get("format"), value.get("schema")) != ("cms-plan", 2):
         return None
     try:
         problem, told = problem_from_json(plan.at("problem")), plan.at("solution")

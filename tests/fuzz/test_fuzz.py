@@ -7,14 +7,11 @@ A hundred and twenty here; 10^5 in the long run, in parts of a thousand that can
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.fuzz import judge as judging
 from tests.fuzz.judge import judge
-from tests.fuzz.mutations import case
 from tests.samples import few
 
 PART, ALL = 1_000, 100_000
@@ -31,42 +28,3 @@ def test_a_few_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> No
 def test_a_thousand_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> None:
     found = [fault for number in range(first, first + PART) for fault in judge(number, tmp_path)]
     assert found == []
-
-
-def hang(*_: object) -> None:
-    while True:
-        pass
-
-
-def fill(*_: object) -> None:
-    bytearray(2 * judging.BYTES)
-
-
-def fail(*_: object) -> None:
-    raise KeyError("x")
-
-
-@pytest.mark.parametrize(
-    ("plant", "words"),
-    [
-        (hang, "takes more than"),
-        (fill, "ends with 1 and 'error: out of memory"),
-        (fail, "ends with 1 and \"error: KeyError: 'x' (this is a bug"),
-    ],
-)
-def test_planted_faults_are_found(
-    plant: Callable[..., None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "SECONDS", 0.2)
-    monkeypatch.setattr("cms.files.solutions._SolutionFields._refuse_disorder", plant)
-    number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
-    assert any(words in fault for fault in judge(number, tmp_path))
-
-
-def test_a_disagreement_of_the_checkers_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "second_checker", lambda paths: 1)
-    number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
-    (fault,) = judge(number, tmp_path)
-    assert "the verdict: the package says True, the second checker False" in fault

@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 
 from bench.suites.stock import LINES
-from cms import BlockPrices, DutyCycleRule, MachineType, Proof, Status, check, solve
+from cms import BlockPrices, solve
 from cms.errors import InvalidOption
-from cms.fleet.serving import Service, build_problem
-from instances import published
 from instances.families import (
     VARIANTS,
     UnknownFamily,
@@ -28,10 +26,7 @@ from instances.families import (
     suite,
 )
 from instances.families import time_sharing as shared
-from instances.families.machines import mig
-from instances.families.measured import measured_rows
 from tests.property.problems import held
-from tests.samples import few, so_many
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 KINDS = ("hair", "one-block", "full", "triplets", "non-irup", "non-irup-listed")
@@ -164,70 +159,6 @@ def test_an_unknown_family_and_a_suite_of_nonsense_are_refused() -> None:
             list(suite(*arguments))
 
 
-POINTS = [point for point in published.S1.operating_points if point.processes <= 3]
-
-
-def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() -> None:
-    rows = measured_rows()
-    services = [
-        Service(f"{at}-{end}", model, rate_rps=1, latency_limit_ms=limit)
-        for at, (model, (low, high)) in enumerate(zip(rows.models, rows.limits, strict=True))
-        for end, limit in (("first", low + Fraction(1, 10**6)), ("last", high))
-    ]
-    problem = build_problem(services, POINTS, rule="parvagpu").problem
-    columns = [problem.block_index[block] for block in mig().blocks]
-    for j, service in enumerate(services):
-        row = problem.rows.row(j)
-        made = [Fraction(1000 * row.supply[i], row.denominator) for i in columns]
-        assert made == rows.supply[int(service.name.split("-")[0])].tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("mixed-fleet", {"types": 5}),
-        ("cluster-fleet", {"serving": "pods", "types": 3, "blocks": 12, "kinds": 5}),
-        ("cluster-fleet", {"serving": "rates", "types": 3, "blocks": 12, "kinds": 5}),
-    ],
-)
-def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(
-    name: str, more: dict[str, Any]
-) -> None:
-    for seed in range(so_many(2, 6)):
-        none, ample, tight = (
-            generate(name, n=20, seed=seed, limits=limits, **more)
-            for limits in ("none", "ample", "tight")
-        )
-        limits = [machine.limit or 0 for machine in tight.machine_types]
-        assert [machine.limit for machine in ample.machine_types] == [2 * n for n in limits]
-        assert (none.rows.supplies == tight.rows.supplies).all()
-        assert (none.rows.demands == tight.rows.demands).all()
-        assert {machine.limit for machine in none.machine_types} == {None}
-        solution = solve(tight, time_limit=None, gap=1000)
-        assert solution.status in (Status.OPTIMAL, Status.FEASIBLE)
-        assert not check(tight, solution.schedule)
-
-
-@pytest.mark.parametrize("types", [1, 2, 5])
-@pytest.mark.parametrize("n", few(2, [2, 40, 1, 10, 3]))
-def test_an_infeasible_fleet_is_proved_so_and_falls_short_by_little(types: int, n: int) -> None:
-    for seed in range(so_many(2, 4)):
-        problem = generate("mixed-fleet-infeasible", n=n, seed=seed, types=types)
-        solution = solve(problem, time_limit=None)
-        assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-        twice = [MachineType(m.name, m.cost, 2 * (m.limit or 0) + 1) for m in problem.machine_types]
-        assert solve(problem.replace(machine_types=twice), time_limit=None, gap=1000).cost
-
-
-@pytest.mark.parametrize("n", [1, 3, 4, 9])
-def test_triplets_need_a_bin_for_three_items(n: int) -> None:
-    for name, more in (("rounding", {"kind": "triplets"}), ("stock-triplets", {})):
-        problem = generate(name, n=n, seed=n, **more)
-        (shape,) = problem.size_bounded_configurations
-        assert all(250 <= size < 500 for size in shape.sizes.values())
-        assert solve(problem, time_limit=None).cost == math.ceil(n / 3)
-
-
 @pytest.mark.parametrize("kind", ["non-irup", "non-irup-listed"])
 @pytest.mark.parametrize("n", [3, 4, 30])
 def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int) -> None:
@@ -274,22 +205,6 @@ def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() 
             steps += sum(high < low for low, high in pairwise(lengths))
     assert TABLE.read_text("utf-8").splitlines() == rows
     assert steps == 4  # to a batch twice as large that takes less time, as the document says
-
-
-@pytest.mark.parametrize("rule", DutyCycleRule)
-def test_every_mix_can_be_served_within_its_ranges(rule: DutyCycleRule) -> None:
-    for seed in range(so_many(1, 6)):
-        for problem in (
-            shared.random_mix(seed, rule=rule),
-            shared.larger_mix(12, seed, rule=rule),
-        ):
-            assert problem.rule is rule
-            assert 3 <= problem.n_jobs <= 12
-            assert all(shared.RATES[0] <= job.demand <= shared.RATES[1] for job in problem.jobs)
-            assert all(
-                shared.LIMITS[0] <= job.limit * 1000 <= shared.LIMITS[1] for job in problem.jobs
-            )
-            assert set(problem.usable_points("mps:100")) == set(problem.job_names)
 
 
 # The digests rest on every length, limit and rate.

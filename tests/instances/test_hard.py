@@ -9,12 +9,14 @@ import pytest
 
 from cms import check, solve
 from cms.certificate.certificate import round_up
-from instances import hard
+from instances import hard, small
 from tests.references.guarantees import METHODS, examine
-from tests.references.named import EVERY, HUGE
 from tests.references.programs import Arrays, compact, integer_program, lp_dw, lp_star
 from tests.samples import in_turn
 
+EVERY = hard.PROBLEMS | small.PROBLEMS
+#: Those whose numbers floats cannot hold.
+HUGE = {small.HUGE_DEMAND.name, small.HUGE_FLEET.name}
 ORDINARY = sorted(EVERY.keys() - HUGE)
 
 

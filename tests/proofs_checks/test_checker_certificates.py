@@ -113,46 +113,6 @@ def test_each_quantity_can_be_branched_on(
     assert certificate_bound(HARD, branch(on, at_most, below, leaf({}, 0))) == 0
 
 
-LEAVES = leaf({}, 0), leaf({}, 0)
-
-
-def on_machines(below: Document, above: Document) -> Document:
-    return branch({"machines_of_type": "m"}, 1, below, above)
-
-
-@pytest.mark.parametrize(
-    ("tree", "sentence"),
-    [
-        (None, "a node of the certificate is None"),
-        ({}, "has no 'prices'"),
-        ({"prices": {"c": 1}}, "a key of prices is 'c', which the problem does not have"),
-        ({"prices": {"a": -1}}, "the price of 'a' is -1, which is negative"),
-        ({"prices": {}, "limit_prices": {"a100": 1}}, "is 'a100', which the problem does not have"),
-        ({"prices": {}, "multiplier": []}, "has the unknown key 'multiplier'"),
-        (branch({"blocks_of": "c"}, 0, *LEAVES), "the block of a branch is 'c'"),
-        (branch({"blocks_of": "a"}, "0", *LEAVES), "is '0', not an integer"),
-        (branch({"machines_of_type": "h"}, 0, *LEAVES), "type of a branch is 'h'"),
-        (branch({"machines_of_type": {}}, 0, *LEAVES), "on the machines of no type"),
-        (branch({"machines_of_type": {"m": 0}}, 0, *LEAVES), "type 'm' is 0, less than 1"),
-        (branch({"machines_of_type": ["m"]}, 0, *LEAVES), "the machine type of a branch is ['m']"),
-        (branch({"luck": 1}, 0, *LEAVES), "has the unknown key 'luck'"),
-        (branch({}, 0, *LEAVES), "not on exactly one quantity"),
-        (
-            branch({"machines_of": {"machine": "m", "blocks": {"a": 1}}}, 0, *LEAVES),
-            "{'a': 1}, is not a listed one",
-        ),
-        (branch({"blocks_of_job": {"block": "a", "job": "k"}}, 0, *LEAVES), "branch is 'k'"),
-        (on_machines(leaf({"a": 1}, 2), leaf({}, 3)), "configurations[0] is worth 3"),
-        (on_machines(leaf({"a": 1}), leaf({}, 2)), "has 0 multipliers below 1 branches"),
-        (on_machines(leaf({"a": 1}, 2, 0), leaf({}, 2)), "has 2 multipliers below 1 branches"),
-        (on_machines(leaf({"a": 1}, -1), leaf({}, 2)), "a multiplier is -1, which is negative"),
-        (branch(OWN, 2, leaf({}, 1), leaf({}, 1)), "for job 'j', less its multipliers, is -1"),
-    ],
-)
-def test_a_tree_that_is_none_is_refused(tree: Any, sentence: str) -> None:
-    assert sentence in refused(HARD, tree)
-
-
 def test_both_checkers_take_as_many_branches_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """No file holds for one of them alone."""
 

@@ -94,26 +94,6 @@ def test_lists_pairs_and_a_table_over_remainders_find_what_the_table_has(
     assert found == exact
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.fractions(min_value=-2, max_value=4, max_denominator=6),
-            st.fractions(min_value=F(1, 2), max_value=4, max_denominator=4),
-        ),
-        max_size=3,
-    ),
-    st.fractions(min_value=0, max_value=6, max_denominator=4),
-    st.none() | st.integers(1, 7),
-)
-@example([(F(1, 3), F(44)), (F(1, 4), F(33)), (F(1, 11), F(12))], F(132), None)
-def test_the_dearest_filling_is_the_best_of_all(
-    blocks: list[tuple[F, F]], capacity: F, most: int | None
-) -> None:
-    prices, sizes = [p for p, _ in blocks], [s for _, s in blocks]
-    value = dearest_filling(prices, sizes, capacity, most)
-    assert value == best_within(prices, sizes, capacity, most)
-
-
 @given(near_ties, st.integers(1, 150), st.integers(0, 12))
 def test_lists_that_grow_too_long_end_on_the_right_side(
     sizes: list[tuple[int, int, int]], amount: int, longest: int

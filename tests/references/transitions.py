@@ -14,6 +14,8 @@ from functools import cache
 
 from cms.fleet import Gpu
 from cms.fleet.deployment.transition.model import Transition
+from cms.fleet.hardware import Placement
+from tests.references.layouts import is_valid
 
 #: Profile, start, service, supply.
 Placed = tuple[str, int, str, Fraction]
@@ -32,24 +34,12 @@ def contents(card: Gpu, things: frozenset[Thing]) -> tuple[Content, ...]:
         for profile, service, supply in things:
             for start in card.profile(profile).starts:
                 more = held | {(profile, start, service, supply)}
-                if len(more) > len(held) and more not in found and _is_legal(card, more):
+                if len(more) == len(held) or more in found:
+                    continue
+                if is_valid(card, [Placement(*each[:2]) for each in more]):
                     found.add(more)
                     border.append(more)
     return tuple(found)
-
-
-def _is_legal(card: Gpu, held: Content) -> bool:
-    slots = [
-        slot
-        for profile, start, _, _ in held
-        for slot in range(start, start + card.profile(profile).memory)
-    ]
-    counts = Counter(profile for profile, *_ in held)
-    return (
-        len(slots) == len(set(slots))
-        and sum(card.profile(profile).compute for profile, *_ in held) <= card.compute_slices
-        and all(n <= card.profile(profile).max for profile, n in counts.items())
-    )
 
 
 def is_reachable(

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from io import BytesIO
@@ -25,17 +23,6 @@ from cms.files.shards.parquet import parquet_chunks
 from cms.files.shards.stored import read_array, read_lines
 from cms.solving.recheck import faults_of
 from instances.families import generate
-from tests.proofs_checks.documents import solution
-from tests.proofs_checks.streaming.folders import LEAF, write_plan, write_problem
-from tests.proofs_checks.streaming.test_mutations import (
-    COST,
-    GROUPS,
-    HELD,
-    MUTATIONS,
-    OF,
-    TREE,
-    Folders,
-)
 from tests.shards.folders import bytes_of, fleet, head_of
 
 
@@ -111,39 +98,6 @@ def test_folders_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fleet"]
     with pytest.raises(FileError, match="is no folder"):
         open_problem(tmp_path / "nowhere")
-
-
-# --- spoiled --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def right(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """The folders that the streaming checker's mutations are of."""
-    path = tmp_path_factory.mktemp("folders")
-    write_problem(path / "fleet", OF, LEAF)
-    claims = solution(OF, GROUPS, TREE, **HELD, stop_reason="finished")
-    write_plan(path / "plan", claims | {"machine_count": COST, "cost": COST}, OF, LEAF)
-    assert found(path / "fleet", path / "plan") == []
-    return Folders(path / "fleet", path / "plan")
-
-
-def found(fleet: Path, plan: Path) -> list[str]:
-    """What the package finds wrong."""
-    try:
-        return [str(fault) for fault in faults_of(open_problem(fleet), read_solution(plan))]
-    except (FileError, InvalidProblem) as fault:
-        return [str(fault)]
-
-
-@pytest.mark.parametrize("change", [each[1] for each in MUTATIONS], ids=[m[0] for m in MUTATIONS])
-def test_what_the_streaming_checker_refuses_the_package_refuses_too(
-    change: Callable[[Folders], None], right: Folders, tmp_path: Path
-) -> None:
-    changed = Folders(tmp_path / "fleet", tmp_path / "plan")
-    for whole, part in zip(right, changed, strict=True):
-        shutil.copytree(whole, part)
-    change(changed)
-    assert found(*changed)
 
 
 TABLE = np.arange(6).reshape(3, 2)

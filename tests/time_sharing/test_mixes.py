@@ -196,21 +196,6 @@ def test_prices_demands_lengths_and_limits_may_be_of_any_size(large: int) -> Non
     require_best([o._replace(function=function, charge=Fraction(at - 1, 9)) for at, o in charged])
 
 
-def test_worths_in_steps_are_told_apart_by_a_step() -> None:
-    """Twenty jobs worth 1 each: so many mixes of sixteen are worth as much as the best."""
-    each = PriceFunction(0, [("1/9", 1)])
-    offers = [
-        offer(f"j{at:02}", (2, 20 + at), (9, 41 + at), limit=500)._replace(function=each)
-        for at in range(20)
-    ]
-    found = dearest_mix(offers, above=NOTHING, node_limit=50_000)
-    assert found.decided
-    assert found.dearest is not None
-    # Those of lengths 20 to 35 take 440, and the longest 35 more; 36 besides would be too much.
-    assert found.dearest.worth == 16
-    assert by_the_checker(offers, Fraction(16)) is None
-
-
 def test_what_is_not_decided_is_not_said_to_be_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     offers = [offer(f"j{at}", (at + 2, at + 3), (9, 11 + at % 4)) for at in range(8)]
     best = dearest_mix(offers, above=NOTHING).mixes[0].worth

@@ -25,7 +25,7 @@ from cms.presolver.presolve import PresolvedProblem, presolve
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.property.problems import size_bounded, source
+from tests.property.problems import problems, source
 from tests.samples import few, so_many
 
 CASES = [(family, n) for family in sorted(FAMILIES) for n in range(so_many(2, 12))]
@@ -180,7 +180,7 @@ def vast(jobs: int, *, cost: int = 1, unit: int = 1) -> Problem:
     )
 
 
-@given(size_bounded(machine="m", beside=True))
+@given(problems(["costs", "max_blocks"]))
 def test_the_program_is_that_over_all_contents(problem: Problem) -> None:
     small = presolve(problem).problem
     with pytest.MonkeyPatch.context() as patched:

@@ -9,8 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import cms
 from algorithms.branch_and_price import BranchAndPrice, run
@@ -31,48 +29,6 @@ def found(problem: Problem) -> Any:
     if schedule is not None:
         assert check(problem, schedule) == ()
     return schedule
-
-
-def random_problem(seed: int, limits: bool) -> Problem:
-    """Any mixture of sets, machine types, costs of nothing and numbers of all sizes."""
-    rng = random.Random(seed)
-    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 4, 30]))]
-    types = [
-        MachineType(
-            f"m{m}", rng.choice(["0", "1", "2", "0.7"]), rng.choice([0, 1, 3]) if limits else None
-        )
-        for m in range(rng.choice([1, 2, 5]))
-    ]
-    # The last type has no limit and every block, so that all can be served.
-    types.append(MachineType("all", rng.choice([0, 1, 50])))
-    shapes: list[Configuration | SizeBoundedConfigurations] = [
-        Configuration(dict.fromkeys(blocks, 1), "all")
-    ]
-    for machine in types:
-        for _ in range(rng.randint(0, 3)):
-            some = rng.sample(blocks, rng.randint(1, len(blocks)))
-            if rng.random() < 0.3:
-                sizes = {b: rng.randint(1, 9) for b in some}
-                most = rng.choice([None, 1, 3])
-                shapes.append(SizeBoundedConfigurations(sizes, 12, machine.name, most))
-            else:
-                count = rng.choice([3, 10**9, 10**310])
-                shapes.append(Configuration({b: rng.randint(1, count) for b in some}, machine.name))
-    size = rng.choice([9, 10**12, 10**30, 10**400])
-    jobs = []
-    for j in range(rng.choice([0, 1, 3, 20])):
-        table = {b: rng.randint(1, rng.choice([9, size])) for b in blocks if rng.random() < 0.7}
-        jobs.append(Job(f"j{j}", rng.randint(0, size), table or {blocks[0]: 1}))
-    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
-
-
-@given(st.integers(0, 2**32), st.booleans())
-@example(0, False)
-def test_where_some_machine_has_no_limit_and_serves_everyone_there_is_a_schedule(
-    seed: int, limits: bool
-) -> None:
-    problem = random_problem(seed, limits)
-    assert any(job.demand for job in problem.jobs) == bool(found(problem).machine_count)
 
 
 @pytest.mark.parametrize("family", spread(8, FAMILIES))

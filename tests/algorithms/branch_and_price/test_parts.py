@@ -21,7 +21,7 @@ from algorithms.branch_and_price.open_machines import filled
 from algorithms.branch_and_price.options import minimal_options
 from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import choices_of
+from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, Row, configuration_of
@@ -33,7 +33,6 @@ from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.references.tables_of_options import told
 from tests.samples import few, so_many, spread
 
 
@@ -179,7 +178,8 @@ def examine(
 
     Without boxes one between options far apart may take a mixture of them, rounded up.
     """
-    jobs, choices = search.jobs, told(result)
+    jobs, choices = search.jobs, result.choices
+    assert isinstance(choices, Choices)
     allowed = options_of(search, mixture)
     placed = np.zeros(len(jobs), dtype=np.int64)
     for kind, option, count in zip(*choices, strict=True):

@@ -27,7 +27,7 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Job, Problem, SolverBound, check
+from cms import Problem, SolverBound, check
 from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.problem.rows import Row
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
@@ -36,7 +36,7 @@ from tests.oracle import optimum
 from tests.samples import so_many, spread
 
 FEW = so_many(4, 6)
-NOTHING, FIVE = Fraction(0), Job("x", 5, {"a": 1})
+NOTHING = Fraction(0)
 FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
 
 

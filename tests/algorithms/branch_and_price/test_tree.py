@@ -19,7 +19,6 @@ from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.proofs_checks import both
-from tests.references.named import EVERY, HARD
 from tests.samples import no_round_up, so_many
 
 
@@ -60,10 +59,9 @@ def quantities(certificate: Certificate | None) -> list[object]:
     return [certificate.quantity, *below, *above]
 
 
-@pytest.mark.parametrize("name", sorted(HARD))
-def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
-    problem, known = EVERY[name].make(), EVERY[name].optimum
-    assert proof(problem, known).bound == known
+@pytest.mark.parametrize("one", hard.PROBLEMS.values(), ids=lambda one: one.name)
+def test_worst_cases_of_the_theory_are_proved(one: cms.NamedProblem) -> None:
+    assert proof(one.make(), one.optimum).bound == one.optimum
 
 
 def drawn() -> Iterator[tuple[str, Problem]]:

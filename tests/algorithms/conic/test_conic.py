@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from math import ceil
 from typing import Any
 
@@ -15,10 +14,11 @@ import cms
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
 from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
 from instances import hard
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited
+from tests.families import instance
 from tests.oracle import optimum
 from tests.references.programs import integer_program
 from tests.samples import few, no_round_up, so_many
@@ -44,35 +44,11 @@ def of(
 
 
 def random_problem(number: int) -> Problem:
-    """Tiny problems of every kind: one to three types, fractions, zeros, limits, costs, lists."""
-    rng = random.Random(f"conic {number}")
-    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 2, 2, 3]))]
-    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
-    jobs = {}
-    for j in range(rng.randint(1, 3)):
-        supply = {b: 0 if rng.random() < 0.2 else rng.randint(1, 8) for b in blocks}
-        least = min((f for f in supply.values() if f), default=1)
-        demand = 0 if rng.random() < 0.1 else rng.randint(1, 6 * least)
-        jobs[f"j{j}"] = demand * unit, {b: f * unit for b, f in supply.items()}
-    problem = of(
-        {b: rng.randint(2, 9) * unit for b in blocks},
-        rng.randint(6, 20) * unit,
-        jobs,
-        max_blocks=rng.choice([None, None, 1, 2, 3]),
-        machine=MachineType(
-            "machine", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, None, 2, 4])
-        ),
-    )
-    shapes = [
-        Configuration({b: rng.randint(0, 3) for b in blocks} | {rng.choice(blocks): 1})
-        for _ in range(rng.randint(1, 5))
-    ]
-    kind = rng.choice(["set", "set", "list", "both"])
-    if kind != "set":
-        problem = problem.replace(
-            configurations=[*(problem.configurations if kind == "both" else ()), *shapes]
-        )
-    return problem
+    """A tiny problem of one machine type: a set, a list or both, with a limit now and then."""
+    family = ("size_bounded", "max_blocks", "random_configurations")[number % 3]
+    limit = (None, None, None, 2, 4)[number % 5]
+    types = [MachineType("machine", Fraction(2 + number % 2, 2), limit)]
+    return instance(family, number).replace(machine_types=types)
 
 
 def polygons() -> list[Polygon]:
@@ -132,27 +108,6 @@ def test_corners_are_those_of_all_points_and_few_of_a_huge_polygon() -> None:
     assert all(inside(polygon, corner) for corner in corners)
     assert 3 <= len(corners) < 200
     assert all(_turn(*corners[at : at + 3]) > 0 for at in range(len(corners) - 2))
-
-
-def added(one: Iterable[Point], other: Iterable[Point]) -> set[Point]:
-    return {(a + c, b + d) for a, b in one for c, d in other}
-
-
-def test_machines_are_corners_and_at_most_two_others() -> None:
-    """Every sum of two to five contents, by comparing the sets of sums."""
-    for polygon in polygons():
-        points = points_of(polygon)
-        if len(points) > 60:
-            continue
-        every, corners = {(0, 0)}, polygon.list_corners()
-        for number in range(1, 6):
-            every = added(every, points)
-            free = min(number, 2)
-            others = {(a + c, b + d) for (a, b), (c, d) in combinations_with_replacement(points, 2)}
-            found = set(points) if free == 1 else others
-            for _ in range(number - free):
-                found = added(found, corners)
-            assert found == every, (polygon, number)
 
 
 def best_of_program(

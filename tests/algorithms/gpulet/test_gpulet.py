@@ -261,19 +261,6 @@ def test_a_merge_must_leave_time_and_keep_every_limit() -> None:
     assert packing(tight).merged(x, packing(tight).residual("y", Fraction(1, 2))) is None
 
 
-def test_more_demand_can_take_fewer_gpus() -> None:
-    """x: 7 in 5. y, at 7/10: 6 in 2 or 7 in 5, the larger as it fills in 10, of 15 with its 5.
-
-    At 3/4 x has a cycle of 28/3, in which y needs 6.53, so 7 in 5: 10 in all, too long. At 7/8 it
-    is 8, in which y needs 5.6, so 6 in 2: 7 in all.
-    """
-    counts = []
-    for demand in ("0.75", "0.875"):
-        problem = whole((demand, 25, [(7, 5)]), ("0.7", 15, [(6, 2), (7, 5)]))
-        counts.append(cms.solve(problem, "gpulet_sbp").machine_count)
-    assert counts == [2, 1]
-
-
 def test_shares_as_large_as_the_rate_asks_for_are_packed_by_size() -> None:
     """x takes all of two GPUs at 10 and 4 are left: 60 per cent; y takes 40 of the same GPU."""
     rates = {40: 3, 60: 5, 100: 10}

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from algorithms.greedy import opening
-from algorithms.greedy.inner import INNER, PathRounding, assignment
+from algorithms.greedy.inner import INNER, assignment
 from algorithms.greedy.opening import Opening
 from algorithms.greedy.promises import FACTORS, best_inflation, harmonic_above, inflated_factor
 from algorithms.solvers.linear import LinearProgram
@@ -22,12 +22,10 @@ from cms import Configuration, Job, MachineType, Problem, solve
 from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
 from instances.families import generate
-from proofs_checks import g_alone
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
 from proofs_checks.tiny import Tiny
 from tests.algorithms.branch_and_price.parts import Counting
-from tests.families import instance
 from tests.samples import so_many
 
 PLAIN = {"variant": "units", "inner": "exact", "plain": True}
@@ -177,16 +175,6 @@ def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str, zeros: 
         assert worth(given, bids, budgets) >= float(FACTORS[method]) * best * (1 - less)
 
 
-def test_rounding_along_cycles_and_paths_keeps_totals_and_three_quarters() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        parts, bids = rng.uniform(0.05, 0.95, (3, 3)), rng.uniform(0.2, 3, (3, 3))
-        budgets = np.maximum((parts * bids).sum(axis=0), bids.max(axis=0))
-        rounded = PathRounding(bids, budgets, np.zeros(3)).rounded(parts)
-        assert (rounded.sum(axis=1) <= np.ceil(parts.sum(axis=1))).all()
-        assert worth(rounded, bids, budgets) >= 0.75 * worth(parts, bids, budgets)
-
-
 @pytest.mark.parametrize(
     ("n", "table"), [(2, "2.68"), (16, "5.48"), (1024, "10.26"), (10**4, "12.76"), (10**6, "17.69")]
 )
@@ -202,18 +190,3 @@ def test_the_inflated_factor_is_the_table_of_the_theory(n: int, table: str) -> N
 def test_harmonic_numbers_are_met_from_above(number: int) -> None:
     exact = sum(Fraction(1, i) for i in range(1, number + 1))
     assert exact <= harmonic_above(number) < exact + Fraction(1, 10**6)
-
-
-@pytest.mark.parametrize(
-    "family", ["random_configurations", "costs", "size_bounded", "long_numbers"]
-)
-def test_a_job_weighs_what_it_costs_alone(family: str) -> None:
-    """By the plain fractions of the theorem's own check, up to a common factor."""
-    for number in range(15):
-        tables = Tables.of(presolve(instance(family, number)).problem)
-        if not tables.n or tables.unservable or not all(tables.costs):
-            continue
-        tiny = Tiny.of(tables.demands.tolist(), tables.supply.tolist(), tables.counts, tables.costs)
-        divisors = opening._divisors(tables, "alone", 3, 1, None)
-        ratios = [d * g_alone.alone(tiny, j) for j, d in enumerate(divisors)]
-        assert max(ratios) - min(ratios) <= max(ratios) / 10**9

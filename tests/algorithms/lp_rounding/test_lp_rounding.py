@@ -13,11 +13,9 @@ from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
 from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost, vectors
 from algorithms.solvers.integer import LARGEST
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, Schedule, check, solve
-from cms.plugin.algorithm import Named
+from cms import Configuration, Job, MachineType, Problem, solve
 from cms.plugin.guarantee import Verdict
 from cms.presolver.presolve import presolve
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.samples import so_many
@@ -52,28 +50,6 @@ def test_machine_vectors_come_by_cost_and_all_of_them() -> None:
     every = {(x, y) for x in range(5) for y in range(4) if 4 <= 2 * x + 3 * y <= 9}
     assert {tuple(vector) for vector in found} == every
     assert len(found) == len(every)
-
-
-@pytest.mark.parametrize("variant", ["milp", "published", "supports"])
-def test_a_plain_variant_that_is_stopped_ends_with_what_the_first_program_gives(
-    variant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On three jobs and some hundred machines its own program may take minutes."""
-    problem = generate("size-bounded", n=3, seed=1)
-    budget, first = Unlimited(), Aggregated.solve
-
-    def solved(self: Aggregated, budget: Unlimited) -> Any:
-        vertex = first(self, budget)
-        budget.stopped = True
-        return vertex
-
-    monkeypatch.setattr(Aggregated, "solve", solved)
-    options = LpRoundingOptions(variant, Fraction(1), plain=True)
-    named = [*LpRounding().run(problem, options, budget)][-1]
-    assert isinstance(named, Named)
-    assert isinstance(named.claim, Schedule)
-    assert check(problem, named.claim) == ()
-    assert named.claim.machine_count > 0
 
 
 def milp_c(tables: Tables) -> Fraction:

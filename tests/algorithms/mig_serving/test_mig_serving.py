@@ -12,7 +12,6 @@ from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,8 +30,9 @@ from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem, Status, StopReason, check, presolve
 from cms.plugin.registry import load_instance
 from instances.families import generate
+from tests.families import FAMILIES
 from tests.oracle import optimum
-from tests.property.problems import LISTED, TINY, problems, share
+from tests.property.problems import problems, share
 from tests.samples import few
 
 
@@ -54,13 +54,14 @@ def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
 
 
 def usable(problem: Problem) -> bool:
-    """Whether there is a job to be served, and each can be."""
+    """Whether there is a job to be served, each can be, and machines have few blocks."""
     tables = Tables.of(presolve(problem).problem)
-    return bool(tables.n) and not tables.unservable
+    return bool(tables.n) and not tables.unservable and max(map(sum, tables.counts)) <= 7
 
 
-#: Problems that MIG-serving's algorithms take.
-PROBLEMS: st.SearchStrategy[Problem] = problems((*LISTED, "size-bounded")).filter(usable)
+#: Families that MIG-serving's algorithms take: no limits, and machines that cost something.
+TAKEN = [f for f in FAMILIES if f not in ("costs", "edges", "limits", "infeasible_by_limit")]
+PROBLEMS: st.SearchStrategy[Problem] = problems(TAKEN).filter(usable)
 
 
 def assert_legal(services: Services, machine: Filled) -> None:
@@ -162,21 +163,6 @@ def test_in_the_last_mile_one_job_more_is_mixed_and_scores_are_capped() -> None:
     for missing, capped, mixed in ((11, True, 3), (11, False, 1), (10, True, 4), (10, False, 4)):
         [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1, capped=capped)
         assert len(best.gives) == mixed
-
-
-@given(st.integers(7, 40), st.integers(0, 5), st.booleans())
-def test_the_shortlist_holds_the_job_worth_most(n: int, seed: int, capped: bool) -> None:
-    rng = np.random.default_rng(seed)
-    jobs = [
-        Job(f"j{j}", int(rng.integers(5, 90)), {"a": int(rng.integers(1, 9)), "b": 4})
-        for j in range(n)
-    ]
-    problem = Problem(configurations=[Configuration({"a": 2, "b": 1})], jobs=jobs)
-    services, candidates, *_ = parts(problem, last_mile=0)
-    chosen = candidates.shortlist(np.array(services.needs), capped=capped)
-    assert len(chosen) == len(set(chosen)) == 6
-    utility = np.minimum(services.utility, 1.0)
-    assert (utility[chosen].max(axis=0) == utility.max(axis=0)).all()
 
 
 def assert_completes(made: Parts, missing: list[int], path: Path | None) -> None:
@@ -378,7 +364,7 @@ BOTH = ("mig_serving_fast", "mig_serving")
 
 
 @share(4)
-@given(st.one_of([TINY[kind] for kind in TINY if kind not in ("limits", "free machines")]))
+@given(problems(TAKEN))
 def test_schedules_are_between_the_optimum_and_the_fast_ones(problem: Problem) -> None:
     fast = solve(problem, "mig_serving_fast", threads=1)
     slow = solve(problem, "mig_serving", options=QUICK, threads=1)

@@ -120,20 +120,6 @@ def test_the_unit_of_costs_does_not_matter(exponent: int) -> None:
         assert rounded == round_up(one.best.bound, step) * factor, name
 
 
-def test_prices_of_thousands_of_jobs_do_not_depend_on_threads() -> None:
-    jobs = parts.reduced(generate("real-rows", n=5000, seed=1, m=30))
-    found = []
-    for threads in (1, 2):
-        budget = parts.Unlimited()
-        budget.threads = threads
-        search = PriceSearch(jobs, budget)
-        points = list(search.run())
-        found.append((points, search.shares, search.machines, search.passes))
-    assert found[0] == found[1]
-    (point, *_), *_ = found[0]
-    assert point.bound > 0
-
-
 def test_a_stopped_search_ends_with_what_it_has() -> None:
     problem = generate("size-bounded", n=60, seed=1)
     full = PriceSearch(parts.reduced(problem), parts.Unlimited())

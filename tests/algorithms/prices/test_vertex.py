@@ -13,7 +13,6 @@ import algorithms.prices.vertex
 from algorithms.prices.master import Master
 from algorithms.prices.passes import Passes
 from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
-from algorithms.solvers.simplex import Program
 from cms import Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.presolver.presolve import PresolvedProblem, presolve
@@ -116,17 +115,6 @@ def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> Non
         refuse_breaches(case, solution, reduction)
 
 
-def test_splits_happen_so_theorem_b_is_put_to_the_test() -> None:
-    lost = 0
-    for family in FAMILIES:
-        for case in cases(family, so_many(6, 16)):
-            reduction = presolve(case.problem)
-            solution = solved(reduction.problem)
-            cost = refuse_breaches(case, solution, reduction)
-            lost += cost > round_up(solution.bound, case.problem.cost_step)
-    assert lost >= so_many(6, 16) * 5 // 8
-
-
 @pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
 def test_named_instances_have_their_exact_values(one: Any) -> None:
     solution = solved(presolve(one.make()).problem)
@@ -190,20 +178,6 @@ def test_a_solver_that_fails_or_lies_costs_optimality_only(
             assert spoiled != "no floats" or value(solution) == solution.bound, case.name
             assert spoiled != "no solver" or split(solution) == 0, case.name
             assert not check(case.problem, built(solution, reduction)), case.name
-
-
-def test_machines_that_join_take_few_pivots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """25 block types; from the start at every turn these would be some thousand and more."""
-    pivots, pivot = [], Program.pivot
-
-    def counted(self: Program, r: int, e: int) -> None:
-        pivots.append(r)
-        pivot(self, r, e)
-
-    monkeypatch.setattr(Program, "pivot", counted)
-    problem = presolve(generate("size-bounded-mixed", n=50, seed=0)).problem
-    assert len(solved(problem).problem.blocks) == 25
-    assert 25 <= len(pivots) <= 250
 
 
 def test_the_bound_is_the_certificate_s_and_not_the_passes_own(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +14,9 @@ import cms
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.region import Region
 from algorithms.time_sharing.closing import MixProgram, schedule_of
-from algorithms.time_sharing.columns import Columns, Prices, Step
+from algorithms.time_sharing.columns import Columns
 from algorithms.time_sharing.dive import Diver
 from algorithms.time_sharing.hosting import Hosting, Saturated
-from algorithms.time_sharing.master import Cuts, Point
 from algorithms.time_sharing.prices import PriceSearch
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
@@ -58,27 +55,13 @@ def mix_of(seed: int) -> TimeSharedProblem:
     return random_mix(seed, rule=RULES[seed % 2], max_jobs=(None, 2, 3)[seed % 3])
 
 
-#: Ten services, any number of them on a block, one machine above the bound: eight minutes of a tree
-#: without a limit of nodes did not close the first.
-OPEN = (114, 174)
-
-
-@pytest.mark.parametrize("seed", few(1, [seed for seed in range(200) if seed not in OPEN]))
+#: But for two, of ten services, which a tree of eight minutes leaves one machine above the bound.
+@pytest.mark.parametrize("seed", few(1, (s for s in range(200) if s not in (114, 174))))
 def test_a_random_mix_is_planned_with_a_checked_proof(seed: int) -> None:
     problem = mix_of(seed)
     solution = solve(problem, time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
     assert not check(problem, solution.schedule)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", OPEN)
-def test_a_random_mix_that_is_not_proved_has_its_schedule_and_a_bound_one_below(seed: int) -> None:
-    problem = mix_of(seed)
-    solution = solve(problem, time_limit=20)
-    assert (solution.cost, solution.lower_bound) == (3, 2)
-    assert not check(problem, solution.schedule)
-    assert recheck(problem, solution) == ("independent", [])
 
 
 @pytest.mark.parametrize("seed", few(2, [2629, 576, 446, 1609, 882, 1079, 1800, 1958]))
@@ -260,32 +243,6 @@ def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
     for schedule in schedules:
         assert not check(problem, schedule)
         assert schedule.cost(problem) >= search.best.bound
-
-
-@pytest.mark.parametrize("seed", few(4, [43, *range(43), *range(44, 60)]))
-def test_of_all_cuts_up_to_twelve_the_one_that_is_broken_most_is_found(seed: int) -> None:
-    rng = Random(seed)
-    per_cent = rng.sample(range(20, 100), 4)  # of the demand, by a larger and longer batch each
-    points = [(10**at, Fraction(10**at, rate)) for at, rate in enumerate(per_cent)]
-    job = TimeSharedJob("x", 100, 10**4, {"a": points})
-    columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=[job]))
-    columns.add_alone()
-    for amount, _ in points:
-        columns.add(0, {0: Fraction(amount)})
-    shares = [column.shares[0][1] for column in columns.listed]
-    mixes = [rng.random() for _ in shares]
-    served = sum(mix * float(share) for mix, share in zip(mixes, shares, strict=True))
-    mixes = [mix / served for mix in mixes]
-
-    def have(step: Step) -> float:
-        counted = sum(m * step.count(s) for m, s in zip(mixes, shares, strict=True))
-        return counted / ceil(step.times)
-
-    point = Point(1.0, [], mixes, [], Prices(np.zeros(1), {}), {}, [])
-    found = Cuts(columns).broken(point)
-    worst = min(have(Step(0, Fraction(hundredths, 100))) for hundredths in range(1, 1201))
-    if worst < 0.999:
-        assert have(found[0]) <= worst
 
 
 def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from cms import FileError, InvalidProblem, open_problem, read_solution
+from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.certificate import least_bound, read_leaves
 from proofs_checks.streaming import check_folders
@@ -129,6 +132,7 @@ def test_what_is_right_is_accepted(written: Folders, capsys: pytest.CaptureFixtu
     assert second.endswith(f"every schedule costs at least {BOUND}")
     assert "from 0 to 0 were read; not checked: the files of the others, whether all" in third
     assert "and the lower bound" in third
+    assert not [*faults_of(open_problem(fleet), read_solution(plan))]
 
 
 def test_a_branch_on_jobs_of_several_shards_proves_what_it_proves_of_the_document(
@@ -310,6 +314,8 @@ MUTATIONS: list[tuple[str, Change, str]] = [
 def test_a_mutation_is_refused_by_name(folders: Folders, change: Change, sentence: str) -> None:
     change(folders)
     assert any(sentence in fault for fault in check_folders(*folders)[:101])
+    with suppress(FileError, InvalidProblem):  # the package refuses it too
+        assert [*faults_of(open_problem(folders.fleet), read_solution(folders.plan))]
 
 
 @pytest.mark.parametrize("name", ["jobs/000001.supply.npy", WIDE, "counts/000001.npy"])

@@ -1,26 +1,90 @@
-"""Solutions as files: exact round trips; what a solution says twice must agree."""
+"""Documents there and back: exact, as their schemas say; what they say twice must agree."""
 
 from __future__ import annotations
 
 import json
+import random
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from cms.certificate.certificate import Branch
+from cms.certificate.quantity import MachinesOfType
+from cms.checker.kinds import checker_for
 from cms.errors import FileError
-from cms.files import lay_out, solution_from_json, solution_to_json, write_document
+from cms.files import (
+    certificate_from_json,
+    lay_out,
+    problem_from_json,
+    problem_to_json,
+    schedule_from_json,
+    schedule_to_json,
+    solution_from_json,
+    solution_to_json,
+    write_document,
+)
+from cms.problem.problem import Problem
 from cms.solving.solution import Solution
-from tests.files.documents import SOLUTION, parsed, solutions
+from tests.files.documents import PROBLEM, SOLUTION, parsed, problems, solutions
 from tests.files.test_schemas import require_valid
+from tests.property.problems import share
+from tests.references.mixes import random_schedule, time_shared_toy
+
+
+def problem_from(text: str) -> Problem:
+    problem = problem_from_json(parsed(text))
+    assert isinstance(problem, Problem)
+    return problem
+
+
+MINIMAL = """{"format": "cms-problem", "schema": 2,
+ "configurations": [{"blocks": {"a": 2}}], "jobs": []}"""
+
+
+def test_the_problem_shown_is_written_as_it_was_read() -> None:
+    assert lay_out(problem_to_json(problem_from(PROBLEM))) == PROBLEM
+
+
+@share(4)
+@given(problem=problems())
+def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
+    text = lay_out(problem_to_json(problem))
+    require_valid("problem", text)
+    again = problem_from(text)
+    assert again == problem
+    assert again.sha256 == problem.sha256
+    assert again.blocks == problem.blocks
+    assert again.configurations == problem.configurations
+    assert lay_out(problem_to_json(again)) == text
+
+
+def test_numbers_never_pass_through_a_float() -> None:
+    digits = "0.1234567890123456789012345678901234567890"
+    big = 10**400 + 1
+    text = MINIMAL.replace(
+        "[]",
+        f'[{{"name": "x", "demand": {digits}, "demand_function": {{"a": {big}}}}},'
+        ' {"name": "y", "demand": 2.5e-3, "demand_function": {"a": "1e3"}}]',
+    )
+    x, y = problem_from(text).jobs
+    assert x.demand == Fraction(Decimal(digits))
+    assert x.demand_function("a") == big
+    assert (y.demand, y.demand_function("a")) == (Fraction(1, 400), 1000)
+    written = problem_to_json(problem_from(text))["jobs"]
+    assert written[0]["demand"] == digits.rstrip("0")
+    assert written[0]["demand_function"]["a"] == big
 
 
 def from_text(text: str) -> Solution:
     return solution_from_json(parsed(text))
 
 
-def test_the_example_is_written_as_it_was_read() -> None:
+def test_the_solution_shown_is_written_as_it_was_read() -> None:
     assert lay_out(solution_to_json(from_text(SOLUTION))) == SOLUTION
 
 
@@ -112,3 +176,50 @@ def test_blocks_are_given_once_and_counted(entry: str, message: str) -> None:
     with pytest.raises(FileError) as caught:
         from_text(SOLUTION.replace('["3g", "bert", 1]', entry))
     assert str(caught.value) == f"p.json:17:{message}"
+
+
+def test_a_type_counted_once_is_written_in_the_shorter_form() -> None:
+    sums = MachinesOfType({"h100": 10, "a100": 3})
+    assert sums.to_json() == {"machines_of_type": {"a100": 3, "h100": 10}}
+    assert MachinesOfType({"a100": 1}).to_json() == {"machines_of_type": "a100"}
+    read = certificate_from_json(GOOD | {"branch": {"machines_of_type": {"a100": 1}}})
+    assert isinstance(read, Branch)
+    assert read.quantity == MachinesOfType("a100")
+
+
+LEAF: dict[str, Any] = {"prices": {}}
+GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEAF, "above": LEAF}
+
+
+@pytest.mark.parametrize("depth", [201, 900, 5_000])
+def test_a_document_with_too_many_branches_is_refused_before_python_gives_up(depth: int) -> None:
+    tree: dict[str, Any] = {"prices": {}}
+    for _ in range(depth):
+        tree = {"branch": {"blocks_of": "a"}, "at_most": 0, "below": {"prices": {}}, "above": tree}
+    with pytest.raises(FileError, match="more than 200 branches"):
+        certificate_from_json(tree)
+
+
+seeds = st.integers(0, 10**9)
+
+
+@given(seed=seeds)
+def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = time_shared_toy(rng)
+    document = json.loads(lay_out(problem_to_json(problem)))
+    assert problem_from_json(document) == problem
+    require_valid("problem", document)
+    schedule = random_schedule(rng, problem)
+    written = json.loads(lay_out(schedule_to_json(schedule)))
+    assert schedule_from_json(written) == schedule
+    certificate = checker_for(problem).first().certificate
+    assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
+
+
+def test_an_amount_has_one_length() -> None:
+    document = problem_to_json(time_shared_toy(random.Random(0)))
+    given_points = next(each for job in document["jobs"] for each in job["points"].values() if each)
+    given_points.append(given_points[0])
+    with pytest.raises(FileError, match=r"^<document>: jobs.*\[0\] .* two points of the amount"):
+        problem_from_json(document)
