@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..deployment.instance import Instance
     from ..deployment.model import FleetGpu
     from ..hardware import Gpu
-    from ..serving import GpuGroup, Instances, OperatingPoint, Plan
+    from ..serving import PlanGroup, Instances, OperatingPoint, Plan
 
 #: Layouts of a plan that a terminal draws with all words in them.
 MOST_LARGE = 16
@@ -87,7 +87,7 @@ def _occupancy(gpu: Gpu, bars: Sequence[Bar]) -> str:
     )
 
 
-def _placed(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
+def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[Box]:
     """Place instances, or line up the shares under MPS; an unused one is no process, not drawn."""
     if not any(mps_share(instances.profile) is not None for instances in group.instances):
         for placed, instances in placed_instances(gpu, group):

@@ -16,7 +16,7 @@ from .neighbour_check import neighbour_faults
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
-from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
+from .plan import PlanGroup, Instances, Plan, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import build_problem
@@ -33,5 +33,5 @@ __all__ += ["PARVAGPU_MODELS", "QueueingRule", "LatencyRule", "CapacityRule", "P
 __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "RULES"]
 __all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
-__all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "GpuGroup", "Instances"]
+__all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "PlanGroup", "Instances"]
 __all__ += ["Served", "read_plan", "write_plan", "plan_from_json", "plan_to_json"]

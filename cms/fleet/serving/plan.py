@@ -112,7 +112,7 @@ def duty_cycle_ms(serves: Iterable[Served]) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuGroup:
+class PlanGroup:
     """GPUs that are cut and used alike."""
 
     gpu: str  #: their key
@@ -253,7 +253,7 @@ class Plan(Viewed, Tabular):
         )
 
     @cached_property
-    def groups(self) -> tuple[GpuGroup, ...]:
+    def groups(self) -> tuple[PlanGroup, ...]:
         """The GPUs, alike ones together, in the order of the schedule; empty without one."""
         return tuple(self._group(group) for group in self.solution.schedule.groups)
 
@@ -292,7 +292,7 @@ class Plan(Viewed, Tabular):
         place = self.serving.problem.job_index
         return sorted((place(name), amount) for name, amount in amounts.items())
 
-    def _group(self, group: MachineGroup) -> GpuGroup:
+    def _group(self, group: MachineGroup) -> PlanGroup:
         serving, index = self.serving, self.serving.problem.block_index
         idle = dict(group.configuration.blocks)
         used = []
@@ -309,7 +309,7 @@ class Plan(Viewed, Tabular):
             if idle[block]
         )
         gpu = serving.gpu_of(group.configuration.machine).key
-        return GpuGroup(gpu, group.configuration, (*used, *rest), group.count)
+        return PlanGroup(gpu, group.configuration, (*used, *rest), group.count)
 
 
 def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:

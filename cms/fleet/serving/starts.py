@@ -9,7 +9,7 @@ from ...errors import InvalidSchedule
 
 if TYPE_CHECKING:
     from ..hardware import Gpu, Layout, Placement
-    from .plan import GpuGroup, Instances
+    from .plan import PlanGroup, Instances
 
 
 def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
@@ -23,7 +23,7 @@ def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
     return layout
 
 
-def placed_instances(gpu: Gpu, group: GpuGroup) -> tuple[tuple[Placement, Instances], ...]:
+def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Instances], ...]:
     """Place the instances of a GPU that MIG cuts up, one of a plan's group, in the order of starts.
 
     Of one profile, those that are first in the group start first. InvalidSchedule if they have no
