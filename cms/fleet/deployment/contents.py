@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ...errors import InvalidProblem, UnsupportedProblem
 from ..serving.operating_point import mps_share
-from ..serving.plan import PlanGroup, Plan
+from ..serving.plan import Plan, PlanGroup
 from ..serving.time_sharing import SharedServing
 from .instance import Instance, Work
 

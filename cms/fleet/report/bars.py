@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..deployment.instance import Instance
     from ..deployment.model import FleetGpu
     from ..hardware import Gpu
-    from ..serving import PlanGroup, Instances, OperatingPoint, Plan
+    from ..serving import Instances, OperatingPoint, Plan, PlanGroup
 
 #: Layouts of a plan that a terminal draws with all words in them.
 MOST_LARGE = 16

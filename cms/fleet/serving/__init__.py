@@ -16,7 +16,7 @@ from .neighbour_check import neighbour_faults
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
-from .plan import PlanGroup, Instances, Plan, ServicePlan, Use
+from .plan import Instances, Plan, PlanGroup, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import build_problem

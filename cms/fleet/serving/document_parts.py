@@ -124,15 +124,18 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
     """Check what is written out for readers, plain JSON values, against what follows."""
     if found == wanted and type(found) is type(wanted):
         return
-    if isinstance(found, dict) and isinstance(wanted, dict) and found.keys() == wanted.keys():
+    if isinstance(found, dict) and isinstance(wanted, dict):
         for key, value in wanted.items():
+            if key not in found:
+                raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
             agree(found[key], value, why, *at, key)
-    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        raise f.refusal(f"only {', '.join(wanted)}, {why}", *at)
+    if isinstance(found, list) and isinstance(wanted, list):
+        if len(found) != len(wanted):
+            what = f"{{}} has {len(found)} entries"
+            raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
         for index, value in enumerate(wanted):
             agree(found[index], value, why, *at, index)
-    elif isinstance(found, list) and isinstance(wanted, list):
-        what = f"{{}} has {len(found)} entries"
-        raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
     else:
         raise f.refusal(f"{show_value(wanted)}, {why}", *at)
 

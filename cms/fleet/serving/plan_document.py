@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator
@@ -23,7 +24,7 @@ from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
 from ...files.source import StrPath, plain
 from ...infeasibility.shortage import Shortage
-from ...problem.parts import Block
+from ...problem.parts import Block, Job
 from ...problem.problem import Problem
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
@@ -43,7 +44,7 @@ from .document_parts import (
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
-from .plan_terms import refuse_other_terms
+from .plan_terms import allowed_configurations, refuse_other_terms, require_problem
 from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
@@ -203,13 +204,17 @@ class _AnyPlan(m.Document):
         agree(found["promise"], wanted["promise"], "what the rule promises", "promise")
         agree(found["services"], wanted["services"], "as problem and solution have", "services")
         agree(found["groups"], wanted["groups"], "as the solution has", "groups")
-        points = {_key(point): point for point in wanted["operating_points"]}
+        keys = "service", "block", "processes", "batch"
+        points = {tuple(point[k] for k in keys): point for point in wanted["operating_points"]}
         for index, point in enumerate(found["operating_points"]):
-            if (key := _key(point)) not in points:
+            known = points.pop(tuple(point[key] for key in keys), None)
+            if known is None:
                 what = "{} is a point that the problem does not have"
                 raise f.refusal("the points of the problem", "operating_points", index, what=what)
-            why = "by the rule, the problem and its point"
-            agree(point, points.pop(key), why, "operating_points", index)
+            agree(point, known, "by the rule, the problem and its point", "operating_points", index)
+        for service, block, *_ in points:
+            what = f"{{}}: there is no point of service {service!r} on {block}"
+            raise f.refusal("one, since the problem has it", "operating_points", what=what)
 
     @classmethod
     def fields_of(cls, plan: Plan) -> dict[str, Any]:
@@ -219,10 +224,6 @@ class _AnyPlan(m.Document):
             "services": plan.services, "groups": plan.groups, "devices": serving.gpus,
             "solution": plan.solution,
         }  # fmt: skip
-
-
-def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(point[key] for key in ("service", "block", "processes", "batch"))
 
 
 def _require_same(key: str, found: Sequence[str], wanted: Sequence[str]) -> None:
@@ -259,33 +260,19 @@ class PlanDocument(_AnyPlan):
         serving = ServingProblem(
             rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common
         )
-        self._require_supplies(serving)
+        supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
+        for (name, block), (point,) in points.items():
+            supply[name][block] = counted.supply(serving.service(name), point)
+        wanted = Problem(
+            configurations=allowed_configurations(serving),
+            jobs=[
+                Job(each.name, serving.planned_rps(each), supply[each.name])
+                for each in serving.services
+            ],
+            machine_types=problem.machine_types,
+        )
+        require_problem(problem, wanted, "problem")
         return serving
-
-    def _require_supplies(self, serving: ServingProblem) -> None:
-        """Rates and supplies are those of the problem, and what the rule makes of the points."""
-        for index, job in enumerate(serving.problem.jobs):
-            if job.demand != serving.planned_rps(serving.services[index]):
-                expected = f"{shown(job.demand / (1 + self.rate_margin))}, as in the problem"
-                raise f.refusal(expected, "services", index, "rate_rps")
-        rule = serving.rule
-        for index, part in enumerate(self.operating_points):
-            granted = rule.supply(serving.service(part.service), part.point())
-            for why, wanted in (
-                ("as in the problem", serving.supply(part.service, part.block)),
-                (f"by the rule {rule.name!r}", granted),
-            ):
-                if part.supply_rps != wanted:
-                    at = "operating_points", index, "supply_rps"
-                    raise f.refusal(f"{shown(wanted)}, {why}", *at)
-        for service in serving.services:
-            for block in serving.problem.blocks:
-                pair = service.name, block
-                if serving.supply(*pair) and pair not in serving.points:
-                    raise f.refusal(
-                        "one, since the problem says that it serves it", "operating_points",
-                        what=f"{{}}: there is no point of service {service.name!r} on {block}",
-                    )  # fmt: skip
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
@@ -323,8 +310,7 @@ class SharedPlanDocument(_AnyPlan):
         """Build what the plan was made from."""
         if not isinstance(common["problem"], TimeSharedProblem):
             raise _other_kind("sharing in time", "have blocks of their own")
-        planned = [part.planned_rps for part in self.services]
-        return self.sharing.serving(self.operating_points, planned, **common)
+        return self.sharing.serving(self.operating_points, **common)
 
     def outer(self, serving: AnyServing) -> Solution | None:
         """Return the solution of the problem that bounds, checked."""

@@ -9,7 +9,7 @@ from ...errors import InvalidSchedule
 
 if TYPE_CHECKING:
     from ..hardware import Gpu, Layout, Placement
-    from .plan import PlanGroup, Instances
+    from .plan import Instances, PlanGroup
 
 
 def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:

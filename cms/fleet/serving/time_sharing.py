@@ -90,6 +90,23 @@ class TimeSharing:
         length = slot_ms(point)
         return length if self.headroom is None else self.headroom.length_ms(length, point.batch)
 
+    def job(
+        self, service: Service, points: Mapping[Block, Iterable[OperatingPoint]], margin: Fraction
+    ) -> TimeSharedJob:
+        """Return a service with points as a job; InvalidProblem if it has no limit."""
+        limit = service.latency_limit_ms
+        if limit is None:
+            raise service.fault(
+                f"service {service.name!r} has no latency limit, so that nothing bounds the cycle "
+                "it could share; give it one, or plan without sharing"
+            )
+        lengths = {
+            block: [(amount_of(point), self.length_ms(point) / 1000) for point in own]
+            for block, own in points.items()
+        }
+        planned = self.planned_rps(service.rate_rps * (1 + margin))
+        return TimeSharedJob(service.name, planned, limit / 1000, lengths)
+
     def __str__(self) -> str:
         cap = self.max_services
         most = "" if cap is None else f"; at most {cap} services in a block"
@@ -187,23 +204,12 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
     used: dict[InstanceKind, None] = {}
     jobs = []
     for service in request.services:
-        limit = service.latency_limit_ms
-        if limit is None:
-            raise service.fault(
-                f"service {service.name!r} has no latency limit, so that nothing bounds the cycle "
-                "it could share; give it one, or plan without sharing"
-            )
         candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
-        lengths = {
-            block: [(amount_of(point), sharing.length_ms(point) / 1000) for point in listed]
-            for block, listed in own.items()
-        }
-        planned = sharing.planned_rps(service.rate_rps * (1 + request.margin))
-        jobs.append(TimeSharedJob(service.name, planned, limit / 1000, lengths))
-        if service.rate_rps and (why := _why_unservable(service, limit, own, sharing)):
+        jobs.append(sharing.job(service, own, request.margin))
+        if service.rate_rps and (why := _why_unservable(service, own, sharing)):
             unservable[service.name] = why
     machines = request.build_machines(used, sharing.splits)
     return SharedServing(
@@ -266,19 +272,16 @@ def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
 
 
 def _why_unservable(
-    service: Service,
-    limit: Fraction,
-    points: Mapping[Block, Iterable[OperatingPoint]],
-    sharing: TimeSharing,
+    service: Service, points: Mapping[Block, Iterable[OperatingPoint]], sharing: TimeSharing
 ) -> str:
     """Name the point that comes nearest to the limit and the limit it needs; empty if one fits."""
     nearest_one = min(
         (point for own in points.values() for point in own),
         key=lambda point: (sharing.length_ms(point), -point.throughput_rps),
     )
-    length = sharing.length_ms(nearest_one)
+    length, limit = sharing.length_ms(nearest_one), service.latency_limit_ms
     needed = sharing.rule.needed(length, length)
-    if needed <= limit:
+    if limit is None or needed <= limit:
         return ""
     return (
         f"{service.name}: no batch fits into {short(limit, math.floor)} ms even alone, under the "
