@@ -88,13 +88,7 @@ def uncut_gpu(name: str) -> Gpu:
 
 
 def list_gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys.
-
-    Examples
-    --------
-    >>> [device.key for device in list_gpus()][:3]
-    ['a100-40gb', 'a100-80gb', 'a30-24gb']
-    """
+    """Return all devices of the catalogue, in the order of their keys."""
     return tuple(_load(key) for key in _keys())
 
 
@@ -135,31 +129,6 @@ def read_gpu(path: StrPath) -> Gpu:
         or attributes, or a table with the slices of the known cards and other layouts than theirs
         (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
         sets of instances that do not overlap.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "mine.yaml")
-    >>> _ = path.write_text('''
-    ... schema: 1
-    ... version: 1
-    ... key: mine
-    ... architecture: ampere
-    ... compute_slices: 2
-    ... memory_slices: 2
-    ... mode_change_needs_reset: null
-    ... profiles:
-    ... - {id: 1, name: 1g.5gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... - {id: 0, name: 2g.10gb, family: 2g, compute: 2, memory: 2, starts: [0], max: 1,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... sources:
-    ... - {fields: [starts], evidence: capture, source: my card, driver: "580.95", date: 2026-11-01}
-    ... ''')
-    >>> [str(configuration) for configuration in read_gpu(path).configurations]
-    ['2g.10gb', '2 x 1g.5gb']
-    >>> folder.cleanup()
     """
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in (".json", ".yaml", ".yml"):

@@ -97,12 +97,6 @@ class Gpu(Viewed):
 
         `prefix` is put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card
         supplies something else, so with several GPU types its block needs another name.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> get_gpu("a30-24gb").configurations_of(["2g.12gb"], prefix="a30-24gb:")
-        (Configuration(2 x a30-24gb:2g.12gb on a30-24gb),)
         """
         return tuple(
             Configuration({f"{prefix}{name}": n for name, n in counts.items()}, machine=self.key)
@@ -160,13 +154,6 @@ class Gpu(Viewed):
         """Return the layouts that contain this one and into which no further instance fits.
 
         `profiles` are those of what may be added; the layout's own need not be among them.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a30 = get_gpu("a30-24gb")
-        >>> [" ".join(map(str, whole)) for whole in a30.maximal_layouts_around([("1g.6gb", 1)])]
-        ['1g.6gb@0 1g.6gb@1 2g.12gb@2', '1g.6gb@0 1g.6gb@1 1g.6gb@2 1g.6gb@3']
         """
         placed, chosen = tuple(layout), self._chosen(profiles)
         table, own = self._table_beside(chosen, placed)
@@ -213,13 +200,6 @@ class Gpu(Viewed):
         """Return every choice of starts for exactly these instances; `place` takes the first.
 
         No instances have one choice, ``()``.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a30 = get_gpu("a30-24gb")
-        >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
-        ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
         """
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:

@@ -133,13 +133,6 @@ def beside(table: Table, node: Node) -> Table:
     """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
 
     Shapes that no longer fit have no starts.
-
-    Examples
-    --------
-    >>> table = Table((Shape(2, 2, (0, 2), 2, False), Shape(1, 1, (0, 1, 2), 3, False)), 4, 4)
-    >>> left = beside(table, node_of(table, [(1, 1)]))
-    >>> [shape.starts for shape in left.shapes], left.compute_slices
-    ([(2,), (0, 2)], 3)
     """
     compute = table.compute_slices - node.compute
     shapes = []

@@ -11,15 +11,7 @@ MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of GPU instance, as a device file describes it; None is what nobody has seen.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> three = get_gpu("h100-80gb").profile("3g.40gb")
-    >>> three.starts, three.memory, three.sms
-    ((0, 4), 4, 60)
-    """
+    """One kind of GPU instance, as a device file describes it; None is what nobody has seen."""
 
     name: str  #: as the driver prints it: ``3g.40gb``; it says how much memory only roughly
     family: str  #: without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``
@@ -49,13 +41,7 @@ class Profile:
 
 
 class Placement(NamedTuple):
-    """An instance in its place: a profile's name and its first memory slice.
-
-    Examples
-    --------
-    >>> print(Placement("3g.40gb", 4))
-    3g.40gb@4
-    """
+    """An instance in its place: a profile's name and its first memory slice."""
 
     profile: str
     start: int

@@ -19,14 +19,7 @@ from .rates import DAY_S, Rates
 
 @dataclass(frozen=True)
 class RateForecast:
-    """Rates at even steps; between two of them a rate goes straight from one to the other.
-
-    Examples
-    --------
-    >>> courses = RateForecast(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
-    >>> courses.highest("chat", Fraction(0), Fraction(1, 2)), courses.at("chat", Fraction(3, 2))
-    (Fraction(6, 1), Fraction(5, 1))
-    """
+    """Rates at even steps; between two of them a rate goes straight from one to the other."""
 
     step_s: Fraction
     #: Items per second of each service now, a step from now, two steps from now, ...
@@ -58,13 +51,7 @@ class RateForecast:
 
 @runtime_checkable
 class Forecast(Protocol):
-    """What foresees rates. Implement it to bring another one.
-
-    Examples
-    --------
-    >>> isinstance(FORECASTS["daily"], Forecast)
-    True
-    """
+    """What foresees rates. Implement it to bring another one."""
 
     @property
     def name(self) -> str:
@@ -236,13 +223,7 @@ FORECASTS: Mapping[str, Forecast] = MappingProxyType({"daily": Daily(), "latest"
 
 
 def forecast_of(text: str | Forecast) -> Forecast:
-    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile.
-
-    Examples
-    --------
-    >>> print(forecast_of("daily:0.9"))
-    the 0.9 quantile of the same time of earlier days, times the level of the last 3 h
-    """
+    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile."""
     if not isinstance(text, str):
         return text
     name, colon, quantile = text.partition(":")

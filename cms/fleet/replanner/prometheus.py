@@ -217,13 +217,6 @@ def counted_per_s(
 
     Values are with their times in seconds. If some label calls the series a counter (`is_named`),
     it has only to grow, and not to fall.
-
-    Examples
-    --------
-    >>> print(counted_per_s([(Fraction(60 * n), Fraction(300 * n)) for n in range(30)]))
-    5
-    >>> print(counted_per_s([(Fraction(3600 * n), Fraction(50 * n)) for n in range(13)]))
-    None
     """
     steps = [after[1] - before[1] for before, after in pairwise(values)]
     rises = [step for step in steps if step > 0]

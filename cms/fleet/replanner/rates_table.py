@@ -30,15 +30,6 @@ def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     -------
     Rates
         Moments without a value are gaps (`Rates.gaps`); nothing stands in for them.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rates.csv"
-    >>> _ = path.write_text("time,service,rate_rps\\n0,chat,5\\n60,chat,7\\n180,chat,6\\n")
-    >>> rates = read_rates(path)
-    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
-    1 service, 4 moments, every 60 s from 0 s to 180 s; chat: no value at 120 s
     """
     source = read_source(path, holds="a table of rates")
     if (source.text or "").lstrip().startswith(("{", "[")):

@@ -102,15 +102,7 @@ class CapacityRule:
         return _round_down(load * point.processes * point.batch * 1000 / batch_ms)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
-        """Return the next looser limit at which the point counts for more; None if none is.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
-        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
-        >>> CAPACITY.next_limit(service, point)
-        Breakpoint(limit_ms=Fraction(975, 16), above=False)
-        """
+        """Return the next looser limit at which the point counts for more; None if none is."""
         limit = service.latency_limit_ms
         if limit is None:
             return None

@@ -46,14 +46,6 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
     FileError
         With file, line and column: a number that is none, a service that is there twice, a column
         ``ttft_ms``, ...
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "services.csv"
-    >>> _ = path.write_text("service,model,rate_rps,latency_limit_ms\\nchat,bert,19,6434\\n")
-    >>> print(*read_services(path))
-    chat (bert): 19 requests/s within 6434 ms
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, HEEDED, called or {})
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
@@ -106,17 +98,6 @@ def read_operating_points(
     ------
     FileError
         With file, line and column: a number that is none, a point that is there twice, ...
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
-    >>> _ = path.write_text(
-    ...     "model,device,profile,processes,batch,throughput_rps,latency_ms\\n"
-    ...     "bert,a100-80gb,1g.10gb,2,1,104.84,19\\n"
-    ... )
-    >>> print(*read_operating_points(path))
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")

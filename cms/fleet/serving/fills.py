@@ -52,13 +52,7 @@ class FillTimes:
         return start + (end - start) * (n - low) / (high - low)
 
     def rounded_up(self, unit: int) -> list[int]:
-        """Return T(1), T(2), ... in so many parts of a millisecond, each rounded up.
-
-        Examples
-        --------
-        >>> FillTimes({2: Fraction(4), 5: Fraction(5)}).rounded_up(10)
-        [40, 40, 44, 47, 50]
-        """
+        """Return T(1), T(2), ... in so many parts of a millisecond, each rounded up."""
         (low, start), *rest = self.times_ms.items()
         found = [math.ceil(start * unit)] * low
         for high, end in rest:  # in integers: a batch may hold a million requests

@@ -40,16 +40,6 @@ def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoi
         column.
     device : str or Gpu
         The GPU they were measured on, which the table does not say.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
-    >>> _ = path.write_text(
-    ...     "vgg16,8,40,throughput,400,latency,0.02,1\\nvgg16,16,40,throughput,0,latency,0,0\\n"
-    ... )
-    >>> print(*read_gpulet_table(path, device="a100-80gb"))
-    vgg16 on mps:40, 1 process, batch 8: 400 requests/s at 20 ms
     """
     name = device.key if isinstance(device, Gpu) else device
     return tuple(_points(path, name))
@@ -70,15 +60,6 @@ def read_gpulet_pairs(
         alone is refused.
     device : str or Gpu
         The GPU they were measured on.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text("vgg16,8,40,bert,4,throughput,320,latency,0.025,1\\n")
-    >>> alone = [OperatingPoint("vgg16", "a100-80gb", "mps:40", 1, 8, 400, 20)]
-    >>> dict(read_gpulet_pairs(path, alone, device="a100-80gb").pairs).popitem()[1]
-    Fraction(5, 4)
     """
     name = device.key if isinstance(device, Gpu) else device
     took = {(p.model, p.batch, p.profile): p.latency_ms for p in alone}
@@ -109,14 +90,6 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
         Rows ``model,batch,percent,mem_util,X,l2_util,Y,flag`` without a header, as of
         :func:`read_gpulet_table`; X is of the bandwidth of the memory, Y of the cache.
     device : str or Gpu
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "used.csv"
-    >>> _ = path.write_text("vgg16,8,40,mem_util,21.5,l2_util,30,1\\n")
-    >>> read_gpulet_utilisations(path, device="a100-80gb").popitem()[1]
-    Utilisation(l2=Fraction(30, 1), dram=Fraction(43, 2))
     """
     name = device.key if isinstance(device, Gpu) else device
     lines: dict[Batch, int] = {}

@@ -129,11 +129,6 @@ def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
     tell them apart; e^mean is irrational, so they differ. The mean is > 0 and at most some
     thousands.
-
-    Examples
-    --------
-    >>> [poisson_quantile(Fraction(mean), Fraction(99, 100)) for mean in ("50", "1/200")]
-    [67, 0]
     """
     digits = 60
     while (found := _quantile(mean, share, digits)) is None:

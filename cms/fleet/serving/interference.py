@@ -155,16 +155,6 @@ def read_interference(path: StrPath) -> Interference:
     ------
     FileError
         With file, line and column: a number that is none, a pair that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(
-    ...     ",".join(INTERFERENCE_COLUMNS) + "\\nbert,a100-80gb,mps:60,8,vgg,4,1.25\\n"
-    ... )
-    >>> read_interference(path)
-    Interference(1 pair)
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}

@@ -77,15 +77,7 @@ class LatencyRule:
         return Breakpoint(point.latency_ms / self.share, self.strict)
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
-        """Compare the point's latency with what the limit allows, and name the limit it needs.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 13)
-        >>> PARVAGPU.refusal(service, point)
-        '13 ms is not < 0.45 x 20 ms = 9 ms; a limit of 28.89 ms would do'
-        """
+        """Compare the point's latency with what the limit allows, and name the limit it needs."""
         limit = service.latency_limit_ms
         if limit is None:
             return NO_LIMIT

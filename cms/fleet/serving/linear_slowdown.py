@@ -52,13 +52,6 @@ class LinearSlowdown:
     ----------
     Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
     Servers with Spatio-Temporal Sharing, USENIX ATC 2022.
-
-    Examples
-    --------
-    >>> model = LinearSlowdown(*map(Fraction, ("0", "0.01", "0", "0.02", "0.9")))
-    >>> busy, idle = Utilisation(Fraction(30), Fraction(20)), Utilisation(Fraction(1), Fraction(1))
-    >>> model.factor(idle, busy), model.factor(busy, idle)
-    (Fraction(8, 5), Fraction(1, 1))
     """
 
     c1: Fraction

@@ -137,17 +137,6 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
         one row a point: the last two are numbers with blanks or semicolons between them. With
         ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
         was simulated. A FileError has file, line and column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "curves.csv"
-    >>> _ = path.write_text(
-    ...     "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\\n"
-    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,100 200,60 75\\n"
-    ... )
-    >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
-    [(Fraction(60, 1), Fraction(75, 1))]
     """
     lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}

@@ -53,13 +53,6 @@ def sustainable_load(
     queue : str, default ``"process"``
         Where requests wait: in a queue of each ``"process"``, fed at random, or in one of the
         ``"instance"``.
-
-    Examples
-    --------
-    >>> sustainable_load(1, 8, Fraction(35, 16), Fraction(1, 100))
-    Fraction(61, 100)
-    >>> sustainable_load(2, 12, Fraction(35, 16), Fraction(1, 100)) == Fraction(61, 100) * 8 / 12
-    True
     """
     return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
 

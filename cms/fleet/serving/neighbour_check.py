@@ -50,19 +50,6 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     ------
     InvalidSchedule, InvalidProblem
         If a block holds what is no mix, or a point or a pair was not measured.
-
-    Examples
-    --------
-    >>> from cms import Configuration, MachineGroup, Mix
-    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
-    >>> services = [Service("a", "m", 1200, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
-    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = build_problem(services, points, sharing="time", interference=table)
-    >>> both = {("mps:50", Mix({"a": 8})): 2}
-    >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
-    >>> print(*neighbour_faults(serving, schedule))
-    job 'a' has 3200/3 of its demand served, needs 1200
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))

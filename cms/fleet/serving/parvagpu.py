@@ -54,18 +54,6 @@ def read_parvagpu_profiles(
     device : str or Gpu, default the A100-80GB of the artifact
         The GPU they were measured on; an instance size stands for its base profile with so many
         compute slices.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bert.csv"
-    >>> _ = path.write_text(
-    ...     "Mig instance,Batch size,Workload Number,Throughput,Latency\\r\\n"
-    ...     "1,1,2,52.42,0.019\\r\\n"
-    ...     "1,1,5,0,0\\r\\n"
-    ... )
-    >>> print(*read_parvagpu_profiles(path))
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
     on = device if isinstance(device, Gpu) else get_gpu(device)
     name = on.key if isinstance(device, Gpu) else device
@@ -126,19 +114,6 @@ def read_parvagpu_slo(
         becomes 418); here they stay what they are. A FileError has the file and the line.
     models : sequence of str
         The models of the columns.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "rate.csv").write_text("19,N/A\\n46,728")
-    >>> _ = (folder / "limit.csv").write_text("6434,N/A\\n4294,126.5")
-    >>> for scenario in read_parvagpu_slo(
-    ...     folder / "rate.csv", folder / "limit.csv", models=["bert", "vgg16"]
-    ... ):
-    ...     print(*scenario, sep="; ")
-    bert: 19 requests/s within 6434 ms
-    bert: 46 requests/s within 4294 ms; vgg16: 728 requests/s within 126.5 ms
     """
     rate_rows, limit_rows = read_headerless(rates, models), read_headerless(latencies, models)
     if len(rate_rows) != len(limit_rows):

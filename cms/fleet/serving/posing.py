@@ -175,17 +175,6 @@ def build_problem(
 Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 requests/s at 10 ms
-
-    A share of a GPU that serves two services in turn, in a cycle of 20 ms:
-
-    >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
-    >>> points = [
-    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10),
-    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 4, 400, 10),
-    ... ]
-    >>> shared = build_problem(services, points, sharing="time", max_services=2)
-    >>> shared.problem.duty_cycle("mps:50", {"chat": 8, "search": 4}).length
-    Fraction(1, 50)
     """
     operating_points = tuple(operating_points)
     fleet = find_gpus((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)

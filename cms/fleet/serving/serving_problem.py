@@ -27,16 +27,6 @@ class ServingProblem(Posed[Problem]):
     """A problem of blocks that serve one service each, and what its jobs and blocks stand for.
 
     There is one point for each service and block; a job's demand is its service's planned rate.
-
-    Examples
-    --------
-    >>> from cms.fleet import build_problem
-    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
-    >>> services = [Service(f"chat {i}", "bert", 100, limit) for i, limit in [(1, 100), (2, 50)]]
-    >>> print(build_problem(services, [point], "a30-24gb"))
-    2 services on a30-24gb, rule 'capacity'
-    1 blocks in 1 configurations, 1 operating points in use
-    not servable: chat 2
     """
 
     rule: QueueingRule  #: what turned operating points into supply

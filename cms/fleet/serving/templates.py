@@ -55,15 +55,7 @@ def services_template() -> str:
 
 
 def points_template(gpu: Gpu) -> str:
-    """Return a table of operating points on the profiles of a GPU, to begin with.
-
-    Examples
-    --------
-    >>> from cms.fleet.hardware import get_gpu
-    >>> print(*points_template(get_gpu("a30-24gb")).splitlines()[12:14], sep="\\n")
-    model,device,profile,processes,batch,throughput_rps,latency_ms
-    bert,a30-24gb,1g.6gb,1,1,110.8,9
-    """
+    """Return a table of operating points on the profiles of a GPU, to begin with."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(POINT_COLUMNS)

@@ -121,19 +121,6 @@ class SharedServing(Posed[TimeSharedProblem]):
     amount of a point is what all processes of the instance take together. The points of a service
     on a block are one for each amount, by rising amount: of two with the same, the one that takes
     less long.
-
-    Examples
-    --------
-    >>> from cms.fleet import build_problem
-    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:60", 1, 8, 800, 10)]
-    >>> serving = build_problem(services, points, sharing="time")
-    >>> print(serving)
-    2 services on a100-80gb, rule 'round_robin'
-    1 blocks in 1 configurations, 2 operating points in use
-    >>> from cms import Mix
-    >>> [str(one.rate_rps) for one in serving.served(Mix({"a": 8, "b": 8}), "mps:60")]
-    ['400', '400']
     """
 
     sharing: TimeSharing = field(default_factory=TimeSharing)
