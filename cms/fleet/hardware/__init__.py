@@ -8,14 +8,5 @@ from .enumeration import LayoutCounts
 from .mps import MPS_CLIENTS, mps_shares
 from .profile import Evidence, Layout, Placement, Profile
 
-__all__ = [
-    "get_gpu",
-    "list_gpus",
-    "read_gpu",
-    "mps_shares",
-    "Gpu",
-    "Profile",
-    "Placement",
-    "Layout",
-]
-__all__ += ["LayoutCounts", "Evidence", "MPS_CLIENTS"]
+__all__ = ["get_gpu", "list_gpus", "read_gpu", "mps_shares", "Gpu", "Profile", "Placement"]
+__all__ += ["Layout", "LayoutCounts", "Evidence", "MPS_CLIENTS"]

@@ -25,30 +25,15 @@ _DEVICES = Path(__file__).parent / "devices"
 def get_gpu(name: str) -> Gpu:
     """Return a device of the catalogue; the same object for the same device.
 
-    Parameters
-    ----------
-    name : str
-        Its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
-        A100-SXM4-80GB``, ``NVIDIA-A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper
-        and lower case count as equal, and so do blanks, hyphens and underscores.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none; the message has the keys, the likely ones first.
-
-    See Also
-    --------
-    read_gpu : a device file of your own.
+    `name` is its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
+    A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper and lower case count as equal,
+    and so do blanks, hyphens and underscores. InvalidOption has the keys, the likely ones first, if
+    there is none; :func:`read_gpu` reads a device file of your own.
 
     Examples
     --------
     >>> get_gpu("NVIDIA A100-SXM4-80GB").key
     'a100-80gb'
-    >>> get_gpu("a100")
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb (A100-SXM4-40GB, ...
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
@@ -118,17 +103,12 @@ def _other_names() -> dict[str, str]:
 def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 
-    The GPU can be used wherever a name of the catalogue is.
-
-    Raises
-    ------
-    FileError
-        With file, line and column, if a field is missing, unknown or of the wrong kind, or the
-        file contradicts itself: an instance that ends beyond the last memory slice, two profiles
-        of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
-        or attributes, or a table with the slices of the known cards and other layouts than theirs
-        (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
-        sets of instances that do not overlap.
+    The GPU can be used wherever a name of the catalogue is. A FileError has file, line and column,
+    if a field is missing, unknown or of the wrong kind, or the file contradicts itself: an instance
+    that ends beyond the last memory slice, two profiles of one name or id, a `max` that does not
+    fit, a name that disagrees with its compute slices or attributes, or a table with the slices of
+    the known cards and other layouts than theirs (unless it says ``geometry: own``); or if it has
+    more than 16 slices, 50 profiles or 20,000 sets of instances that do not overlap.
     """
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in (".json", ".yaml", ".yml"):

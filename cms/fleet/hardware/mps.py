@@ -17,19 +17,10 @@ def mps_shares(
 ) -> SizeBoundedConfigurations:
     """Share a whole GPU by MPS: any clients whose active-thread percentages sum to at most 100.
 
-    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off.
-
-    Parameters
-    ----------
-    steps : iterable of number
-        The shares that a client can have, each once, in per cent of the GPU: > 0, at most 100. The
-        block of a share of 40 per cent is called ``mps:40``.
-    machine : str
-        The machine type: the whole GPU, beside one that is cut up by MIG.
-    prefix : str
-        Put before every block's name, as for MIG profiles.
-    max_clients : int, default 48
-        At most this many clients on a GPU; MPS allows 48.
+    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off, of the
+    machine type `machine`. `steps` are the shares that a client can have, each once, in per cent of
+    the GPU. The block of 40 per cent is called ``mps:40``, after a prefix. MPS allows at most 48
+    clients on a GPU.
 
     Examples
     --------
@@ -37,14 +28,10 @@ def mps_shares(
     >>> shares.capacity, shares.max_blocks, list(shares.sizes)
     (Fraction(100, 1), 48, ['mps:10', 'mps:25', 'mps:40'])
     """
-    if isinstance(max_clients, bool) or not isinstance(max_clients, int):
+    if type(max_clients) is not int or not 1 <= max_clients <= MPS_CLIENTS:
         raise InvalidOption(
-            f"max_clients is {max_clients!r}; expected a whole number from 1 to {MPS_CLIENTS}"
-        )
-    if not 1 <= max_clients <= MPS_CLIENTS:
-        raise InvalidOption(
-            f"max_clients is {max_clients}; expected 1 to {MPS_CLIENTS}, which is as many clients "
-            "as MPS serves on one GPU"
+            f"max_clients is {max_clients!r}; expected a whole number from 1 to {MPS_CLIENTS}, the "
+            "clients that MPS serves on one GPU"
         )
     sizes = {}
     for step in steps:

@@ -12,8 +12,6 @@ from ...files.parsed import Parsed
 from ...files.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ruamel.yaml.nodes import MappingNode
     from ruamel.yaml.nodes import Node as YamlNode
 
@@ -35,7 +33,11 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Par
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if is_yaml or not source.text.lstrip().startswith(("{", "[")):
         return tuple(_yaml_documents(source, holds, LONGEST_STREAM))
-    return tuple(_json_documents(source))
+    found, end = list[Parsed](), 0
+    while (begin := skip_blanks(source.text, end)) < len(source.text):
+        value, end = parse_part(source, begin)
+        found.append(Parsed(value, replace(source, begin=begin)))
+    return tuple(found)
 
 
 def read_yaml(source: Source, *, holds: str = "a document") -> Parsed:
@@ -44,13 +46,6 @@ def read_yaml(source: Source, *, holds: str = "a document") -> Parsed:
     if others:
         raise others[0].error("a second document begins here", expected=holds)
     return document
-
-
-def _json_documents(source: Source) -> Iterator[Parsed]:
-    end = 0
-    while (begin := skip_blanks(source.text, end)) < len(source.text):
-        value, end = parse_part(source, begin)
-        yield Parsed(value, replace(source, begin=begin))
 
 
 def _yaml_documents(source: Source, holds: str, longest: int) -> list[Parsed]:

@@ -62,11 +62,7 @@ class Forecast(Protocol):
         """Return rates from the last moment of the history on, for `steps` steps.
 
         The first is what was observed then. It may see fewer steps, but at least one.
-
-        Raises
-        ------
-        InvalidProblem
-            If the history does not say enough; nothing is made up.
+        InvalidProblem if the history does not say enough; nothing is made up.
         """
         ...
 
@@ -84,13 +80,6 @@ class Daily:
     of its rates over the recent time up to now, over the sum of q then. A day has 24 hours, so
     that on the two days a year with another number a service that follows the clock is foreseen an
     hour early or late.
-
-    Examples
-    --------
-    >>> step, rates = Fraction(43_200), [4, 6, 4, 6, 8]
-    >>> history = Rates(Fraction(0), step, {"chat": tuple(map(Fraction, rates))})
-    >>> Daily(recent_s=0).courses(history, 1).rates_rps["chat"]
-    (Fraction(8, 1), Fraction(12, 1))
     """
 
     quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1

@@ -19,25 +19,17 @@ from ...errors import CmsError
 _Key: TypeAlias = "tuple[Fraction, int, tuple[int, ...]]"
 
 
-class Priced(Protocol):
-    """Windows between moments 0 to `count`, each with a cost that may yet be a bound."""
+class _Windows(Protocol):
+    """Windows between moments 0 to `count`, each with a cost that may yet be a bound.
+
+    A cost of None is endless; `ask` makes a window's cost known.
+    """
 
     @property
-    def count(self) -> int:
-        """The last moment."""
-        ...
-
-    def cost(self, a: int, b: int) -> Fraction | None:
-        """A window's cost if it was asked, else a bound from below; None if it is endless."""
-        ...
-
-    def is_asked(self, a: int, b: int) -> bool:
-        """Whether a window's cost is known."""
-        ...
-
-    def ask(self, a: int, b: int) -> object:
-        """Find a window's cost."""
-        ...
+    def count(self) -> int: ...
+    def cost(self, a: int, b: int) -> Fraction | None: ...
+    def is_asked(self, a: int, b: int) -> bool: ...
+    def ask(self, a: int, b: int) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -70,7 +62,7 @@ class NoPath(CmsError):
 
 
 def shortest(
-    windows: Priced, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
+    windows: _Windows, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
 ) -> Path:
     """Find the best way on from one of some beginnings, or none (NoPath); plan its windows.
 
@@ -100,7 +92,7 @@ def shortest(
 
 
 def _ways(
-    windows: Priced, change: Callable[[int, int, int], Fraction]
+    windows: _Windows, change: Callable[[int, int, int], Fraction]
 ) -> dict[tuple[int, int], _Key]:
     """The shortest way on from each window, itself included."""
     last = windows.count
@@ -120,7 +112,7 @@ def _ways(
     return ways
 
 
-def fewest(windows: Priced, most: int) -> Path:
+def fewest(windows: _Windows, most: int) -> Path:
     """Find the at most so many windows that cost least, changes aside; NoPath if none do."""
     last = windows.count
 
@@ -141,12 +133,14 @@ def fewest(windows: Priced, most: int) -> Path:
     return _settled(windows, find)
 
 
-def _settled(windows: Priced, find: Callable[[], tuple[_Key, int] | None]) -> Path:
+def _settled(windows: _Windows, find: Callable[[], tuple[_Key, int] | None]) -> Path:
     """Find a path, plan its windows, and again, until all windows of the path are planned."""
     while True:
         found = find()
         if found is None:
-            raise NoPath(_first_hole(windows))
+            # where the shortest window has no plan, longer ones have none either
+            holes = (a for a in range(windows.count) if windows.cost(a, a + 1) is None)
+            raise NoPath(next(holes, 0))
         (cost, _, ends), begin = found
         firsts = (begin, *ends[:-1])
         used = tuple(zip(firsts, ends, strict=False))
@@ -155,8 +149,3 @@ def _settled(windows: Priced, find: Callable[[], tuple[_Key, int] | None]) -> Pa
             return Path(cost, used, begin)
         for each in open_ones:
             windows.ask(*each)
-
-
-def _first_hole(windows: Priced) -> int:
-    """The first moment whose shortest window has no plan; longer ones have none either."""
-    return next((a for a in range(windows.count) if windows.cost(a, a + 1) is None), 0)

@@ -11,11 +11,11 @@ from math import ceil
 from types import MappingProxyType
 
 from ..serving.plan import Plan
-from .deciding import decide
 from .forecast import Forecast, Known
 from .path import NoPath, Start, shortest
 from .rates import DAY_S, find_runs
-from .scene import Scene
+from .replan import decide
+from .windows import Scene
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,6 @@ class Forecasting(Policy):
         )
         return windows.ask(*path.windows[0]).plan
 
-    def require_enough(self, scene: Scene) -> None:
-        """Refuse a trace that does not say enough for the forecast at each moment."""
-        for moment in range(scene.count):
-            scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
-
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         history = scene.history(int(at_s / scene.terms.every_s))
@@ -140,9 +135,9 @@ class Threshold(Policy):
 
     Every period an exponentially weighted average of each rate is brought up to date; beyond a
     threshold to either side of what was planned for, it is planned again, for the averages and the
-    margin. The new deployment is prepared beside the old one, which serves meanwhile; nothing else
-    is begun before that is done. S. Choi et al., USENIX ATC '22; the period of 20 s is remembered
-    and not read there, weight and threshold are ours.
+    margin. The new deployment is prepared beside the old one, which serves meanwhile. S. Choi et
+    al., USENIX ATC '22, where the period of 20 s is remembered and not read; weight and threshold
+    are this package's.
     """
 
     period_s: Fraction = Fraction(20)
@@ -184,11 +179,10 @@ class Threshold(Policy):
 
 @dataclass
 class DayNight(Policy):
-    """What MIG-serving is shown with: two plans, for the day and for the night.
+    """What MIG-serving is shown with (C. Tan et al., 2021): a plan for the day, one for the night.
 
-    Twelve hours of every day in a row are the day, the other twelve the night; which hours is
-    chosen for the fewest GPU hours over the whole trace, which it knows. C. Tan et al.,
-    MIG-serving, 2021.
+    Twelve hours of every day in a row are the day; which hours is chosen for the fewest GPU hours
+    over the whole trace, which it knows.
     """
 
     name: str = "day/night (MIG-serving)"

@@ -43,7 +43,12 @@ def _read_value(value: Any) -> Fraction | None:
     return None if value in _NO_NUMBERS else f.read_number(value)
 
 
-_Sampled = tuple[Annotated[Any, f.Value(_read_time)], Annotated[Any, f.Value(_read_value)]]
+_Sampled = tuple[
+    Annotated[
+        Any, f.Value(lambda value: value if isinstance(value, str) else f.read_number(value))
+    ],
+    Annotated[Any, f.Value(_read_value)],
+]
 
 
 class _Foreign(m.Part):
@@ -81,10 +86,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     `label` has the service's name. A series whose name ends in ``_total`` or ``_count`` is a
     counter: its rate at a moment is its growth since the moment before, a step away; where it falls
     it was reset, and the rate there is not known. All others (``rate()`` takes the name off) are
-    rates as they are, unless they grow like a counter:
-    :func:`counted_per_s`. A FileError has the place of another
-    result type, a series without the label, two of one service, a counter that is taken for a rate,
-    a negative rate, ...
+    rates as they are; one that grows like a counter is refused.
     """
     data = _data(document)
     kind = data.at("resultType").value
@@ -122,7 +124,9 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
             for name, own in read.items()
         }
         rates = align_samples(grown, True, too_few)
-    return replace(rates, warnings=_warnings(document))
+    told: _Told = m.build(_Told, document)
+    notes = (*(told.warnings or ()), *(told.infos or ()))
+    return replace(rates, warnings=tuple(f"Prometheus: {text}" for text in notes))
 
 
 def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, label: str) -> None:
@@ -142,12 +146,6 @@ def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, l
         expected="items per second",
         fix=f"ask for sum by ({label}) (rate({asked}[5m])), or give rates as a CSV table",
     )
-
-
-def _warnings(document: Parsed) -> tuple[str, ...]:
-    """What the server says of its own answer."""
-    told: _Told = m.build(_Told, document)
-    return tuple(f"Prometheus: {text}" for text in (*(told.warnings or ()), *(told.infos or ())))
 
 
 def _data(document: Parsed) -> Parsed:
@@ -210,13 +208,10 @@ def counted_per_s(
 ) -> Fraction | None:
     """Return how fast a series counts if it is a counter, None if it may be a rate.
 
-    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks
-    alike for a while, so that more is asked of a series before it is refused: that it grows as no
-    traffic does, or that it is counted in whole numbers and creeps up without ever falling, where a
-    measured rate would waver. What is drawn in the tests says how well that tells them apart.
-
-    Values are with their times in seconds. If some label calls the series a counter (`is_named`),
-    it has only to grow, and not to fall.
+    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks alike
+    for a while, so a counter grows as no traffic does, or is counted in whole numbers and creeps up
+    without ever falling, where a measured rate would waver. Values are with their times in seconds.
+    If some label calls the series a counter (`is_named`), it has only to grow, and not to fall.
     """
     steps = [after[1] - before[1] for before, after in pairwise(values)]
     rises = [step for step in steps if step > 0]

@@ -65,12 +65,12 @@ class Rates:
             raise InvalidProblem("rates are for one or more moments, alike for all services")
         object.__setattr__(self, "rates_rps", FrozenMap(self.rates_rps))
         if not self.gaps:
-            object.__setattr__(self, "gaps", tuple(self._no_values()))
-
-    def _no_values(self) -> Iterable[Gap]:
-        for name, own in self.rates_rps.items():
-            for first, last in find_runs(at for at, rate in enumerate(own) if rate is None):
-                yield Gap(name, self.time_s(first), self.time_s(last), "no value")
+            found = (
+                Gap(name, self.time_s(first), self.time_s(last), "no value")
+                for name, own in self.rates_rps.items()
+                for first, last in find_runs(at for at, rate in enumerate(own) if rate is None)
+            )
+            object.__setattr__(self, "gaps", tuple(found))
 
     @property
     def count(self) -> int:

@@ -12,14 +12,12 @@ from ...values.names import nearest
 from ...values.numbers import shown
 from ..deployment import Deployment
 from ..deployment.recounting import recounted
-from ..deployment.transition import Durations, Impossible, Transition, schedule, transition
+from ..deployment.transition import Durations, Impossible, schedule, transition
 from .changing import Change, change_to, gpus_at_work
-from .deciding import Decision, decide
 from .forecast import Forecast
-from .path import NoPath
+from .path import NoPath, Path, Start, shortest
 from .rates import Rates, format_time
-from .scene import Terms
-from .windows import Planner, Windows
+from .windows import Planned, Planner, Terms, Windows
 
 
 @dataclass(frozen=True)
@@ -71,39 +69,14 @@ def replan(
     """Decide whether to go on with what runs, and plan the way where not.
 
     Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
-    while rates stay as they were foreseen.
+    while rates stay as they were foreseen. The last of the observed rates, `history`, is now's; the
+    `planner` is of the services that are to run. There are at most `max_parallel` actions at once;
+    the time limit, in seconds, is for the way: plans have the planner's own. It is `Impossible` if
+    there is no way to the plan decided on, or none was found.
 
-    Parameters
-    ----------
-    now : Deployment
-        What runs.
-    history : Rates
-        Observed rates, the last of them now's.
-    planner : Planner
-        Of the services that are to run.
-    forecast : Forecast
-    terms : Terms, optional
-    durations : Durations, optional
-    max_parallel : int, optional
-        Maximum number of actions at once.
-    time_limit : float, optional
-        Seconds to find the way; plans have the planner's own limit.
-    cancel : threading.Event, optional
-
-    Returns
-    -------
-    ReplanDecision or Impossible
-        If there is no way to the plan decided on, or none was found.
-
-    Raises
-    ------
-    InvalidProblem
-        If a service has no rates, rates are of no service, something runs of no service, or the
-        rates do not say enough for the forecast.
-    NoPath
-        If what runs is not enough, and no plan is for the rates ahead.
-    CmsError
-        If time was up.
+    InvalidProblem if a service has no rates, rates are of no service, something runs of no service,
+    or the rates do not say enough for the forecast; NoPath if what runs is not enough, and no plan
+    is for the rates ahead; CmsError if time was up.
 
     Examples
     --------
@@ -120,7 +93,7 @@ def replan(
     terms, durations = terms or Terms(), durations or Durations()
     names = [each.name for each in planner.services]
     same_services(history, names)
-    _no_strangers(now, names)
+    _refuse_unknown_work(now, names)
     empty = planner.serving(dict.fromkeys(names, Fraction(0)))
     now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
@@ -131,7 +104,10 @@ def replan(
         raise NoPath(fault.at, _no_plan(windows, history, terms, fault.at)) from None
     way: Change | Impossible
     if found.keeps or found.plan is None:
-        way = _nothing(now)
+        nothing = transition(now, now)
+        if isinstance(nothing, Impossible) or nothing.actions:
+            raise AlgorithmError("transition", f"to what runs already: {nothing}")
+        way = Change(nothing, schedule(nothing))
     else:
         way = change_to(
             now, found.plan.plan, regrouped=terms.regrouped, durations=durations,
@@ -156,13 +132,6 @@ def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
         f"in requests/s: {rates}; add GPUs to what runs, lower the margin, {nearer}or look "
         "with cms plan where it fails"
     )
-
-
-def _nothing(now: Deployment) -> Change:
-    found: Transition | Impossible = transition(now, now)
-    if isinstance(found, Impossible) or found.actions:
-        raise AlgorithmError("transition", f"to what runs already: {found}")
-    return Change(found, schedule(found))
 
 
 def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
@@ -190,16 +159,87 @@ def same_services(rates: Rates, services: Iterable[str]) -> None:
             )
 
 
-def _no_strangers(now: Deployment, names: Iterable[str]) -> None:
+def _refuse_unknown_work(now: Deployment, names: Iterable[str]) -> None:
     known = set(names)
-    ours: Mapping[str, str] = {
+    managed = {
         each.work.service: card.name
         for card, each in now.instances()
         if each.work is not None and each.is_managed
     }
-    for name, where in ours.items():
+    for name, where in managed.items():
         if name not in known:
             raise InvalidProblem(
                 f"{name!r} runs on {where} and is no service{nearest(name, known)}; expected a row "
                 "of it among the services; with rates of 0 it is stopped"
             )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now: go on with what runs (`keeps`), or change to `plan`.
+
+    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if
+    what runs is not enough even until the next moment. `change` is the best way that changes now;
+    None if the rates ahead have no plan. Of services that are `short` less runs than is asked for
+    now. Going on may cost more than changing by the hysteresis.
+    """
+
+    keeps: bool
+    keep: Path | None
+    change: Path | None
+    plan: Planned | None
+    short: tuple[str, ...]
+    hysteresis: Fraction
+
+
+def decide(
+    windows: Windows,
+    has_rps: Mapping[str, Fraction],
+    gpu_cost: Fraction,
+    hysteresis: Fraction = Fraction(0),
+) -> Decision:
+    """Decide whether to go on with what runs: so many items per second by service, at a cost.
+
+    It goes on if it is enough at least until the next moment, and the best way that begins with it
+    costs at most a margin more than the best way that changes now. Enough is what, with the
+    hysteresis on top, covers rates and margin; so with a hysteresis no larger than the margin,
+    never less than the rates foreseen. What is short now is replaced whatever that costs. The
+    windows' first rates are those observed. NoPath if what runs is not enough and the rates ahead
+    have no plan.
+    """
+    observed = windows.envelopes.now
+    short = tuple(name for name, rate in observed.items() if has_rps.get(name, 0) < rate)
+    hours = windows.envelopes.hours
+
+    def between(a: int, b: int, c: int) -> Fraction:
+        return windows.between(windows.needs(a, b), b, c)
+
+    def start(at: int) -> Start:
+        return Start(at, gpu_cost * at * hours, lambda c: windows.between(has_rps, at, c))
+
+    def does(until: int) -> bool:
+        needs = windows.needs(0, until).items()
+        return all((1 + hysteresis) * has_rps.get(name, 0) >= rate for name, rate in needs)
+
+    change, hole = None, None
+    try:
+        change = shortest(windows, [start(0)], between)
+    except NoPath as fault:
+        hole = fault
+    lasting = 0  # rates only grow with the window
+    while not short and lasting < windows.count and does(lasting + 1):
+        lasting += 1
+    keep = None
+    if lasting:
+        try:
+            keep = shortest(windows, [start(at) for at in range(1, lasting + 1)], between)
+        except NoPath as fault:
+            hole = fault
+    if keep is None and change is None:
+        assert hole is not None
+        raise hole
+    if change is None:
+        return Decision(True, keep, None, None, short, hysteresis)
+    keeps = keep is not None and keep.cost <= (1 + hysteresis) * change.cost
+    plan = windows.ask(*change.windows[0])
+    return Decision(keeps, keep, change, plan, short, hysteresis)

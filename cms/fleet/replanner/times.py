@@ -52,7 +52,11 @@ def read_moment(text: str | Fraction) -> Moment:
     """
     number = text if isinstance(text, Fraction) else number_in(text)
     if number is not None:
-        return _of_number(number)
+        if number < 0:
+            raise NoTime("seconds >= 0")
+        if number >= _LATEST:
+            raise NoTime("seconds; these look like milliseconds or less: divide them")
+        return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)
     match = _CLOCK.fullmatch(str(text).strip())
     if match is None:
         raise NoTime("seconds, or a date and time: 2026-11-23T10:15:00Z")
@@ -107,11 +111,3 @@ class OneClock:
                 fix="give every time its zone: 2026-11-23T10:15:00Z",
             )
         return moment.at_s
-
-
-def _of_number(number: Fraction) -> Moment:
-    if number < 0:
-        raise NoTime("seconds >= 0")
-    if number >= _LATEST:
-        raise NoTime("seconds; these look like milliseconds or less: divide them")
-    return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)

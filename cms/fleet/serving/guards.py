@@ -18,7 +18,6 @@ from .service import Service
 
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
-_THOUSAND = Fraction(1000)
 _LENIENT = 100  # a limit so far above the slowest point is no limit
 _SECONDS = (
     "throughput x latency is about 1/1000 of batch x processes; latency_ms looks like seconds"
@@ -70,13 +69,9 @@ def _ratio(point: OperatingPoint) -> Fraction:
 def _verdict(ratio: Fraction) -> str:
     if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
-    if _is_about(ratio, 1 / _THOUSAND):
+    if 1 < ratio * 1000 * _FACTOR_30 < _FACTOR_30**2:
         return _SECONDS
-    return _MICROSECONDS if _is_about(ratio, _THOUSAND) else _OTHER
-
-
-def _is_about(ratio: Fraction, value: Fraction) -> bool:
-    return value / _FACTOR_30 < ratio < value * _FACTOR_30
+    return _MICROSECONDS if 1 < ratio / 1000 * _FACTOR_30 < _FACTOR_30**2 else _OTHER
 
 
 def _is_of_one_process(point: OperatingPoint) -> bool:
@@ -103,11 +98,7 @@ def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
 
 
 def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str, ...]:
-    """Name services whose latency limit looks as if it stood in another unit than milliseconds.
-
-    One far above everything that was measured looks like microseconds. One below everything that
-    was measured, and ordinary if it were a thousand times as large, looks like seconds.
-    """
+    """Name services whose latency limit looks as if it stood in another unit than milliseconds."""
     found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}
     for service in services:
@@ -137,8 +128,7 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
 def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ...]:
     """Name models that were measured faster on a smaller instance than on a larger one.
 
-    It can be true (a library may handle one size badly), and nothing in the package assumes the
-    opposite; but it is also what a shifted column looks like.
+    It can be true; but it is also what a shifted column looks like.
     """
     warnings = []
     for model, own in measured.items():

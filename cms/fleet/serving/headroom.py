@@ -33,12 +33,7 @@ _MORE = Fraction(11, 10)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Headroom:
-    """How rates and lengths of batches are raised before a plan is made.
-
-    References
-    ----------
-    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
-    Servers with Spatio-Temporal Sharing, USENIX ATC 2022.
+    """How rates and lengths of batches are raised before a plan is made (gpulet, USENIX ATC '22).
 
     Examples
     --------
@@ -87,8 +82,7 @@ class Headroom:
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
         """Return how long a batch is taken to occupy its instance, from its measured length.
 
-        `batch` is what one process takes at a time; InvalidOption if there are overheads, but not
-        of this batch.
+        `batch` is of one process; InvalidOption if there are overheads, but not of this batch.
         """
         overhead = Fraction(0)
         if self.overheads_ms is not None:
@@ -126,31 +120,24 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     """Return the least count that a Poisson count exceeds with a probability below 1 - share.
 
-    Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
-    tell them apart; e^mean is irrational, so they differ. The mean is > 0 and at most some
-    thousands.
+    Exact: the sum of mean^i / i! is compared with share x e^mean, which is irrational, in as many
+    digits as it takes to tell them apart. The mean is > 0 and at most some thousands.
     """
     digits = 60
-    while (found := _quantile(mean, share, digits)) is None:
+    while True:
+        with localcontext() as context:
+            context.prec = digits
+            value = Decimal(mean.numerator) / mean.denominator
+            wanted = value.exp() * share.numerator / share.denominator
+            term = total = Decimal(1)
+            # each step is off by less than 2 units of the last digit of a sum of positive terms,
+            # and e^mean by the error of the mean as well
+            doubt = wanted * (10 + value).scaleb(6 - digits)
+            count = 0
+            while abs(total - wanted) > doubt * (1 + count):
+                if total > wanted:
+                    return count
+                count += 1
+                term = term * value / count
+                total += term
         digits *= 2
-    return found
-
-
-def _quantile(mean: Fraction, share: Fraction, digits: int) -> int | None:
-    """The quantile; None if so many digits do not tell."""
-    with localcontext() as context:
-        context.prec = digits
-        value = Decimal(mean.numerator) / mean.denominator
-        wanted = value.exp() * share.numerator / share.denominator
-        term = total = Decimal(1)
-        # each step is off by less than 2 units of the last digit of a sum of positive terms, and
-        # e^mean by the error of the mean as well
-        doubt = wanted * (10 + value).scaleb(6 - digits)
-        count = 0
-        while abs(total - wanted) > doubt * (1 + count):
-            if total > wanted:
-                return count
-            count += 1
-            term = term * value / count
-            total += term
-    return None

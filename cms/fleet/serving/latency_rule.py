@@ -26,16 +26,7 @@ class Breakpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False)
 class LatencyRule:
-    """A batch may take a fixed share of the limit; then the whole throughput counts.
-
-    Examples
-    --------
-    >>> rule = LatencyRule("cautious", "0.4", strict=True)
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13)
-    >>> rule.supply(service, point)
-    Fraction(9301, 125)
-    """
+    """A batch may take a fixed share of the limit; then the whole throughput counts."""
 
     name: str  #: what plans and messages call it
     share: Fraction  #: of the limit, > 0 and <= 1

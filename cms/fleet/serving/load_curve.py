@@ -24,17 +24,8 @@ from .table_guards import refuse_second_row
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
 _DIGEST = re.compile("[0-9a-f]{64}")
-CURVE_COLUMNS = (
-    "model",
-    "device",
-    "profile",
-    "processes",
-    "batch",
-    "late_share",
-    "evidence",
-    "rates_rps",
-    "latencies_ms",
-)
+_POINT_COLUMNS = ("model", "device", "profile", "processes", "batch")
+CURVE_COLUMNS = (*_POINT_COLUMNS, "late_share", "evidence", "rates_rps", "latencies_ms")
 #: A further column, of curves that were simulated by batches.
 BATCHES = "batches_sha256"
 
@@ -130,13 +121,10 @@ def key_of(point: OperatingPoint) -> PointKey:
 def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     """Read load curves from a CSV table, by (model, device, profile, processes, batch).
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
-        one row a point: the last two are numbers with blanks or semicolons between them. With
-        ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
-        was simulated. A FileError has file, line and column.
+    Columns are ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
+    one row a point: the last two are numbers with blanks or semicolons between them. With
+    ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it was
+    simulated. A FileError has file, line and column.
     """
     lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}
@@ -162,7 +150,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
 def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
     """Write load curves as JSON objects, each with its point."""
     return [
-        {**dict(zip(CURVE_COLUMNS, point, strict=False)), **curve.to_json()}
+        {**dict(zip(_POINT_COLUMNS, point, strict=True)), **curve.to_json()}
         for point, curve in curves.items()
     ]
 

@@ -43,16 +43,9 @@ def sustainable_load(
 ) -> Fraction:
     """Look up the share of its throughput that an instance may be asked for, or of any less.
 
-    Parameters
-    ----------
-    processes, batch : int
-    ratio : Fraction
-        The latency limit in batch times; nothing is sustained below 2.
-    late_share : Fraction
-        How many requests may be later than the limit; nothing is sustained below the table's least.
-    queue : str, default ``"process"``
-        Where requests wait: in a queue of each ``"process"``, fed at random, or in one of the
-        ``"instance"``.
+    `ratio` is the latency limit in batch times; nothing is sustained below 2, nor where fewer
+    requests may be late than the table's least `late_share`. Requests wait in a `queue` of each
+    ``"process"``, fed at random, or in one of the ``"instance"``.
     """
     return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
 
@@ -95,8 +88,7 @@ def _entry(
 
 def _tables(queue: str = "instance") -> list[_Table]:
     """The tables that speak of a queue."""
-    simulated = queue != "process" and (_FOLDER / "simulated.json").exists()
-    return [_table("certified"), *([_table("simulated")] if simulated else [])]
+    return [_table("certified"), *([] if queue == "process" else [_table("simulated")])]
 
 
 @cache

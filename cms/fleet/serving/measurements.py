@@ -38,11 +38,7 @@ def sort_measurements(
     mps: bool = True,
     max_processes: int | None = None,
 ) -> Measurements:
-    """Sort operating points by model, GPU and profile; leave out those that may not be used.
-
-    InvalidProblem if a device or profile is not known, a point is there twice, or a GPU of the
-    fleet has no point at all.
-    """
+    """Sort operating points by model, GPU and profile; leave out those that may not be used."""
     found = Measurements()
     devices: dict[str, Gpu | None] = {}
     instances: dict[InstanceKind, str] = {}
@@ -55,7 +51,7 @@ def sort_measurements(
             _leave_out(found, point, f"on {point.device}")
             continue
         if (on.key, point.profile) not in instances:
-            instances[on.key, point.profile] = _profile_called(point, on)
+            instances[on.key, point.profile] = _find_profile(point, on)
         profile = instances[on.key, point.profile]
         key = (point.model, on.key, profile, point.processes, point.batch)
         if key in seen:
@@ -121,7 +117,7 @@ def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
     )
 
 
-def _profile_called(point: OperatingPoint, on: Gpu) -> str:
+def _find_profile(point: OperatingPoint, on: Gpu) -> str:
     if mps_share(point.profile) is not None:
         return point.profile
     try:
@@ -160,8 +156,17 @@ def find_points(
     InvalidProblem if there is none: the model, or a profile, is misspelt or was not measured.
     """
     own = known.measured.get(service.model)
+    if own is None and service.model in known.elsewhere:
+        raise service.fault(
+            f"every operating point of model {service.model!r} was left out "
+            f"({', '.join(known.elsewhere[service.model])}), and service {service.name!r} runs it"
+        )
     if own is None:
-        raise service.fault(_not_measured(service, known))
+        models = {**known.measured, **known.elsewhere}
+        raise service.fault(
+            f"service {service.name!r} runs the model {service.model!r}, which was not measured"
+            f"{nearest(service.model, models)}; there are operating points of {', '.join(models)}"
+        )
     if service.allowed_profiles is None:
         return own
     allowed = {
@@ -177,20 +182,6 @@ def find_points(
             "measure it there, or allow one of these"
         )
     return chosen
-
-
-def _not_measured(service: Service, known: Measurements) -> str:
-    if service.model in known.elsewhere:
-        reasons = ", ".join(known.elsewhere[service.model])
-        return (
-            f"every operating point of model {service.model!r} was left out ({reasons}), and "
-            f"service {service.name!r} runs it"
-        )
-    models = {**known.measured, **known.elsewhere}
-    return (
-        f"service {service.name!r} runs the model {service.model!r}, which was not measured"
-        f"{nearest(service.model, models)}; there are operating points of {', '.join(models)}"
-    )
 
 
 def find_allowed_instances(

@@ -37,19 +37,10 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     """Say where a schedule violates a limit or a demand beside its neighbours.
 
     A slot takes its length without interference times the largest factor that a batch of the mix on
-    the other share causes, or 1 if that share idles.
-
-    Parameters
-    ----------
-    serving : NeighbourServing
-    schedule : Schedule
-        Valid for one of its problems but perhaps for lengths, rates and limits; what blocks say of
-        classes is left aside.
-
-    Raises
-    ------
-    InvalidSchedule, InvalidProblem
-        If a block holds what is no mix, or a point or a pair was not measured.
+    the other share causes, or 1 if that share idles. The schedule is valid for one of the problems
+    but perhaps for lengths, rates and limits; what blocks say of classes is left aside.
+    InvalidSchedule or InvalidProblem if a block holds what is no mix, or a point or a pair was not
+    measured.
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))
@@ -59,8 +50,12 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
         machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
         for held, other in _held(group):
             cycle = duty_cycle_beside(serving, machine, held, other)
-            late = [name for name, slack in cycle.slack.items() if slack < 0]
-            found += [_late(f"group {g}", held, other, name, cycle) for name in late]
+            near = "nothing" if other is None else str(other)
+            has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
+            for name, slack in cycle.slack.items():
+                if slack < 0:
+                    needs = f"{shown(-slack)} less for the limit of {name!r}"
+                    found.append(Violation("cycle", f"group {g}", has, needs))
             for name, rate in cycle.rates.items():
                 served[name] += rate * group.count
     for job in problem.jobs:
@@ -118,13 +113,3 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
         yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)
     else:
         raise InvalidSchedule(f"a GPU in two has {len(held)} shares: {', '.join(map(str, held))}")
-
-
-def _late(where: str, held: Held, other: Held | None, name: str, cycle: DutyCycle) -> Violation:
-    near = "nothing" if other is None else str(other)
-    return Violation(
-        "cycle",
-        where,
-        f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}",
-        f"{shown(-cycle.slack[name])} less for the limit of {name!r}",
-    )

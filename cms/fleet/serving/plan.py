@@ -196,7 +196,14 @@ class Plan(Viewed, Tabular):
                 _use_record(each.service, use) for each in self.services for use in each.uses
             ),
             "gpus": (
-                {"group": nth, "gpu": group.gpu, "gpus": group.count, **_instances_record(each)}
+                {
+                    "group": nth,
+                    "gpu": group.gpu,
+                    "gpus": group.count,
+                    "profile": each.profile,
+                    "instances": each.count,
+                    "services": ", ".join(served.service for served in each.serves) or None,
+                }
                 for nth, group in enumerate(self.groups)
                 for each in group.instances
             ),
@@ -322,13 +329,11 @@ def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
 
 
 def _service_record(each: ServicePlan) -> Record:
+    own = "wanted_rps", "planned_rps", "provided_rps", "headroom"
     return {
         "service": each.service.name,
         "model": each.service.model,
-        "wanted_rps": each.wanted_rps,
-        "planned_rps": each.planned_rps,
-        "provided_rps": each.provided_rps,
-        "headroom": each.headroom,
+        **{name: getattr(each, name) for name in own},
         "latency_limit_ms": each.service.latency_limit_ms,
         "instances": each.instances,
     }
@@ -337,17 +342,9 @@ def _service_record(each: ServicePlan) -> Record:
 def _use_record(service: Service, use: Use) -> Record:
     return {
         "service": service.name,
-        "gpu": use.gpu,
-        "profile": use.profile,
-        "count": use.count,
-        "processes": use.point.processes,
-        "batch": use.point.batch,
+        **{name: getattr(use, name) for name in ("gpu", "profile", "count")},
+        **{name: getattr(use.point, name) for name in ("processes", "batch")},
         "supply_rps": use.supply_rps,
         "latency_ms": use.point.latency_ms,
         "slack_ms": use.slack_ms,
     }
-
-
-def _instances_record(each: Instances) -> Record:
-    services = ", ".join(served.service for served in each.serves)
-    return {"profile": each.profile, "instances": each.count, "services": services or None}

@@ -1,9 +1,8 @@
 """Plans as JSON documents (format ``cms-plan``): everything to draw, replay or recheck one.
 
-A plan embeds the documents of its problem and solution, so that both can be rechecked from it, the
-services with their limits, the operating point behind every supply (processes, batch, throughput,
-latency), the queueing rule and the device files. What each service gets and the layout of each GPU
-are written out too, for programs that only want to read a plan.
+A plan embeds its problem and solution, the services with their limits, the operating point behind
+every supply, the queueing rule and the device files. What each service gets and the layout of each
+GPU are written out too, for programs that only want to read a plan.
 """
 
 from __future__ import annotations
@@ -37,14 +36,16 @@ from .document_parts import (
     ServicePart,
     SuppliedPart,
     agree,
+    allowed_configurations,
     collect_curves,
     read_rule,
     read_whole_keys,
+    refuse_other_terms,
+    require_problem,
 )
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
-from .plan_terms import allowed_configurations, refuse_other_terms, require_problem
 from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
@@ -164,7 +165,13 @@ class _AnyPlan(m.Document):
         machines = [machine.name for machine in problem.machine_types]
         _require_same("devices", [gpu.key for gpu in self.devices], machines)
         _require_same("services", [each.name for each in self.services], problem.job_names)
-        self._require_blocks()
+        keys = [gpu.key for gpu in self.devices]
+        for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
+            if block.partition(":")[0] not in keys or ":" not in block:
+                raise f.refusal(
+                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
+                    "problem", "blocks", index,
+                )  # fmt: skip
         services = f.build_each(self.services, lambda part: part.service(), "services")
         serving = self.serving(
             rule, services=services, problem=problem, gpus=self.devices,
@@ -185,16 +192,6 @@ class _AnyPlan(m.Document):
 
     def outer(self, serving: AnyServing) -> Solution | None:
         return None
-
-    def _require_blocks(self) -> None:
-        """Several GPU types qualify their blocks, by one of their keys before the colon."""
-        keys = [gpu.key for gpu in self.devices]
-        for index, block in enumerate(self.problem.blocks if len(keys) > 1 else ()):
-            if block.partition(":")[0] not in keys or ":" not in block:
-                raise f.refusal(
-                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
-                    "problem", "blocks", index,
-                )  # fmt: skip
 
     def _require_derived(self, plan: Plan) -> None:
         """Compare what is written out for readers with what follows from the rest."""
@@ -314,10 +311,14 @@ class SharedPlanDocument(_AnyPlan):
 
     def outer(self, serving: AnyServing) -> Solution | None:
         """Return the solution of the problem that bounds, checked."""
-        if not isinstance(serving, NeighbourServing):
+        if self.sharing.interference is None or not isinstance(serving, NeighbourServing):
             return None
-        with f.blaming("sharing", "interference", "outer", "solution"):
-            return self.sharing.outer_solution(serving)
+        found = self.sharing.interference.outer.solution
+        if found is not None and found.cost is not None:
+            for violation in check(serving.outer, found.schedule):
+                at = "sharing", "interference", "outer", "solution"
+                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
+        return found
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
@@ -336,13 +337,7 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-    """
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output."""
     write_document(lambda: plan_to_json(plan), path)
 
 
@@ -360,36 +355,11 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
 
 
 def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
-    """Read a plan from a JSON file.
+    """Read a plan from a JSON file; ``-`` is standard input.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    rule : QueueingRule, optional
-        The rule of a plan that was made with a rule of one's own.
-
-    Returns
-    -------
-    Plan
-        Its schedule is checked again; the certificate is what ``cms check`` rechecks.
-
-    Raises
-    ------
-    FileError
-        With line and column, if the file is no plan or its parts contradict each other.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, write_plan
-    >>> serving = load_instance("S1").build_problem()
-    >>> plan = Plan(serving, solve(serving.problem))
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
-    >>> write_plan(plan, path)
-    >>> read_plan(path) == plan
-    True
+    Its schedule is checked again; the certificate is what ``cms check`` rechecks. `rule` is that of
+    a plan made with a rule of one's own. A FileError has line and column, if the file is no plan or
+    its parts contradict each other.
     """
     return plan_from_json(parse_document(path), rule=rule)
 

@@ -56,16 +56,6 @@ def rate_curve(
     `cancel` is set no further point is begun; `on_point` is called with how many are done, of how
     many. Returned, ascending, are the multiples that there was time for. UnsupportedProblem if
     services slow one another: then plan and bound are of two problems.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint, Service, build_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
-    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = build_problem([service], [point], rule="plain")
-    >>> curve = rate_curve(Plan(serving, solve(serving.problem)), [1, 2, 4])
-    >>> [(int(each.rate), int(each.cost or 0), each.status.value) for each in curve]
-    [(1, 1, 'optimal'), (2, 2, 'optimal'), (4, 4, 'optimal')]
     """
     wanted = sorted({_multiple(each) for each in multiples})
     found: list[RatePoint] = []

@@ -104,14 +104,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a plan promises of every service.
-
-    Examples
-    --------
-    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
-    99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
-    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
-    """
+    """What a plan promises of every service."""
 
     late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
     queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it

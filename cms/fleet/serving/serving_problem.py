@@ -16,8 +16,7 @@ from .gpus_used import block_prefixes
 from .load_curve import PointKey, key_of
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
-from .plan_request import PlanRequest
-from .posed import Posed, Served
+from .posed import PlanRequest, Posed, Served
 from .queueing import QueueingRule
 from .service import Promise, Service
 
@@ -41,10 +40,6 @@ class ServingProblem(Posed[Problem]):
     def planned_rps(self, service: Service) -> Fraction:
         """Return the service's rate with the margin."""
         return service.rate_rps * (1 + self.rate_margin)
-
-    def can_serve(self, service: str) -> bool:
-        """Whether some block supplies it."""
-        return any(self.supply(service, block) for block in self.problem.blocks)
 
     @property
     def promise(self) -> Promise | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
 from ...files.problems import EmbeddedProblem
@@ -19,12 +18,17 @@ from ...solving.solution import Solution
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from .document_parts import PointPart, agree, read_whole_keys
+from .document_parts import (
+    PointPart,
+    agree,
+    allowed_configurations,
+    read_whole_keys,
+    require_problem,
+)
 from .headroom import Headroom
 from .interference import Interference, Pair
 from .neighbours import NeighbourServing, classes_in, pose_beside
 from .operating_point import OperatingPoint
-from .plan_terms import allowed_configurations, require_problem
 from .time_sharing import SharedServing, TimeSharing, amount_of
 
 if TYPE_CHECKING:
@@ -195,12 +199,3 @@ class SharingPart(m.Part):
         outer = "sharing", "interference", "outer", "problem"
         require_problem(self.interference.outer.problem, serving.outer, *outer)
         return serving
-
-    def outer_solution(self, serving: NeighbourServing) -> Solution | None:
-        """Return the solution of the problem that bounds; its schedule is checked."""
-        assert self.interference is not None
-        found = self.interference.outer.solution
-        if found is not None and found.cost is not None:
-            for violation in check(serving.outer, found.schedule):
-                raise f.refusal(what=f"{{}} is not valid: {violation}")
-        return found

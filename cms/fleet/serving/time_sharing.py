@@ -21,8 +21,7 @@ from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
-from .plan_request import PlanRequest
-from .posed import Posed, Served
+from .posed import PlanRequest, Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
 
@@ -74,11 +73,6 @@ class TimeSharing:
                 f"up) or 'any' (every multiset of shares up to 100 %)"
             )
         put(self, "splits", splits)
-        if not (headroom is None or isinstance(headroom, str | Headroom)):
-            raise InvalidOption(
-                f"the head-room is {headroom!r}; expected None, a name such as 'gpulet', or a "
-                "Headroom"
-            )
         put(self, "headroom", Headroom(headroom) if isinstance(headroom, str) else headroom)
 
     def planned_rps(self, rate: Fraction) -> Fraction:
@@ -138,15 +132,6 @@ class SharedServing(Posed[TimeSharedProblem]):
     def splits(self) -> str:
         """How a GPU is shared under MPS."""
         return self.sharing.splits
-
-    def can_serve(self, service: str) -> bool:
-        """Whether some batch of it meets its limit alone on some block."""
-        job, rule = self.problem.job(service), self.sharing.rule
-        return any(
-            rule.admits(point.length, point.length, job.limit)
-            for points in job.points.values()
-            for point in points
-        )
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most items per second that one such block gives a service, alone on it."""

@@ -71,19 +71,11 @@ def explain(plan: Plan, service: str) -> Explanation:
     """Say which instances serve a service, and what each other choice would cost at least.
 
     All numbers follow exactly from the plan's certificate, which is checked on the way, by weak
-    duality (``docs/methods/proofs.md``, :mod:`cms.fleet.what_if.one_job`). A bound is no promise:
-    there may be no plan of that cost. A reduced cost of 0 says only that the proof does not tell
-    the choice from what was chosen.
-
-    Raises
-    ------
-    InvalidOption
-        If the plan has no such service.
-    UnsupportedProblem
-        If the plan is proved infeasible, or its batches slow one another, so that its bound is of
-        another problem than its schedule.
-    InvalidCertificate
-        If the certificate does not hold.
+    duality (``docs/methods/proofs.md``). A bound is no promise: there may be no plan of that cost.
+    A reduced cost of 0 says only that the proof does not tell the choice from what was chosen.
+    InvalidOption if the plan has no such service, UnsupportedProblem if it is proved infeasible or
+    its batches slow one another, so that its bound is of another problem than its schedule;
+    InvalidCertificate if the certificate does not hold.
 
     Examples
     --------

@@ -7,7 +7,6 @@ state too dear does so up to a later one: both ends are moved that far, exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
@@ -236,8 +235,12 @@ class Climb:
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:
         """Find the first state in which a schedule serves."""
-        blocks = _blocks_of(schedule, self.base.posing.problem, self.name)
-        serves = self.ladder.serves
+        problem, serves = self.base.posing.problem, self.ladder.serves
+        blocks = [0] * len(problem.blocks)
+        for group in schedule.groups:
+            for (block, content), count in group.assignment.items():
+                if content == self.name:
+                    blocks[problem.block_index[block]] += count * group.count
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
@@ -263,13 +266,3 @@ class Climb:
 
     def _problem(self, state: Fraction) -> Problem:
         return self.base.posing.with_row(self.name, self.ladder.row(state))
-
-
-def _blocks_of(schedule: Schedule, problem: Problem, job: str) -> Sequence[int]:
-    """How many blocks of each type a schedule gives to a job."""
-    counts = [0] * len(problem.blocks)
-    for group in schedule.groups:
-        for (block, content), count in group.assignment.items():
-            if content == job:
-                counts[problem.block_index[block]] += count * group.count
-    return counts

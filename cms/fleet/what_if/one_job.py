@@ -107,16 +107,13 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
         if not proved.infeasible:
             general, special = prices_of_jobs(problem, leaf, path)
             prices = tuple(special.get(j, general))
-            rest = proved.value - _paid_at_most(prices, row)
+            # at its cheapest, or a little more where the search for that ended early
+            found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
+            assert found is not None, "a leaf with a job that nothing serves is infeasible"
+            paid = (p * n for p, n in zip(prices, found.option, strict=True))
+            rest = proved.value - sum(paid, Fraction(0))
             cases[Case(rest, prices, _within(path, name))] = None
     return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
-
-
-def _paid_at_most(prices: Sequence[Fraction], row: Row) -> Fraction:
-    """What a job pays at its cheapest, or a little more where the search for that ended early."""
-    found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
-    assert found is not None, "a leaf with a job that nothing serves is infeasible"
-    return sum((p * n for p, n in zip(prices, found.option, strict=True)), Fraction(0))
 
 
 def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:

@@ -39,8 +39,15 @@ class Posing:
         self.points = None if points is None else tuple(points)
         self.rule = with_curves(serving.rule, load_curves)
         self._prefix = block_prefixes(serving.gpus)
-        if self.points is not None:
-            self._refuse_other_points()
+        if self.points is None:
+            return
+        posed = self._posed(serving.services).problem
+        if posed.sha256 != self.problem.sha256:
+            raise InvalidOption(
+                "the operating points are not those of the plan: "
+                f"{_difference(self.problem, posed)}; "
+                "give the table that it was made from, and its load curves if it had any"
+            )
 
     @property
     def problem(self) -> Problem:
@@ -100,14 +107,6 @@ class Posing:
             limits={one.name: one.limit for one in types if one.limit is not None},
             costs={one.name: one.cost for one in types},
         )
-
-    def _refuse_other_points(self) -> None:
-        mine, theirs = self.problem, self._posed(self.serving.services).problem
-        if theirs.sha256 != mine.sha256:
-            raise InvalidOption(
-                f"the operating points are not those of the plan: {_difference(mine, theirs)}; "
-                "give the table that it was made from, and its load curves if it had any"
-            )
 
 
 def _difference(mine: Problem, theirs: Problem) -> str:

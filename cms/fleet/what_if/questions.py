@@ -17,7 +17,6 @@ from ..serving.plan import Plan
 from ..serving.service import Service
 from .ladders import Ladder, LimitLadder, RateLadder, SteppedRule
 from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome
-from .posing import Posing
 from .relaxations import Relaxation, What
 
 
@@ -71,7 +70,6 @@ class _OnLadder(Question):
 
     @cached_property
     def ladder(self) -> Ladder:
-        """The states it leads through."""
         posing, rule = self.base.posing, self.base.posing.rule
         if self.what is What.LATENCY_LIMIT and isinstance(rule, SteppedRule):
             return LimitLadder(posing, self.service, rule)
@@ -84,11 +82,9 @@ class _OnLadder(Question):
         return climb
 
     def least_change(self) -> Fraction | None:
-        """Return how much changes up to where the certificate reaches."""
         return abs(self._climb.low - self.ladder.now) / self.ladder.now
 
     def answer(self) -> Relaxation:
-        """Climb as far as is proved and found."""
         if self.asking.over and "_climb" not in vars(self):
             now = self.service.rate_rps
             if self.what is What.LATENCY_LIMIT:
@@ -112,11 +108,9 @@ class _LateShare(Question):
         self._shares = rule.looser_late_shares(service, points)
 
     def least_change(self) -> Fraction | None:
-        """Return how much larger the next share is at which something changes."""
         return (self._shares[0] - self._now) / self._now if self._shares else None
 
     def answer(self) -> Relaxation:
-        """Try one share after the other."""
         found, reached, other = self._least(), None, self.service
         if found.reached is not None:
             reached, other = Breakpoint(found.reached), replace(other, late_share=found.reached)
@@ -159,7 +153,7 @@ class _Profiles(Question):
         self._more = more
 
     def least_change(self) -> Fraction | None:
-        """Return None: there is no telling how much one profile is."""
+        """There is no telling how much one profile is."""
         return None
 
     def answer(self) -> Relaxation:
@@ -200,14 +194,6 @@ class _Profiles(Question):
         return problem, self.asking.answer(problem, part=PARTS_OF_THE_TIME[0])
 
 
-def _list_forbidden(posing: Posing, service: Service) -> tuple[str, ...]:
-    """Return the instances that its model was measured on and that a service does not allow."""
-    if service.allowed_profiles is None:
-        return ()
-    everything = posing.candidates(replace(service, allowed_profiles=None))
-    return tuple(block for block in everything if block not in posing.candidates(service))
-
-
 def list_questions(
     base: Base, services: Iterable[Service], asking: Asking, unasked: dict[str, None]
 ) -> Iterator[Question]:
@@ -228,8 +214,11 @@ def list_questions(
                 unasked[f"latency limits: {said}"] = None
             if isinstance(rule, CapacityRule):
                 yield _LateShare(base, service, rule, asking)
-        if more := _list_forbidden(posing, service):
-            yield _Profiles(base, service, more, asking)
+        if service.allowed_profiles is not None:
+            everything = posing.candidates(replace(service, allowed_profiles=None))
+            allowed = posing.candidates(service)
+            if more := tuple(block for block in everything if block not in allowed):
+                yield _Profiles(base, service, more, asking)
     if limited and posing.points is None:
         unasked[
             "limits: a looser one may admit operating points that the plan does not keep; give all "
