@@ -173,15 +173,6 @@ class Gpu(Viewed):
         and :meth:`why_not` says why. It has the new instances alone, without `around`, and is the
         first of `layouts_of`, whatever the order of the counts. InvalidOption if a profile is
         unknown, a count is not a whole number >= 0 or `around` is no layout.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> h100 = get_gpu("h100-80gb")
-        >>> print(*h100.place({"3g.40gb": 1, "4g.40gb": 1}))
-        4g.40gb@0 3g.40gb@4
-        >>> print(*h100.place({"2g.20gb": 1, "1g.10gb": 2}, around=[("3g.40gb", 4)]))
-        2g.20gb@0 1g.10gb@2 1g.10gb@3
         """
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:

@@ -37,19 +37,12 @@ class Change:
 
         Of shares that services take turns in: how many processes are prepared.
         """
-        return self._starts(temporary=False)
+        return sum(len(a.prepared) for a in self.transition.actions if not a.is_temporary)
 
     @property
     def temporary(self) -> int:
         """How many instances start that go again."""
-        return self._starts(temporary=True)
-
-    def _starts(self, *, temporary: bool) -> int:
-        return sum(
-            len(action.prepared)
-            for action in self.transition.actions
-            if action.is_temporary is temporary
-        )
+        return sum(len(a.prepared) for a in self.transition.actions if a.is_temporary)
 
     @property
     def seconds(self) -> Fraction:

@@ -14,7 +14,7 @@ from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import change_to, gpus_at_work, place_first
+from .changing import Change, change_to, gpus_at_work, place_first
 from .forecast import Forecast, Latest, RateForecast
 from .path import NoPath, fewest
 from .policies import Always, DayNight, Forecasting, Never, Policy, Running, Threshold, clairvoyant
@@ -70,10 +70,13 @@ def play(
             stage.change(wished, at_s)
     stage.account(end_s)
     shortage = shortage_s(scene.courses, stage.capacity, end_s)
+    changes = stage.changes
     return Played(
-        policy.name, stage.gpu_hours, stage.change_hours, stage.replans, stage.starts,
-        stage.temporary, stage.worst_spare, stage.longest_s, shortage, tuple(stage.refused),
-        tuple(stage.steps),
+        policy.name, stage.gpu_hours, stage.change_hours, len(changes),
+        sum(each.starts for each in changes), sum(each.temporary for each in changes),
+        max((each.transition.spare.count for each in changes), default=0),
+        max((each.seconds for each in changes), default=Fraction(0)),
+        shortage, tuple(stage.refused), tuple(stage.steps),
     )  # fmt: skip
 
 
@@ -89,11 +92,7 @@ class _Stage:
     busy_until_s: Fraction = Fraction(0)
     gpu_hours: Fraction = Fraction(0)
     change_hours: Fraction = Fraction(0)
-    replans: int = 0
-    starts: int = 0
-    temporary: int = 0
-    worst_spare: int = 0
-    longest_s: Fraction = Fraction(0)
+    changes: list[Change] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     steps: list[tuple[Fraction, int]] = field(default_factory=list)
     #: Of each service: from when on it has so many items per second.
@@ -138,11 +137,7 @@ class _Stage:
         most = max(before, self._gpus) + done.spare.count
         self.change_hours += (most - self._gpus) * found.seconds / 3600
         self.busy_until_s = begin + found.seconds
-        self.replans += 1
-        self.starts += found.starts
-        self.temporary += found.temporary
-        self.worst_spare = max(self.worst_spare, done.spare.count)
-        self.longest_s = max(self.longest_s, found.seconds)
+        self.changes.append(found)
         self.steps.append((at_s, self._gpus))
 
 

@@ -33,16 +33,7 @@ _MORE = Fraction(11, 10)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Headroom:
-    """How rates and lengths of batches are raised before a plan is made (gpulet, USENIX ATC '22).
-
-    Examples
-    --------
-    >>> more = Headroom("gpulet")
-    >>> [int(more.planned_rps(Fraction(rate))) for rate in (0, 50, 100, 300, 500, 600)]
-    [0, 68, 125, 342, 554, 660]
-    >>> Headroom("gpulet", {8: "2.5"}).length_ms(Fraction(10), batch=8)
-    Fraction(27, 2)
-    """
+    """How rates and lengths of batches are raised before planning (gpulet, USENIX ATC '22)."""
 
     #: ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the 99
     #: % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a

@@ -176,18 +176,6 @@ class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
     Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint, Pair, Service, build_problem
-    >>> services = [Service("a", "m", 300, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
-    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = build_problem(services, points, sharing="time", interference=table)
-    >>> [str(shape) for shape in serving.problem.configurations]
-    ['mps:50', '2 x mps:50 (1 beside 1)']
-    >>> [str(serving.problem.job("a").points[block][0].length) for block in serving.problem.blocks]
-    ['1/100', '3/200']
     """
 
     solo: SharedServing  #: the same without interference

@@ -146,7 +146,25 @@ def read_parvagpu_profiles(
     on = device if isinstance(device, Gpu) else get_gpu(device)
     name = on.key if isinstance(device, Gpu) else device
     sizes = {on.profile(profile).compute: profile for profile in on.base_profiles}
-    return tuple(point for path in _profile_files(paths) for point in _points(path, name, sizes))
+    found = []
+    for path in _profile_files(paths):
+        lines: dict[tuple[str, ...], int] = {}
+        for row in read_table(path, [_SIZE, _BATCH, _PROCESSES, _THROUGHPUT, _LATENCY]):
+            key = (row[_SIZE].text, row[_BATCH].text, row[_PROCESSES].text)
+            said = f"size {key[0]}, batch {key[1]}, {key[2]} processes"
+            refuse_second_row(row, lines, key, said, "point")
+            if (size := row[_SIZE].integer(minimum=1)) not in sizes:
+                known = f"one of {', '.join(map(str, sorted(sizes)))}"
+                raise row[_SIZE].error(f"{_SIZE} is {size}", expected=known)
+            processes, batch = (row[name].integer(minimum=1) for name in (_PROCESSES, _BATCH))
+            throughput, latency = (row[n].number(minimum=None) for n in (_THROUGHPUT, _LATENCY))
+            if throughput > 0 and latency > 0:
+                point = OperatingPoint(
+                    path.stem, name, sizes[size], processes, batch, throughput * processes,
+                    latency * 1000, origin=f"{path}:{row.line}",
+                )  # fmt: skip
+                found.append(point)
+    return tuple(found)
 
 
 def _profile_files(paths: StrPath | Iterable[StrPath]) -> list[Path]:
@@ -161,24 +179,6 @@ def _profile_files(paths: StrPath | Iterable[StrPath]) -> list[Path]:
             raise FileError(path, "this folder has no file *.csv", expected="one file a model")
         files += inside
     return files
-
-
-def _points(path: Path, device: str, sizes: dict[int, str]) -> Iterator[OperatingPoint]:
-    lines: dict[tuple[str, ...], int] = {}
-    for row in read_table(path, [_SIZE, _BATCH, _PROCESSES, _THROUGHPUT, _LATENCY]):
-        key = (row[_SIZE].text, row[_BATCH].text, row[_PROCESSES].text)
-        said = f"size {key[0]}, batch {key[1]}, {key[2]} processes"
-        refuse_second_row(row, lines, key, said, "point")
-        if (size := row[_SIZE].integer(minimum=1)) not in sizes:
-            known = f"one of {', '.join(map(str, sorted(sizes)))}"
-            raise row[_SIZE].error(f"{_SIZE} is {size}", expected=known)
-        processes, batch = row[_PROCESSES].integer(minimum=1), row[_BATCH].integer(minimum=1)
-        throughput, latency = (row[name].number(minimum=None) for name in (_THROUGHPUT, _LATENCY))
-        if throughput > 0 and latency > 0:
-            yield OperatingPoint(
-                path.stem, device, sizes[size], processes, batch, throughput * processes,
-                latency * 1000, origin=f"{path}:{row.line}",
-            )  # fmt: skip
 
 
 def read_parvagpu_slo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -36,14 +36,7 @@ _LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more f
 
 @dataclass(frozen=True, slots=True, init=False)
 class TimeSharing:
-    """On which terms services share instances in time; InvalidOption names a wrong one.
-
-    Examples
-    --------
-    >>> print(TimeSharing(max_services=3))
-    blocks shared in time, round_robin: a duty cycle and its own batch within the limit; at most 3 \
-    services in a block
-    """
+    """On which terms services share instances in time; InvalidOption names a wrong one."""
 
     #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
     #: ``"collect_then_run"``.
@@ -73,6 +66,11 @@ class TimeSharing:
                 f"up) or 'any' (every multiset of shares up to 100 %)"
             )
         put(self, "splits", splits)
+        if not (headroom is None or isinstance(headroom, str | Headroom)):
+            raise InvalidOption(
+                f"the head-room is {headroom!r}; expected None, a name such as 'gpulet', or a "
+                "Headroom"
+            )
         put(self, "headroom", Headroom(headroom) if isinstance(headroom, str) else headroom)
 
     def planned_rps(self, rate: Fraction) -> Fraction:
@@ -189,11 +187,7 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
             jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
         ),
         points=FrozenMap(points),
-        warnings=(
-            *request.warnings(batches=False),
-            *_length_warnings(request.points),
-            *_wish_warnings(request.services),
-        ),
+        warnings=(*request.warnings(batches=False), *_warnings(request)),
         unservable=FrozenMap(unservable),
         sharing=sharing,
         **request.kept,
@@ -262,23 +256,18 @@ def _why_unservable(
     )
 
 
-def _length_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
-    apart = [point for point in points if _differs(point)]
-    if not apart:
-        return ()
-    return (
-        f"{len(apart)} of {len(points)} operating points: the latency and processes x batch / "
-        "throughput differ by more than 1 %; the longer of the two counts as the batch's length; "
-        f"for example: {apart[0]}",
-    )
-
-
-def _wish_warnings(services: Iterable[Service]) -> tuple[str, ...]:
-    own = [each.name for each in services if each.late_share is not None or each.queue is not None]
-    if not own:
-        return ()
-    return (
-        f"late_share and queue have no effect where blocks are shared in time (given for {own[0]}"
-        f"{' and others' if len(own) > 1 else ''}): the rules of cycles are for evenly spaced "
-        "arrivals",
-    )
+def _warnings(request: PlanRequest) -> Iterator[str]:
+    apart = [point for point in request.points if _differs(point)]
+    if apart:
+        yield (
+            f"{len(apart)} of {len(request.points)} operating points: the latency and processes x "
+            "batch / throughput differ by more than 1 %; the longer of the two counts as the "
+            f"batch's length; for example: {apart[0]}"
+        )
+    own = [each.name for each in request.services if each.late_share or each.queue]
+    if own:
+        yield (
+            "late_share and queue have no effect where blocks are shared in time (given for "
+            f"{own[0]}{' and others' if len(own) > 1 else ''}): the rules of cycles are for evenly "
+            "spaced arrivals"
+        )
