@@ -104,11 +104,9 @@ def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 
     The GPU can be used wherever a name of the catalogue is. A FileError has file, line and column,
-    if a field is missing, unknown or of the wrong kind, or the file contradicts itself: an instance
-    that ends beyond the last memory slice, two profiles of one name or id, a `max` that does not
-    fit, a name that disagrees with its compute slices or attributes, or a table with the slices of
-    the known cards and other layouts than theirs (unless it says ``geometry: own``); or if it has
-    more than 16 slices, 50 profiles or 20,000 sets of instances that do not overlap.
+    if a field is missing, unknown or of the wrong kind, the file contradicts itself, the table has
+    the slices of the known cards and other layouts than theirs (unless it says ``geometry: own``),
+    or there are more than 16 slices, 50 profiles or 20,000 sets of instances that do not overlap.
     """
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in (".json", ".yaml", ".yml"):
@@ -150,9 +148,8 @@ Device = Annotated[Gpu, Built(_DescribedPart)]
 def contradiction(device: Gpu) -> str:
     """Say in what a device has the key of one of the catalogue, and is another; empty if it is not.
 
-    Profiles may be left out; who says so may differ, and the names by which a card or a profile is
-    known besides: all that grows from version to version. What decides which instances fit may not
-    differ, nor may a name be another's.
+    Profiles may be left out; sources and further names may differ, since they grow from version to
+    version. What decides which instances fit may not, nor may a name be another's.
     """
     if device.key not in _keys():
         return ""

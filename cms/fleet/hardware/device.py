@@ -136,8 +136,7 @@ class Gpu(Viewed):
     def sets_without_overlap(self, profiles: Iterable[str] | None = None) -> int:
         """Return how many sets of placed instances there are, whatever their maxima and compute.
 
-        At least as many as layouts, and found without listing any; beyond 20,000 of them, the
-        methods that list layouts or multisets raise InvalidOption.
+        They are found without listing any; beyond 20,000 the methods that list raise InvalidOption.
         """
         return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
 

@@ -26,9 +26,9 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.
 def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Parsed, ...]:
     """Parse a file that is JSON or YAML, of which either may hold several documents.
 
-    It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
-    documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
-    what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
+    It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. In
+    YAML, aliases (``*name``) and merge keys (``<<``) are what they stand for; numbers that JSON
+    writes otherwise (``0x10``, ``.5``) and dates are texts.
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if is_yaml or not source.text.lstrip().startswith(("{", "[")):

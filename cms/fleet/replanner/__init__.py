@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .changing import Change, change_to
 from .forecast import FORECASTS, Daily, Forecast, Known, Latest, RateForecast, forecast_of
-from .path import NoPath, Path, Start, fewest, shortest
 from .playing import (
     CONTENDERS,
     SHARING_CONTENDERS,
@@ -21,7 +20,18 @@ from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Th
 from .rates import Gap, Rates
 from .rates_table import read_rates
 from .reasons import headline, reasons, replan_decision_to_json
-from .replan import Decision, ReplanDecision, decide, replan, same_services
+from .replan import (
+    Decision,
+    NoPath,
+    Path,
+    ReplanDecision,
+    Start,
+    decide,
+    fewest,
+    replan,
+    same_services,
+    shortest,
+)
 from .windows import Envelopes, Planner, Scene, Terms, Windows
 
 __all__ = ["Rates", "Gap", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of"]

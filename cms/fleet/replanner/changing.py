@@ -65,11 +65,9 @@ def change_to(
 
     Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
-    To a plan whose services share GPUs in time they are reorganised
-    (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
-
-    If `regrouped` it has to be this plan, of which only is chosen anew which instances share a GPU.
-    There are at most `max_parallel` actions at once; the time limit is in seconds.
+    A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
+    plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`
+    actions at once; the time limit is in seconds.
     """
     if isinstance(plan.serving, SharedServing):
         reorganised = reorganise(now, plan)

@@ -76,10 +76,8 @@ class Daily:
     """The same time of earlier days, times how busy it has been lately.
 
     A service's rate at a time is foreseen as q(t) x level. q(t) is a quantile of its rates at this
-    time of earlier days (the smallest one that so many of them do not exceed); the level is the sum
-    of its rates over the recent time up to now, over the sum of q then. A day has 24 hours, so
-    that on the two days a year with another number a service that follows the clock is foreseen an
-    hour early or late.
+    time of earlier days; the level is the sum of its rates over the recent time up to now, over the
+    sum of q then. A day has 24 hours, also on the two days a year with another number.
     """
 
     quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1

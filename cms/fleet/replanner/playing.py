@@ -16,8 +16,8 @@ from ..hardware import Gpu
 from ..serving.plan import Plan
 from .changing import Change, change_to, gpus_at_work, place_first
 from .forecast import Forecast, Latest, RateForecast
-from .path import NoPath, fewest
 from .policies import Always, DayNight, Forecasting, Never, Policy, Running, Threshold, clairvoyant
+from .replan import NoPath, fewest
 from .windows import Scene
 
 _NODE = "fleet"

@@ -12,9 +12,8 @@ from types import MappingProxyType
 
 from ..serving.plan import Plan
 from .forecast import Forecast, Known
-from .path import NoPath, Start, shortest
 from .rates import DAY_S, find_runs
-from .replan import decide
+from .replan import NoPath, Start, decide, shortest
 from .windows import Scene
 
 
@@ -44,9 +43,9 @@ class Policy(ABC):
         """Return when it looks again, in seconds from the beginning: when plans may change."""
         return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
-    @abstractmethod
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """Return what to change to now, or None to go on."""
+        return None
 
 
 def _window(scene: Scene, a: int, b: int) -> Plan:
@@ -65,14 +64,6 @@ class Never(Policy):
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
         return _window(scene, 0, scene.count)
-
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return ()
-
-    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
-        """See :class:`Policy`."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -193,18 +184,14 @@ class DayNight(Policy):
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
         whole = int(Fraction(DAY_S) / scene.terms.every_s)
-        best: tuple[Fraction, tuple[bool, ...], dict[bool, Plan]] | None = None
-        tried = set[tuple[bool, ...]]()
-        for begin in range(max(1, min(whole, scene.count))):
-            days = tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
-            if days not in tried:
-                tried.add(days)
-                found = self._planned(scene, days)
-                if found is not None and (best is None or found[0] < best[0]):
-                    best = found[0], days, found[1]
-        if best is None:
+        patterns = dict.fromkeys(
+            tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
+            for begin in range(max(1, min(whole, scene.count)))
+        )
+        planned = [(days, found) for days in patterns if (found := self._planned(scene, days))]
+        if not planned:
             raise NoPath(0)
-        _, self._days, self._plans = best
+        self._days, (_, self._plans) = min(planned, key=lambda each: each[1][0])
         return self._plans[self._days[0]]
 
     def _planned(

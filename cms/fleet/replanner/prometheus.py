@@ -97,7 +97,16 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     series: dict[str, tuple[Parsed, _Series]] = {}
     for index, one in enumerate(answer.result):
         entry = data.at("result", index)
-        name = _service(entry, one, label)
+        if label not in one.metric:
+            others = ", ".join(name for name in one.metric if name != "__name__") or "none"
+            raise entry.error(
+                f"{entry.label('metric')} has no label {label!r}",
+                "metric",
+                expected=f"the service's name there; its labels are: {others}",
+                fix="name another as service_label in [observation] of fleet.toml",
+            )
+        read_name: Callable[[Any], str] = f.name("service").read
+        name = m.read_as(entry.at("metric", label), read_name)
         if name in series:
             raise entry.error(
                 f"{entry.label()} is a second series of {name!r}",
@@ -161,25 +170,12 @@ def _data(document: Parsed) -> Parsed:
     return document
 
 
-def _service(entry: Parsed, one: _Series, label: str) -> str:
-    if label not in one.metric:
-        others = ", ".join(name for name in one.metric if name != "__name__") or "none"
-        raise entry.error(
-            f"{entry.label('metric')} has no label {label!r}",
-            "metric",
-            expected=f"the service's name there; its labels are: {others}",
-            fix="name another as service_label in [observation] of fleet.toml",
-        )
-    read: Callable[[Any], str] = f.name("service").read
-    return m.read_as(entry.at("metric", label), read)
-
-
 def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
     for index, (at, known) in enumerate(one.values):
         place = "values", index, 0
 
-        def refuse(what: str, expected: str, fix: str, place: Any = place) -> FileError:
-            return entry.error(what, *place, expected=expected, fix=fix)
+        def refuse(what: str, place: Any = place, **told: Any) -> FileError:
+            return entry.error(what, *place, **told)
 
         try:
             yield Sample(read_moment(at).at_s, known, refuse)

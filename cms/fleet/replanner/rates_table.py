@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from ...errors import FileError
 from ...files.json_text import parse_json
 from ...files.parsed import Parsed
 from ...files.source import Source, StrPath, read_source
-from ...files.tables import Cell, read_table
+from ...files.tables import read_table
 from .prometheus import SERVICE_LABEL, rates_from_matrix
 from .rates import Rates, Sample, align_samples
 from .times import OneClock
@@ -49,17 +47,11 @@ def rates_from_table(source: Source) -> Rates:
         at = clock.time_of(row["time"])
         cells = {row["service"].word(): row["rate_rps"]} if there else {n: row[n] for n in names}
         for name, cell in cells.items():
-            samples.setdefault(name, []).append(_sample(at, cell))
+            rate = None if cell.is_missing else cell.number()
+            samples.setdefault(name, []).append(Sample(at, rate, cell.row.error))
 
     def too_few(what: str) -> FileError:
         expected = "two moments or more, and not more than a million rates"
         return FileError(source.name, what, line=table.rows[0].line, expected=expected)
 
     return align_samples(samples, clock.is_clock, too_few)
-
-
-def _sample(at: Fraction, cell: Cell) -> Sample:
-    def refuse(what: str, expected: str, fix: str) -> FileError:
-        return cell.row.error(what, expected=expected, fix=fix)
-
-    return Sample(at, None if cell.is_missing else cell.number(), refuse)

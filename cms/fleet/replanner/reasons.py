@@ -11,8 +11,7 @@ from ...files.documents import number_to_json
 from ...values.numbers import shown
 from ..deployment.transition import transition_to_json
 from .changing import gpus_at_work
-from .path import Path
-from .replan import ReplanDecision
+from .replan import Path, ReplanDecision
 
 
 @dataclass(frozen=True)

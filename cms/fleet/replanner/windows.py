@@ -133,9 +133,8 @@ class Envelopes:
     """The highest rates in windows between moments at which plans may change.
 
     Window (a, b) is from moment a to moment b, and goes on for the lead: the plan of the window
-    before must do until its successor stands. So whatever runs while one replaces the other, the
-    smaller of both is enough. Moments are `every` steps apart, at most `most` after the first, and
-    a change may take `lead` steps.
+    before must do until its successor stands. Moments are `every` steps apart, at most `most` after
+    the first, and a change may take `lead` steps.
     """
 
     courses: RateForecast

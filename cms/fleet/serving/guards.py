@@ -1,8 +1,7 @@
 """Signs that a table's numbers stand in the wrong unit: warnings, never corrections.
 
-The test behind most of them: a process that always has a batch in hand serves batch / latency
-items a second, so throughput x latency is near batch x processes. Measurements scatter around that
-by some ten per cent; a mistaken unit moves it by a factor of 1000.
+Throughput x latency is near batch x processes, within some ten per cent where a process always has
+a batch in hand; a mistaken unit moves it by a factor of 1000.
 """
 
 from __future__ import annotations
@@ -53,11 +52,15 @@ def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
         several = [point for point in own if point.processes > 1]
         if len(several) > 1 and all(map(_is_of_one_process, several)):
             found.setdefault(_ONE_PROCESS, []).extend(several)
-    return tuple(
-        f"{len(own)} of {len(points)} operating points "
-        f"({_some((point.model for point in own), 'models')}): {verdict}; for example: {own[0]}"
-        for verdict, own in found.items()
-    )
+    warnings = []
+    for verdict, own in found.items():
+        models = list(dict.fromkeys(point.model for point in own))
+        more = f" and {len(models) - 4} more models" if len(models) > 4 else ""
+        warnings.append(
+            f"{len(own)} of {len(points)} operating points ({', '.join(models[:4])}{more}): "
+            f"{verdict}; for example: {own[0]}"
+        )
+    return tuple(warnings)
 
 
 def _ratio(point: OperatingPoint) -> Fraction:
@@ -76,13 +79,6 @@ def _verdict(ratio: Fraction) -> str:
 
 def _is_of_one_process(point: OperatingPoint) -> bool:
     return abs(_ratio(point) * point.processes - 1) <= Fraction(1, 5)
-
-
-def _some(names: Iterable[str], what: str) -> str:
-    """The first few of some names, each once, and how many more there are."""
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - 4} more {what}" if len(distinct) > 4 else ""
-    return ", ".join(distinct[:4]) + more
 
 
 def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 from ...errors import InvalidOption
-from ...files.documents import number_to_json
 from ...files.source import StrPath
 from ...files.tables import read_table
 from ...values.frozen import FrozenMap
@@ -35,10 +33,7 @@ _MORE = Fraction(11, 10)
 class Headroom:
     """How rates and lengths of batches are raised before planning (gpulet, USENIX ATC '22)."""
 
-    #: ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the 99
-    #: % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
-    #: batch takes 1.1 times as long, and an overhead.
-    name: str
+    name: str  #: of :data:`HEADROOMS`: ``gpulet``, as the published scheduler inflates its input
     #: ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
     #: nothing is; with it, every batch that was measured must have one.
     overheads_ms: FrozenMap[int, Fraction] | None
@@ -85,12 +80,6 @@ class Headroom:
                 )
             overhead = self.overheads_ms[batch]
         return length * _MORE + overhead
-
-    def to_json(self) -> dict[str, Any]:
-        """The head-room as a JSON object."""
-        table = self.overheads_ms
-        overheads = table and {str(batch): number_to_json(ms) for batch, ms in table.items()}
-        return {"name": self.name, "overheads_ms": overheads}
 
     def __str__(self) -> str:
         more = "" if self.overheads_ms is None else ", and an overhead a batch"

@@ -213,8 +213,17 @@ class LinearSlowdown:
             )
         rows = []
         for pair, slowdown in table.pairs.items():
-            own = _known(used, Batch(*pair[:4]), pair)
-            rows.append((*_features(own, _known(used, _beside(pair), pair)), slowdown))
+            rest = _rest(pair.profile) or ""
+            beside = Batch(pair.beside_model, pair.device, rest, pair.beside_batch)
+            batches = Batch(*pair[:4]), beside
+            for batch in batches:
+                if batch not in used:
+                    raise InvalidOption(
+                        f"there is no utilisation of {batch}, which the pair {pair} needs; add it, "
+                        "or leave the pair out"
+                    )
+            own, other = (used[batch] for batch in batches)
+            rows.append((*_features(own, other), slowdown))
         squares = [
             [sum((row[i] * row[j] for row in rows), Fraction(0)) for j in range(6)]
             for i in range(5)
@@ -242,11 +251,9 @@ class LinearSlowdown:
 def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tuple[str, ...]]:
     """Fill a table of pairs by the linear model, fitted on its own pairs, GPU by GPU.
 
-    `used` says what batches use alone: those of the pairs, and those to predict pairs of. Measured
-    pairs stay as they are; predictions are rounded up to four decimal places. Besides the table
-    stands for each GPU how many slowdowns are predictions, and how well the model fits.
-    InvalidOption if there are utilisations on a GPU without pairs, or as :meth:`LinearSlowdown.fit`
-    says.
+    `used` says what the batches use alone. Measured pairs stay as they are; predictions are rounded
+    up to four decimal places. Besides stands for each GPU how many are predictions, and how well
+    the model fits. InvalidOption if there are utilisations on a GPU without pairs.
     """
     found, said = dict(table.pairs), []
     for device in dict.fromkeys(batch.device for batch in used):
@@ -259,7 +266,10 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
         model = LinearSlowdown.fit(Interference(measured), used)
         own = {batch: each for batch, each in used.items() if batch.device == device}
         made = model.table(own).pairs
-        found |= {pair: _up(made[pair]) for pair in made if pair not in measured}
+        parts = 10**_SHOWN_PLACES
+        for pair in made:
+            if pair not in measured:
+                found[pair] = Fraction(math.ceil(made[pair] * parts), parts)
         misses = [abs(made[pair] / max(value, Fraction(1)) - 1) for pair, value in measured.items()]
         number = len(made.keys() - measured.keys())
         said.append(
@@ -270,10 +280,6 @@ def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tu
             f"{_percent(max(misses))} at most; limits are met as far as they hold"
         )
     return Interference(found), tuple(said)
-
-
-def _up(factor: Fraction) -> Fraction:
-    return Fraction(math.ceil(factor * 10**_SHOWN_PLACES), 10**_SHOWN_PLACES)
 
 
 def _percent(share: Fraction) -> str:
@@ -289,12 +295,8 @@ def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
     found: dict[Batch, Utilisation] = {}
     names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
     for row in read_table(path, names):
-        batch = Batch(
-            row["model"].word(),
-            row["device"].word(),
-            row["profile"].word(),
-            row["batch"].integer(minimum=1),
-        )
+        model, device, profile = (row[name].word() for name in names[:3])
+        batch = Batch(model, device, profile, row["batch"].integer(minimum=1))
         refuse_second_row(row, lines, batch, str(batch), "batch")
         found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
     return found
@@ -308,19 +310,6 @@ def _rest(profile: str) -> str | None:
     """The share beside this one; None if there is none."""
     share = mps_share(profile)
     return None if share in (None, 100) else f"{MPS_PREFIX}{100 - (share or 0)}"
-
-
-def _beside(pair: Pair) -> Batch:
-    return Batch(pair.beside_model, pair.device, _rest(pair.profile) or "", pair.beside_batch)
-
-
-def _known(used: Utilisations, batch: Batch, pair: Pair) -> Utilisation:
-    if batch not in used:
-        raise InvalidOption(
-            f"there is no utilisation of {batch}, which the pair {pair} needs; add it, or leave "
-            "the pair out"
-        )
-    return used[batch]
 
 
 def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:

@@ -36,12 +36,6 @@ class LoadCurve:
 
     Nothing is known between two rates, so only the rates of a curve count: a straight line promises
     too much where latencies bend downwards, as they do where limits are near one batch time.
-
-    Examples
-    --------
-    >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-    >>> [str(curve.sustained(Fraction(limit))) for limit in (29, 33, 50, 90)]
-    ['0', '10', '20', '40']
     """
 
     rates_rps: tuple[Fraction, ...]  #: ascending, > 0

@@ -21,11 +21,7 @@ Measured: TypeAlias = Mapping[str, Mapping[InstanceKind, Sequence[OperatingPoint
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The points a plan may use, and why others may not be.
-
-    `measured`: ``{model: {(GPU key, profile): points}}``. `elsewhere`: ``{model: reasons}`` for
-    points that were left out, for the errors.
-    """
+    """The points a plan may use, and ``{model: reasons}`` of those that were left out."""
 
     measured: dict[str, dict[InstanceKind, list[OperatingPoint]]] = field(default_factory=dict)
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -51,7 +47,12 @@ def sort_measurements(
             _leave_out(found, point, f"on {point.device}")
             continue
         if (on.key, point.profile) not in instances:
-            instances[on.key, point.profile] = _find_profile(point, on)
+            is_share = mps_share(point.profile) is not None
+            try:
+                name = point.profile if is_share else on.profile(point.profile).name
+            except InvalidOption as fault:
+                raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
+            instances[on.key, point.profile] = name
         profile = instances[on.key, point.profile]
         key = (point.model, on.key, profile, point.processes, point.batch)
         if key in seen:
@@ -115,15 +116,6 @@ def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
         f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
         f"{', '.join(keys)} or a product name, or give your own device file"
     )
-
-
-def _find_profile(point: OperatingPoint, on: Gpu) -> str:
-    if mps_share(point.profile) is not None:
-        return point.profile
-    try:
-        return on.profile(point.profile).name
-    except InvalidOption as fault:
-        raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
 
 
 def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:

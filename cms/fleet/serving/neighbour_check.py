@@ -37,10 +37,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     """Say where a schedule violates a limit or a demand beside its neighbours.
 
     A slot takes its length without interference times the largest factor that a batch of the mix on
-    the other share causes, or 1 if that share idles. The schedule is valid for one of the problems
-    but perhaps for lengths, rates and limits; what blocks say of classes is left aside.
-    InvalidSchedule or InvalidProblem if a block holds what is no mix, or a point or a pair was not
-    measured.
+    the other share causes. What blocks say of classes is left aside. InvalidSchedule or
+    InvalidProblem if a block holds what is no mix, or a point or a pair was not measured.
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))

@@ -150,9 +150,8 @@ def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[l
 def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
-    What counts is the mean over all pairs that were measured, also of batches that keep no limit.
-    The order decides how close the two images are, never whether they hold. Each of at most
-    `classes` classes has as many kinds as the next, or one more.
+    What counts is the mean over all pairs that were measured. The order decides how close the two
+    images are, never whether they hold. Each class has as many kinds as the next, or one more.
     """
     caused: dict[Kind, list[Fraction]] = {}
     for side in sides:

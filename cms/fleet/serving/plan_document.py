@@ -162,10 +162,9 @@ class _AnyPlan(m.Document):
 
     def build(self, rule: QueueingRule | None = None) -> Plan:
         problem = self.problem
-        machines = [machine.name for machine in problem.machine_types]
-        _require_same("devices", [gpu.key for gpu in self.devices], machines)
-        _require_same("services", [each.name for each in self.services], problem.job_names)
         keys = [gpu.key for gpu in self.devices]
+        _require_same("devices", keys, [machine.name for machine in problem.machine_types])
+        _require_same("services", [each.name for each in self.services], problem.job_names)
         for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
             if block.partition(":")[0] not in keys or ":" not in block:
                 raise f.refusal(

@@ -136,11 +136,7 @@ class Posed(ABC, Generic[P]):
 
 
 class PlanRequest(NamedTuple):
-    """Services, what was measured of their models on these GPUs, and the terms of a plan.
-
-    `margin`: rates are taken to be higher by this share. `limits` and `costs` are of GPUs, by key
-    or product name.
-    """
+    """Services, what was measured of their models on these GPUs, and the terms of a plan."""
 
     services: tuple[Service, ...]
     fleet: tuple[Gpu, ...]

@@ -57,7 +57,14 @@ def rate_curve(
     many. Returned, ascending, are the multiples that there was time for. UnsupportedProblem if
     services slow one another: then plan and bound are of two problems.
     """
-    wanted = sorted({_multiple(each) for each in multiples})
+    given = {exact(each, "a multiple of the rates", error=InvalidOption) for each in multiples}
+    for rate in given:
+        if rate <= 0 or PARTS % rate.denominator:
+            raise InvalidOption(
+                f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most "
+                "three decimals, such as 1.5"
+            )
+    wanted = sorted(given)
     found: list[RatePoint] = []
     until = None if time_limit is None else time.monotonic() + time_limit
     for at, rate in enumerate(wanted):
@@ -79,16 +86,6 @@ def rate_curve(
         if on_point is not None:
             on_point(at + 1, len(wanted))
     return tuple(found)
-
-
-def _multiple(given: Number) -> Fraction:
-    rate = exact(given, "a multiple of the rates", error=InvalidOption)
-    if rate <= 0 or PARTS % rate.denominator:
-        raise InvalidOption(
-            f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most three "
-            "decimals, such as 1.5"
-        )
-    return rate
 
 
 def _point(rate: Fraction, answer: Solution, before: RatePoint | None) -> RatePoint:

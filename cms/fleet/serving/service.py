@@ -33,9 +33,8 @@ class Service:
     name: str  #: its own; several services may run the same model
     model: str  #: as the operating points call it
     rate_rps: Fraction  #: items per second that must be served, >= 0
-    #: The latency an answer may take, > 0. How much of it one batch may use is the queueing rule's
-    #: decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate counts: then nothing is
-    #: promised of latencies.
+    #: The latency an answer may take, > 0; the queueing rule decides how much of it one batch may
+    #: use. None, if only the rate counts: then nothing is promised of latencies.
     latency_limit_ms: Fraction | None
     #: Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
     #: every one that has been measured.

@@ -114,10 +114,6 @@ def explain(plan: Plan, service: str) -> Explanation:
         one = plain_job(serving.problem.one_job_a_block(), certificate, service)
     else:
         one = shared_job(serving.problem, certificate, service)
-    return _explanation(plan, service, one)
-
-
-def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
     given, counts = plan.service(service), Counter[Block]()
     for use in given.uses:
         counts[use.block] += use.count
@@ -126,7 +122,7 @@ def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
     # of more than serve the service by themselves a proof may say nothing
     within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
     case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
-    serving = needed if one.row.demand else ()
+    priced = needed if one.row.demand else ()
     return Explanation(
         given=given,
         cost=plan.solution.cost,
@@ -135,7 +131,7 @@ def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
         cases=one.leaves,
         pays=None if case is None else one.bound - case.rest,
         as_planned=_alternative(plan, one, Given(within)) if within and not shared else None,
-        blocks=tuple(_choices(plan, one, block, counts[block]) for block in serving),
+        blocks=tuple(_choices(plan, one, block, counts[block]) for block in priced),
         useless=tuple(block for block in one.blocks if block not in needed),
     )
 

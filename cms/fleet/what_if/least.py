@@ -98,8 +98,7 @@ class Least(NamedTuple):
 class Climb:
     """The search for the first state of a ladder with a plan that costs little enough.
 
-    ``low`` is the loosest state that ``proof`` proves to be too little; without one, the present.
-    Every claim is checked: schedules by the driver, certificates on the problem of their state.
+    ``low`` is the loosest state that ``proof`` proves to be too little. Every claim is checked.
     """
 
     def __init__(self, ladder: Ladder, base: Base, asking: Asking) -> None:

@@ -45,14 +45,6 @@ class Case(NamedTuple):
     # Least and most blocks of a type that the job has, by the branches above.
     within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
 
-    def may_be(self, given: Given) -> bool:
-        """Whether the branches above leave room for what the job gets."""
-        return all(
-            (high is None or given.at_least.get(block, 0) <= high)
-            and (low <= 0 or block not in given.without)
-            for block, (low, high) in self.within.items()
-        )
-
 
 class OneJob(NamedTuple):
     """What a certificate of so many leaves proves of every schedule, by one job's blocks.
@@ -77,7 +69,12 @@ class OneJob(NamedTuple):
         """Return what every schedule that gives it so costs at least; None if there is none."""
         found: list[Fraction] = []
         for case in self.cases if cases is None else cases:
-            if case.may_be(given):
+            is_open = all(  # whether the branches leave room for what the job gets
+                (high is None or given.at_least.get(block, 0) <= high)
+                and (low <= 0 or block not in given.without)
+                for block, (low, high) in case.within.items()
+            )
+            if is_open:
                 paid = self._paid(case.prices, given)
                 if paid is None:
                     return None

@@ -18,8 +18,7 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from .least import Base, Outcome
 from .posing import Posing
-from .questions import list_questions, order_questions
-from .relaxations import Relaxation, Rightsizing
+from .relaxations import Relaxation, Rightsizing, list_questions, order_questions
 from .services import named_service
 
 _WANTED = "rightsizing"
