@@ -29,7 +29,7 @@ from cms.fleet import (
     read_plan,
     write_plan,
 )
-from cms.fleet.serving.starts import layout_of, placed_instances
+from cms.fleet.serving.plan import layout_of, placed_instances
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published

@@ -179,12 +179,11 @@ def _refuse_unknown_work(now: Deployment, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now: go on with what runs (`keeps`), or change to `plan`.
+    """What to do now: go on with what runs (`keeps`), or change to the first window's `plan`.
 
-    `plan` is that of the first window. `keep` is the best way that goes on until it begins; None if
-    what runs is not enough even until the next moment. `change` is the best way that changes now;
-    None if the rates ahead have no plan. Of services that are `short` less runs than is asked for
-    now. Going on may cost more than changing by the hysteresis.
+    `keep` is the best way that goes on until it begins, `change` the best way that changes now;
+    None if there is no such way. Of services that are `short` less runs than is asked for now.
+    Going on may cost more than changing by the hysteresis.
     """
 
     keeps: bool

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
-from ..serving.starts import placed_instances
+from ..serving.plan import placed_instances
 from .page import PER_CENT, Bar, Bars, Box, Slot
 
 if TYPE_CHECKING:

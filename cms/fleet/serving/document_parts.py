@@ -13,7 +13,6 @@ from ...files.parsed import show_value
 from ...files.problems import problem_to_json
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import AnyConfiguration
-from ..hardware import Gpu
 from .capacity import CapacityRule
 from .gpus_used import list_configurations
 from .latency_rule import LatencyRule
@@ -263,7 +262,8 @@ def _require_own_point(
         raise f.refusal(f'"{service.model}", which service {service.name!r} runs', "model")
     if part.device != key and not is_measured_on(part.point(), gpu):
         raise f.refusal(f'"{key}", where {part.block} is, or a product name of it', "device")
-    if part.profile != profile and part.profile not in _other_names(gpu, profile):
+    others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
+    if part.profile not in (profile, *others):
         raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
     most = serving.max_processes
     if most is not None and part.processes > most:
@@ -271,7 +271,3 @@ def _require_own_point(
     if (key, profile) not in allowed.get(service.name, {(key, profile)}):
         names = ", ".join(service.allowed_profiles or ())
         raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")
-
-
-def _other_names(gpu: Gpu, profile: str) -> tuple[str, ...]:
-    return () if mps_share(profile) is not None else gpu.profile(profile).other_names

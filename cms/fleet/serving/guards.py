@@ -50,7 +50,8 @@ def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
             found.setdefault(verdict, []).append(point)
     for own in by_model.values():
         several = [point for point in own if point.processes > 1]
-        if len(several) > 1 and all(map(_is_of_one_process, several)):
+        apart = (abs(_ratio(point) * point.processes - 1) for point in several)
+        if len(several) > 1 and all(each <= Fraction(1, 5) for each in apart):
             found.setdefault(_ONE_PROCESS, []).extend(several)
     warnings = []
     for verdict, own in found.items():
@@ -75,10 +76,6 @@ def _verdict(ratio: Fraction) -> str:
     if 1 < ratio * 1000 * _FACTOR_30 < _FACTOR_30**2:
         return _SECONDS
     return _MICROSECONDS if 1 < ratio / 1000 * _FACTOR_30 < _FACTOR_30**2 else _OTHER
-
-
-def _is_of_one_process(point: OperatingPoint) -> bool:
-    return abs(_ratio(point) * point.processes - 1) <= Fraction(1, 5)
 
 
 def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:

@@ -58,10 +58,7 @@ class Slowdowns(NamedTuple):
     def factor(
         self, model: str, profile: str, batch: int, beside_model: str, beside_batch: int
     ) -> Fraction:
-        """Return by which factor a batch takes longer.
-
-        InvalidProblem if the table has no such pair.
-        """
+        """Return by which factor a batch takes longer; InvalidProblem without such a pair."""
         key = model, profile, batch, beside_model, beside_batch
         found = self.factors.get(key)
         if found is None:
@@ -96,10 +93,7 @@ class Interference:
         object.__setattr__(self, "pairs", FrozenMap(found))
 
     def on(self, gpu: Gpu) -> Slowdowns:
-        """Return what was measured on one GPU, whatever the table calls it.
-
-        InvalidProblem if a pair is there twice, under two names of the GPU.
-        """
+        """Return what was measured on one GPU; InvalidProblem if a pair has two of its names."""
         found: dict[tuple[str, str, int, str, int], Fraction] = {}
         devices = dict.fromkeys(pair.device for pair in self.pairs)
         own = {device for device in devices if is_called(gpu, device)}

@@ -1,15 +1,14 @@
 """The shipped tables of loads: how much of its throughput an instance may use within a limit.
 
 An instance has c processes that take at most b requests at once, each for a batch time L; the limit
-is `ratio` times L. What is sustained never falls when c, b, the ratio or the tolerated late share
-grows, so each of them is rounded down to an entry. What is monotone is the rate, not the load: an
-entry stands for load times c b / L with its own c and b.
+is `ratio` times L. The rate (load times c b / L) that is sustained never falls when c, b, the ratio
+or the tolerated late share grows, so each of them is rounded down to an entry.
 
 ``loads/certified.json`` holds the exact chain of one process; every entry is proved in integers
 (``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
 them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
-99 % intervals, at this load and at every lower one of a grid, which ends where the runs are too
-short for the load, and the least over several shapes of the times of batches that are not full.
+99 % intervals, at this load and every lower one of a grid, and the least over several shapes of the
+times of batches that are not full.
 """
 
 from __future__ import annotations

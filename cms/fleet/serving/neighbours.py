@@ -1,17 +1,16 @@
 """Services in time on shares that slow one another: a problem to plan with, and one to bound with.
 
-How long a batch takes depends on the mix on the rest of the GPU, which no problem of blocks can
-say; but a block's name can say what may be beside it. A *kind* is a model in batches of some size.
-Kinds are ordered by how much they slow others in the mean and cut into classes 1 to g; a mix is of
-the class of its highest kind. On a block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and
-the mix on the rest of the GPU, on ``mps:40 (1 beside 2)``, is of class 1 at most. A block without
-such a remark has no neighbour.
+How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what may be
+beside it. A *kind* is a model in batches of some size. Kinds are ordered by how much they slow
+others in the mean and divided into classes 1 to g; a mix is of the class of its highest kind. On a
+block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and the mix on the rest of the GPU, on
+``mps:40 (1 beside 2)``, is of class 1 at most. A block without such a remark has no neighbour.
 
-Two problems have these blocks, and differ in the lengths of batches. In the **inner** one a batch
-takes as long as beside the worst of what may be there, so its schedules meet every limit beside
-their neighbours. In the **outer** one it takes as long as beside the best of its neighbour's class
-and all higher ones; a schedule that meets the limits beside its neighbours keeps them there too,
-each mix on the block of its own class, so that what is proved to be needed there is needed.
+Two problems have these blocks. In the **inner** one a batch takes as long as beside the worst of
+what may be there, so its schedules meet every limit beside their neighbours. In the **outer** one
+it takes as long as beside the best of its neighbour's class and all higher ones; a schedule that
+meets the limits beside its neighbours keeps them there too, so what is proved to be needed there is
+needed.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ...solving.solution import Proof, Solution, Status
 from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
+from ..hardware import Gpu, Layout, Placement
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served
@@ -348,3 +349,25 @@ def _use_record(service: Service, use: Use) -> Record:
         "latency_ms": use.point.latency_ms,
         "slack_ms": use.slack_ms,
     }
+
+
+def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
+    """Choose the starts of instances, alone on a GPU: the first layout; InvalidSchedule if none."""
+    layout = gpu.place(counts)
+    if layout is None:
+        raise InvalidSchedule(f"instances that have no place: {gpu.why_not(counts)}")
+    return layout
+
+
+def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Instances], ...]:
+    """Place the instances of one GPU of a plan's group, which MIG partitions, by their starts.
+
+    Of one profile, those that are first in the group start first. InvalidSchedule if there is no
+    place.
+    """
+    waiting: dict[str, list[Instances]] = {}
+    for instances in group.instances:
+        own = waiting.setdefault(gpu.profile(instances.profile).name, [])
+        own.extend([instances] * instances.count)
+    counts = {profile: len(own) for profile, own in waiting.items()}
+    return tuple((place, waiting[place.profile].pop(0)) for place in layout_of(gpu, counts))

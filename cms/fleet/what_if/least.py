@@ -33,8 +33,8 @@ class Outcome(StrEnum):
     """What is known about the relaxations of one number.
 
     ``LEAST``: one was found that saves enough, and all smaller ones are proved not to. ``FOUND``:
-    one was found; that there is no smaller one is not proved. ``NONE``: none saves enough: proved.
-    ``OPEN``: none was found, and it is not proved that there is none.
+    one was found. ``NONE``: none saves enough: proved. ``OPEN``: none was found, and nothing is
+    proved.
     """
 
     LEAST = "least"
