@@ -29,11 +29,6 @@ def get_gpu(name: str) -> Gpu:
     A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper and lower case count as equal,
     and so do blanks, hyphens and underscores. InvalidOption has the keys, the likely ones first, if
     there is none; :func:`read_gpu` reads a device file of your own.
-
-    Examples
-    --------
-    >>> get_gpu("NVIDIA A100-SXM4-80GB").key
-    'a100-80gb'
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
@@ -127,7 +122,7 @@ def read_gpu(path: StrPath) -> Gpu:
 
 
 class _DescribedPart(DevicePart):
-    """A device that somebody else describes: a file of a user's, a part of a plan."""
+    """A device described by a user's file, or by a plan."""
 
     def build(self, *, whole: bool = False) -> Gpu:
         """Build and check the device; one with a key of the catalogue is that one."""
@@ -157,9 +152,9 @@ def contradiction(device: Gpu) -> str:
     sizes, slices = ((each.compute_slices, each.memory_slices) for each in (device, own))
     if sizes != slices:
         return f"{sizes[0]} compute and {sizes[1]} memory slices, not {slices[0]} and {slices[1]}"
-    theirs, ours = ({each.name: _rules(each) for each in g.profiles} for g in (device, own))
-    for name in theirs:
-        if theirs[name] != ours.get(name):
+    given, known = ({each.name: _rules(each) for each in g.profiles} for g in (device, own))
+    for name in given:
+        if given[name] != known.get(name):
             return f"another profile {name!r}"
     of = {other: each.name for each in own.profiles for other in (each.name, *each.other_names)}
     for each in device.profiles:
@@ -185,7 +180,7 @@ def _fold(name: str) -> str:
 
 
 def likely_gpus(name: str) -> str:
-    """Word which devices somebody may have meant by a name that is none; empty if that is unclear.
+    """Word which devices may be meant by an unknown name; empty if that is unclear.
 
     Those whose keys begin with it come with their product names: they are to be told apart.
     """

@@ -166,7 +166,7 @@ class Gpu(Viewed):
     def place(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> Layout | None:
-        """Find starts for exactly these instances, so many of each profile; zeros are allowed.
+        """Find starts for exactly these instances, by profile; zeros are allowed.
 
         The answer is looked up in the enumeration, so it is exact: None means that there are none,
         and :meth:`why_not` says why. It has the new instances alone, without `around`, and is the

@@ -1,7 +1,7 @@
 """A device file becomes a `Gpu`, or an error that names the file, the line and the field.
 
 Shape of a file (``devices/`` has examples): one object with the fields of `Gpu`, an entry of
-``profiles`` for each `Profile`, and ``sources``: who says so. Whatever nobody has seen is null.
+``profiles`` for each `Profile`, and ``sources``: who says so. Unknown values are null.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of GPU instance, as a device file describes it; None is what nobody has seen."""
+    """One kind of GPU instance, as a device file describes it; None is unknown."""
 
     name: str  #: as the driver prints it: ``3g.40gb``; it says how much memory only roughly
     family: str  #: without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TAG = "tag:yaml.org,2002:"
 #: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
-#: 10,000, and of a stream of documents, where an alias after so many is one too many. The parser
+#: 10,000, and of a stream of documents, after which an alias is refused. The parser
 #: takes 20 microseconds a character, and time that grows with the square of the depth.
 DEEPEST, LONGEST, LONGEST_STREAM = 50, 50_000, 500_000
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)

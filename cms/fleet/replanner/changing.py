@@ -107,7 +107,7 @@ def place_first(fleet: Deployment, plan: Plan) -> Deployment | PlacementInfeasib
 
 
 def gpus_at_work(deployment: Deployment) -> dict[str, int]:
-    """Count the GPUs of each type that something of ours works on."""
+    """Count the GPUs of each type with managed work."""
     found: dict[str, int] = {}
     for card in deployment.gpus():
         if has_our_work(card):

@@ -225,7 +225,7 @@ def forecast_of(text: str | Forecast) -> Forecast:
 
 
 def _now(history: Rates) -> dict[str, Fraction]:
-    """The rates at the last moment; a service without one is somebody to ask about."""
+    """The rates at the last moment; a service without one is refused."""
     found = {}
     for name, own in history.rates_rps.items():
         if own[-1] is None:

@@ -37,7 +37,7 @@ class Played:
     longest_s: Fraction  #: the longest change, by assumed durations
     shortage_s: Fraction  #: seconds in which some service had less than its rate
     refused: tuple[str, ...]  #: changes that were wished and not possible, and why
-    #: From when on, in seconds of the part that is played, so many GPUs were planned.
+    #: From when on, in seconds of the part that is played, how many GPUs were planned.
     steps: tuple[tuple[Fraction, int], ...]
 
 
@@ -45,10 +45,10 @@ def empty_fleet(
     gpus: Mapping[str, int], devices: Mapping[str, Gpu], mode: Mode = Mode.MIG
 ) -> Deployment:
     """Return one node with empty GPUs."""
-    cards: list[FleetGpu] = []
+    found: list[FleetGpu] = []
     for key, number in gpus.items():
-        cards += [FleetGpu(_NODE, len(cards) + i, devices[key], mode) for i in range(number)]
-    return Deployment((FleetNode(_NODE, tuple(cards)),))
+        found += [FleetGpu(_NODE, len(found) + i, devices[key], mode) for i in range(number)]
+    return Deployment((FleetNode(_NODE, tuple(found)),))
 
 
 def play(
@@ -95,7 +95,7 @@ class _Stage:
     changes: list[Change] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     steps: list[tuple[Fraction, int]] = field(default_factory=list)
-    #: Of each service: from when on it has so many items per second.
+    #: Of each service: from when on it has how many requests per second.
     capacity: dict[str, list[tuple[Fraction, Fraction]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from .windows import Scene
 class Running:
     """What a policy knows of what runs: the last plan, and what is there once its change is done.
 
-    Of each service there are so many items per second; the GPUs have a cost together.
+    `has_rps` is by service; the GPUs have a cost together.
     """
 
     plan: Plan

@@ -25,9 +25,9 @@ _COUNTERS = ("_total", "_count")
 #: What holds no rate of requests even where it is made one: sums of what was measured, and bins.
 _SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
-#: One fall, or one in so many moments, is a reset: rates waver more often.
+#: One fall, or one in this number of moments, is a reset: rates waver more often.
 _MOMENTS_A_FALL = 20
-#: Traffic of these items per second more every second, over so many moments, is a counter's.
+#: Traffic of these items per second more every second, over this number of moments, is a counter's.
 _STEEP, _FEWEST_STEEP, _LEAST_RISE = 1, 12, 1000
 #: What rises so much less than on average where it begins and where it ends is a ramp.
 _LEVEL = 3

@@ -17,9 +17,8 @@ _LONG = ("service", "rate_rps")
 def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     """Read observed rates: a CSV table, or the JSON of a Prometheus range query.
 
-    ``-`` is standard input; `service_label` says which label of a Prometheus series has the
-    service's name. Moments without a value are gaps (`Rates.gaps`); nothing stands in for them. A
-    FileError has the place of what is wrong.
+    `service_label` says which label of a Prometheus series has the service's name. Moments without
+    a value are gaps (`Rates.gaps`). A FileError has the place of what is wrong.
     """
     source = read_source(path, holds="a table of rates")
     if (source.text or "").lstrip().startswith(("{", "[")):

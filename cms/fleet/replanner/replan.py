@@ -75,14 +75,11 @@ def replan(
     """Decide whether to go on with what runs, and plan the way where not.
 
     Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
-    while rates stay as they were foreseen. The last of the observed rates, `history`, is now's; the
-    `planner` is of the services that are to run. There are at most `max_parallel` actions at once;
-    the time limit, in seconds, is for the way: plans have the planner's own. It is `Impossible` if
-    there is no way to the plan decided on, or none was found.
-
-    InvalidProblem if a service has no rates, rates are of no service, something runs of no service,
-    or the rates do not say enough for the forecast; NoPath if what runs is not enough, and no plan
-    is for the rates ahead; CmsError if time was up.
+    while rates stay as they were foreseen. The last of the observed rates is now's. The time limit,
+    in seconds, is for the way: plans have the planner's own. `Impossible` if there is no way to the
+    plan decided on; InvalidProblem if rates and services are not the same, something runs of no
+    service, or the rates do not say enough for the forecast; NoPath if what runs is not enough, and
+    no plan is for the rates ahead; CmsError if time was up.
 
     Examples
     --------
@@ -200,7 +197,7 @@ def decide(
     gpu_cost: Fraction,
     hysteresis: Fraction = Fraction(0),
 ) -> Decision:
-    """Decide whether to go on with what runs: so many requests per second by service, at a cost.
+    """Decide whether to go on with what runs: requests per second by service, at a cost.
 
     It goes on if it is enough at least until the next moment, and the best way that begins with it
     costs at most a margin more than the best way that changes now. Enough is what, with the
@@ -343,7 +340,7 @@ def _ways(
 
 
 def fewest(windows: _Windows, most: int) -> Path:
-    """Find the at most so many windows that cost least, changes aside; NoPath if none do."""
+    """Find the windows, at most `most`, that cost least, changes aside; NoPath if none do."""
     last = windows.count
 
     def find() -> tuple[_Key, int] | None:

@@ -20,7 +20,7 @@ _CLOCK = re.compile(
 _NUMBER = re.compile(r"[-+]?[\d.,' \u00a0\u202f_/]*\d([eE][-+]?\d+)?", re.ASCII)
 #: From here on seconds are of a clock: since 1970, in 2001 and later.
 _UNIX = 10**9
-#: Seconds since 1970 are as many in the year 5138; what is more is milliseconds.
+#: Seconds since 1970 reach this in the year 5138; what is more is milliseconds.
 _LATEST = 10**11
 
 

@@ -220,7 +220,7 @@ class Windows:
         return Fraction(each) * (b - a) * self.envelopes.hours
 
     def between(self, has_rps: Mapping[str, Fraction], b: int, c: int) -> Fraction:
-        """Return what it costs at least to go over to window (b, c) from so many requests/s.
+        """Return what it costs at least to go over to window (b, c) from these rates.
 
         As many instances start as the largest ones of each service that its growth takes. What a
         window has is with the margin.
@@ -240,7 +240,7 @@ class Windows:
         return {name: (1 + self.planner.margin) * r for name, r in self.rates(a, b).items()}
 
 
-#: At most so many moments at which plans may change: the search takes the cube of their number.
+#: The most moments at which plans may change: the search takes the cube of their number.
 _MAX_MOMENTS = 200
 
 

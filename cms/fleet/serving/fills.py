@@ -45,7 +45,7 @@ class FillTimes:
         return start + (end - start) * (n - low) / (high - low)
 
     def rounded_up(self, unit: int) -> list[int]:
-        """Return T(1), T(2), ... in so many parts of a millisecond, each rounded up."""
+        """Return T(1), T(2), ... in units of 1/`unit` ms, each rounded up."""
         (low, start), *rest = self.times_ms.items()
         found = [math.ceil(start * unit)] * low
         for high, end in rest:  # in integers: a batch may hold a million requests

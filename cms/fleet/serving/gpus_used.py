@@ -40,7 +40,7 @@ def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
 def list_configurations(
     fleet: Sequence[Gpu], used: Iterable[InstanceKind], splits: str = "any"
 ) -> list[AnyConfiguration]:
-    """Say what each GPU can be: cut up by MIG, or with MIG off shared under MPS.
+    """List what each GPU can be: partitioned by MIG, or with MIG off shared under MPS.
 
     `used`: the kinds of instances that something was measured on; `splits` is a word of
     :data:`SPLITS`.

@@ -66,10 +66,7 @@ class Headroom:
         return Fraction(poisson_quantile(rate, _SHARE) + 1)
 
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
-        """Return how long a batch is taken to occupy its instance, from its measured length.
-
-        `batch` is of one process; InvalidOption if there are overheads, but not of this batch.
-        """
+        """Return how long a batch of one process is taken to occupy its instance."""
         overhead = Fraction(0)
         if self.overheads_ms is not None:
             if batch not in self.overheads_ms:
@@ -100,8 +97,8 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     """Return the least count that a Poisson count exceeds with a probability below 1 - share.
 
-    Exact: the sum of mean^i / i! is compared with share x e^mean, which is irrational, in as many
-    digits as it takes to tell them apart. The mean is > 0 and at most some thousands.
+    Exact: the sum of mean^i / i! is compared with share x e^mean, which is irrational, in
+    enough digits to tell them apart. The mean is > 0 and at most some thousands.
     """
     digits = 60
     while True:

@@ -321,10 +321,10 @@ class Plan(Viewed, Tabular):
 
 
 def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
-    theirs = solution.problem_sha256
-    if mine != theirs:
+    found = solution.problem_sha256
+    if mine != found:
         raise InvalidSchedule(
-            f"the {what} is of another problem (SHA-256 {theirs[:12]}...), not of the serving "
+            f"the {what} is of another problem (SHA-256 {found[:12]}...), not of the serving "
             f"problem's (SHA-256 {mine[:12]}...); solve serving.{name}"
         )
 

@@ -42,7 +42,7 @@ class Served:
 class Posed(ABC, Generic[P]):
     """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
 
-    There is one job a service and one block a profile (``3g.40gb``, with several GPU types
+    There is one job a service and one block a profile (with several GPU types
     ``a100-80gb:3g.40gb``); machine types are GPU keys.
     """
 

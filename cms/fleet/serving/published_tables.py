@@ -139,9 +139,8 @@ def read_parvagpu_profiles(
     """Read the profiles of one or several models, without the points that did not run.
 
     `paths` are files ``<model>.csv`` with the columns ``Mig instance,Batch size,Workload Number,
-    Throughput,Latency``, or folders of them (the artifact's ``prof_data``). An instance size stands
-    for the base profile of the `device` with so many compute slices. A FileError has file, line and
-    column.
+    Throughput,Latency``, or folders of them (the artifact's ``prof_data``). An instance size is the
+    base profile of the `device` with these compute slices. A FileError has file, line and column.
     """
     on = device if isinstance(device, Gpu) else get_gpu(device)
     name = on.key if isinstance(device, Gpu) else device

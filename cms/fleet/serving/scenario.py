@@ -32,7 +32,7 @@ class Scenario:
     #: Reads the load curves of its operating points; for the rules that ask for them.
     load_curves: Callable[[], Mapping[PointKey, LoadCurve]] | None = None
     max_processes: int | None = None  #: in an instance, at most
-    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if nobody knows
+    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if unknown
     #: Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
 

@@ -21,14 +21,7 @@ HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Service:
-    """One model to serve; InvalidProblem if a name is empty or a number is out of its range.
-
-    Examples
-    --------
-    >>> service = Service("chat", "bert", 19, "418.5", allowed_profiles=["3g.40gb"])
-    >>> service.rate_rps, service.latency_limit_ms
-    (Fraction(19, 1), Fraction(837, 2))
-    """
+    """One model to serve; InvalidProblem if a name is empty or a number is out of its range."""
 
     name: str  #: its own; several services may run the same model
     model: str  #: as the operating points call it

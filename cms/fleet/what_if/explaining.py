@@ -43,7 +43,7 @@ class BlockChoices:
     only: Alternative  #: no other kind serves it
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
-    #: One such instance serves it and nobody else; None where instances are not shared, or it would
+    #: One such instance serves it alone; None where instances are not shared, or it would
     #: not meet the limit.
     alone: Alternative | None = None
 

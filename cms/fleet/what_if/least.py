@@ -25,7 +25,7 @@ from .ladders import Ladder, find_last
 from .one_job import Given, plain_job
 from .posing import Posing
 
-#: A question gets one of so many parts of the time left; what fails in it is tried once more.
+#: The parts that the time left is divided into for a question; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
 
 

@@ -47,10 +47,10 @@ class Case(NamedTuple):
 
 
 class OneJob(NamedTuple):
-    """What a certificate of so many leaves proves of every schedule, by one job's blocks.
+    """What a certificate proves of every schedule, by one job's blocks.
 
-    ``alone`` has the cases in which one block of a type serves nobody else, for the types that can;
-    None where blocks are not shared at all.
+    ``alone`` has the cases in which one block of a type serves no other job; None where blocks are
+    not shared at all.
     """
 
     blocks: tuple[Block, ...]

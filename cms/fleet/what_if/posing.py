@@ -109,17 +109,17 @@ class Posing:
         )
 
 
-def _difference(mine: Problem, theirs: Problem) -> str:
+def _difference(mine: Problem, posed: Problem) -> str:
     """Word the first thing in which two problems of the same services differ."""
-    if mine.blocks != theirs.blocks:
-        gone = [block for block in mine.blocks if block not in theirs.blocks]
-        new = [block for block in theirs.blocks if block not in mine.blocks]
+    if mine.blocks != posed.blocks:
+        gone = [block for block in mine.blocks if block not in posed.blocks]
+        new = [block for block in posed.blocks if block not in mine.blocks]
         said = [f"nothing was measured on {gone[0]}" if gone else ""]
         said.append(f"the plan knows nothing of {new[0]}" if new else "")
         return ", and ".join(filter(None, said)) or "instances are in another order"
     for j, name in enumerate(mine.job_names):
         for at, block in enumerate(mine.blocks):
-            own, other = mine.rows.supply(j, at), theirs.rows.supply(j, at)
+            own, other = mine.rows.supply(j, at), posed.rows.supply(j, at)
             if own != other:
                 return (
                     f"service {name!r} counts {shown(own)} requests/s for {block} in the plan, "

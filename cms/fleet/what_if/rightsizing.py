@@ -39,19 +39,18 @@ def rightsize(
 ) -> Rightsizing:
     """Find for each service how little of its rate or a limit would save a GPU, if given up.
 
-    The plan has a schedule; its instances serve one service each. It keeps only the points in use,
-    and a looser limit may admit others: `points` are all that were measured, with `load_curves` if
-    it was made with any. Without them only rates are looked at. `services` leaves others out; `to`
-    is the cost that is wanted, by default the next one below the plan's. The time limit is in
-    seconds for all together; `cancel` and Ctrl-C end with what is known. `on_step` is called after
-    each number with how many are done, of how many. InvalidOption for an unknown service, a bad
-    cost, or points that are not the plan's; UnsupportedProblem if there is no schedule, or services
-    share instances in time.
+    A plan keeps only the points in use, and a looser limit may admit others: `points` are all that
+    were measured, with `load_curves` if it was made with any. Without them only rates are looked
+    at. `services` leaves others out; `to` is the cost that is wanted, by default the next one below
+    the plan's. The time limit is in seconds for all together; `cancel` and Ctrl-C end with what is
+    known. `on_step` is called after each number with how many are done, of how many. InvalidOption
+    for an unknown service, a bad cost, or points that are not the plan's; UnsupportedProblem if
+    there is no schedule, or services share instances in time.
 
     Plans are asked for at breakpoints alone: sums that blocks can add up to, limits at which a
     point counts for more. So an answer ``least`` is exact: a checked plan at the breakpoint, and a
     checked certificate just short of it. Without a time limit the same arguments give the same
-    answer, but for the seconds.
+    answer.
 
     Examples
     --------
