@@ -74,10 +74,9 @@ class CapacityRule:
         return replace(self, curves=curves)
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The largest rate within the service's limit, 0 if there is none.
+        """The largest rate within the service's limit, rounded down; 0 if there is none.
 
-        Rounded down to thousandths, or to four digits where it is small. For a service without a
-        limit all that the instance works off: how long requests wait is left open.
+        For a service without a limit all that the instance works off.
         """
         if service.latency_limit_ms is None:
             return 1000 * point.processes * point.batch / point.batch_ms

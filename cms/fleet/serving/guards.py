@@ -103,14 +103,15 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
             extremes[service.model] = min(latencies), max(latencies)
         limit, (fastest, slowest) = service.latency_limit_ms, extremes[service.model]
         if limit > _LENIENT * slowest:
-            verdict = _LIMIT_IN_MICROSECONDS
-            extreme = f"slowest operating point of {service.model}: {shown(slowest)} ms"
+            verdict, which, extreme = _LIMIT_IN_MICROSECONDS, "slowest", slowest
         elif limit < fastest and fastest <= 1000 * limit <= _LENIENT * slowest:
-            verdict = _LIMIT_IN_SECONDS
-            extreme = f"fastest operating point of {service.model}: {shown(fastest)} ms"
+            verdict, which, extreme = _LIMIT_IN_SECONDS, "fastest", fastest
         else:
             continue
-        example = f"{service.name}, {shown(limit)} ms, {extreme}"
+        example = (
+            f"{service.name}, {shown(limit)} ms, {which} operating point of {service.model}: "
+            f"{shown(extreme)} ms"
+        )
         found.setdefault(verdict, []).append(example)
     return tuple(
         f"{len(own)} of {len(services)} services: {verdict}; for example: {own[0]}"

@@ -24,10 +24,7 @@ from .table_guards import refuse_second_row
 
 
 class Pair(NamedTuple):
-    """A batch on a share of a GPU, beside another batch on the rest of it.
-
-    What is slowed is as of an operating point of one process; the profile is a share below 100 %.
-    """
+    """A batch of one process on a share of a GPU, beside another batch on the rest of it."""
 
     model: str
     device: str

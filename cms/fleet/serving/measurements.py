@@ -179,10 +179,7 @@ def find_points(
 def find_allowed_instances(
     name: str, service: Service, fleet: Sequence[Gpu]
 ) -> Iterable[InstanceKind]:
-    """Return the instances an allowed profile means: on every GPU that has a profile so called.
-
-    With ``key:`` before it, as in a block's name, on that GPU alone.
-    """
+    """Return the instances an allowed profile means, on each GPU or on that of its ``key:``."""
     found: list[InstanceKind] = []
     names: dict[str, None] = {}
     for one in fleet:

@@ -110,11 +110,7 @@ class OperatingPoint:
 
 
 def mps_share(profile: str) -> int | None:
-    """Read the share out of ``mps:40``: whole per cent of a GPU, or None for a MIG profile.
-
-    InvalidProblem if after ``mps:`` no whole number from 1 to 100 follows, written in the one way
-    that names a block.
-    """
+    """Read the share out of ``mps:40``: 1 to 100 per cent of a GPU, or None for a MIG profile."""
     if not profile.startswith(MPS_PREFIX):
         return None
     written = profile.removeprefix(MPS_PREFIX)

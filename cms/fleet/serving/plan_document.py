@@ -356,8 +356,8 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
 def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
     """Read a plan from a JSON file; ``-`` is standard input.
 
-    Its schedule is checked again; `rule` is that of a plan made with a rule of one's own. A FileError
-    has line and column, if the file is no plan or its parts contradict each other.
+    Its schedule is checked again; `rule` is that of a plan made with a rule of one's own. A
+    FileError has line and column, if the file is no plan or its parts contradict each other.
     """
     return plan_from_json(parse_document(path), rule=rule)
 

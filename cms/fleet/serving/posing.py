@@ -102,6 +102,11 @@ def build_problem(
     services and that it allows, or be shared under MPS as a whole where shares were measured. An
     instance serves a service at the admissible operating point with the largest supply.
 
+    InvalidProblem, with the nearest name, if a service or point is there twice, or a model, device
+    or profile is not known or was not measured. InvalidOption if there is no such GPU or rule, the
+    points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
+    sharing.
+
     Parameters
     ----------
     services : iterable of Service operating_points : iterable of OperatingPoint Those of models
@@ -130,13 +135,6 @@ def build_problem(
     classes : int, optional With interference: into how many classes batches are divided by how much
     they slow others; 3 by default. More of them bring plan and bound nearer to each other and take
     longer.
-
-    Notes
-    -----
-    InvalidProblem, with the nearest name, if a service or point is there twice, or a model, device
-    or profile is not known or was not measured. InvalidOption if there is no such GPU or rule, the
-    points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
-    sharing.
 
     Examples
     --------
