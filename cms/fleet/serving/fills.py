@@ -67,8 +67,7 @@ def fills_of(
 ) -> dict[PointKey, FillTimes]:
     """Collect the times of the smaller batches of some points.
 
-    A smaller batch that was measured as slower counts as long as the full one at most, and no batch
-    counts as faster than a smaller one.
+    Times never fall: a slower smaller batch counts as long as the full one at most.
     """
     keys = {key_of(point): point for point in wanted}
     kinds = {key[:4] for key in keys}

@@ -29,7 +29,6 @@ _Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
 
 
 class _Terms(TypedDict, total=False):
-    rule: str | QueueingRule | DutyCycleRule | None
     load_curves: Mapping[PointKey, LoadCurve] | None
     rate_margin: Number
     max_processes: int | None
@@ -48,6 +47,7 @@ def build_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
+    rule: str | QueueingRule | None = None,
     sharing: None = None,
     **terms: Unpack[_Terms],
 ) -> ServingProblem: ...
@@ -59,6 +59,7 @@ def build_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
+    rule: str | DutyCycleRule | None = None,
     sharing: Literal["time"],
     interference: None = None,
     **terms: Unpack[_Terms],
@@ -71,6 +72,7 @@ def build_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
+    rule: str | DutyCycleRule | None = None,
     sharing: Literal["time"],
     interference: Interference,
     **terms: Unpack[_Terms],
