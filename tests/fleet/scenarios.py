@@ -8,7 +8,7 @@ from functools import cache
 from cms import load_instance, solve
 from cms.fleet import Plan, get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Work
-from cms.fleet.serving import GpuGroup, Scenario
+from cms.fleet.serving import PlanGroup, Scenario
 
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
 
@@ -64,7 +64,7 @@ def put(plan: Plan, now: Deployment) -> Deployment:
     return Deployment(nodes, plan.serving.services, plan.unshared("a deployment").rule, plan)
 
 
-def _work(group: GpuGroup) -> dict[str, list[Work | None]]:
+def _work(group: PlanGroup) -> dict[str, list[Work | None]]:
     """What each instance of a GPU does, by profile."""
     found: dict[str, list[Work | None]] = {}
     for each in group.instances:

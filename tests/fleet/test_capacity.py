@@ -256,7 +256,7 @@ def test_a_plan_says_what_it_promises_and_comes_back(
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("operating_points.0.supply_rps", 201, "supply_rps is 201, expected .* as in the problem"),
+        ("operating_points.0.supply_rps", 201, "supply_rps is 201, expected 200, by the rule"),
         ("operating_points.0.batch_ms", 24, "batch_ms is 24, expected 25"),
         ("operating_points.0.fill_ms.8", 24, r"fill_ms.8 is 24, expected 25, as batch_ms"),
         ("operating_points.0.fill_ms.4", 26, "times that never fall"),
@@ -271,11 +271,11 @@ def test_a_plan_says_what_it_promises_and_comes_back(
         ("operating_points.0.load_curve.batches_sha256", "b" * 64, "second load curve"),
         ("promise.late_share", "0.02", r"late_share is \"0.02\", expected "),
         ("promise", None, "promise"),
-        ("rate_margin", "0.2", "rate_rps .* is 100, expected .* as in the problem"),
+        ("rate_margin", "0.2", "demand .* is 110, expected 120, as the rest of"),
         ("rule.late_share", "0.02", "which is what 'capacity' means"),
         ("rule.certified", True, "which is what 'capacity' means"),
         ("rule.queue", "server", "expected"),
-        ("services.0.late_share", "0.001", "by the rule 'capacity'"),
+        ("services.0.late_share", "0.001", r"demand_function.* is 200, expected .172.8., as the"),
         ("services.0.queue", "any", "expected"),
     ],
 )

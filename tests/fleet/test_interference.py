@@ -30,8 +30,7 @@ from cms.fleet.serving import (
     read_interference,
     read_utilisations,
 )
-from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
-from cms.fleet.serving.linear_slowdown import Batch, Utilisation
+from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Batch, Slowdowns, Utilisation
 from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
 from tests.fleet.mixes import colocate
 from tests.fleet.plans import A100

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ...errors import InvalidProblem, UnsupportedProblem
 from ..serving.operating_point import mps_share
-from ..serving.plan import GpuGroup, Plan
+from ..serving.plan import Plan, PlanGroup
 from ..serving.time_sharing import SharedServing
 from .instance import Instance, Work
 
@@ -70,7 +70,7 @@ def contents_of(plan: Plan) -> dict[Content, int]:
     return dict(found)
 
 
-def _held(group: GpuGroup) -> Iterator[Instance]:
+def _held(group: PlanGroup) -> Iterator[Instance]:
     shares = []
     for each in group.instances:
         if not each.serves:

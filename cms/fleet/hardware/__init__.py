@@ -5,17 +5,7 @@ from __future__ import annotations
 from .catalogue import get_gpu, list_gpus, read_gpu
 from .device import Gpu
 from .enumeration import LayoutCounts
-from .mps import MPS_CLIENTS, mps_shares
-from .profile import Evidence, Layout, Placement, Profile
+from .profile import MPS_CLIENTS, Evidence, Layout, Placement, Profile, mps_shares
 
-__all__ = [
-    "get_gpu",
-    "list_gpus",
-    "read_gpu",
-    "mps_shares",
-    "Gpu",
-    "Profile",
-    "Placement",
-    "Layout",
-]
-__all__ += ["LayoutCounts", "Evidence", "MPS_CLIENTS"]
+__all__ = ["get_gpu", "list_gpus", "read_gpu", "mps_shares", "Gpu", "Profile", "Placement"]
+__all__ += ["Layout", "LayoutCounts", "Evidence", "MPS_CLIENTS"]

@@ -25,30 +25,10 @@ _DEVICES = Path(__file__).parent / "devices"
 def get_gpu(name: str) -> Gpu:
     """Return a device of the catalogue; the same object for the same device.
 
-    Parameters
-    ----------
-    name : str
-        Its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
-        A100-SXM4-80GB``, ``NVIDIA-A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper
-        and lower case count as equal, and so do blanks, hyphens and underscores.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none; the message has the keys, the likely ones first.
-
-    See Also
-    --------
-    read_gpu : a device file of your own.
-
-    Examples
-    --------
-    >>> get_gpu("NVIDIA A100-SXM4-80GB").key
-    'a100-80gb'
-    >>> get_gpu("a100")
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb (A100-SXM4-40GB, ...
+    `name` is its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
+    A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper and lower case count as equal,
+    and so do blanks, hyphens and underscores. InvalidOption has the keys, the likely ones first, if
+    there is none; :func:`read_gpu` reads a device file of your own.
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
@@ -88,13 +68,7 @@ def uncut_gpu(name: str) -> Gpu:
 
 
 def list_gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys.
-
-    Examples
-    --------
-    >>> [device.key for device in list_gpus()][:3]
-    ['a100-40gb', 'a100-80gb', 'a30-24gb']
-    """
+    """Return all devices of the catalogue, in the order of their keys."""
     return tuple(_load(key) for key in _keys())
 
 
@@ -124,42 +98,10 @@ def _other_names() -> dict[str, str]:
 def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 
-    The GPU can be used wherever a name of the catalogue is.
-
-    Raises
-    ------
-    FileError
-        With file, line and column, if a field is missing, unknown or of the wrong kind, or the
-        file contradicts itself: an instance that ends beyond the last memory slice, two profiles
-        of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
-        or attributes, or a table with the slices of the known cards and other layouts than theirs
-        (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
-        sets of instances that do not overlap.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "mine.yaml")
-    >>> _ = path.write_text('''
-    ... schema: 1
-    ... version: 1
-    ... key: mine
-    ... architecture: ampere
-    ... compute_slices: 2
-    ... memory_slices: 2
-    ... mode_change_needs_reset: null
-    ... profiles:
-    ... - {id: 1, name: 1g.5gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... - {id: 0, name: 2g.10gb, family: 2g, compute: 2, memory: 2, starts: [0], max: 1,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... sources:
-    ... - {fields: [starts], evidence: capture, source: my card, driver: "580.95", date: 2026-11-01}
-    ... ''')
-    >>> [str(configuration) for configuration in read_gpu(path).configurations]
-    ['2g.10gb', '2 x 1g.5gb']
-    >>> folder.cleanup()
+    The GPU can be used wherever a name of the catalogue is. A FileError has file, line and column,
+    if a field is missing, unknown or of the wrong kind, the file contradicts itself, the table has
+    the slices of the known cards and other layouts than theirs (unless it says ``geometry: own``),
+    or there are more than 16 slices, 50 profiles or 20,000 sets of instances that do not overlap.
     """
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in (".json", ".yaml", ".yml"):
@@ -180,7 +122,7 @@ def read_gpu(path: StrPath) -> Gpu:
 
 
 class _DescribedPart(DevicePart):
-    """A device that somebody else describes: a file of a user's, a part of a plan."""
+    """A device described by a user's file, or by a plan."""
 
     def build(self, *, whole: bool = False) -> Gpu:
         """Build and check the device; one with a key of the catalogue is that one."""
@@ -201,9 +143,8 @@ Device = Annotated[Gpu, Built(_DescribedPart)]
 def contradiction(device: Gpu) -> str:
     """Say in what a device has the key of one of the catalogue, and is another; empty if it is not.
 
-    Profiles may be left out; who says so may differ, and the names by which a card or a profile is
-    known besides: all that grows from version to version. What decides which instances fit may not
-    differ, nor may a name be another's.
+    Profiles may be left out; sources and further names may differ, since they grow from version to
+    version. What decides which instances fit may not, nor may a name be another's.
     """
     if device.key not in _keys():
         return ""
@@ -211,9 +152,9 @@ def contradiction(device: Gpu) -> str:
     sizes, slices = ((each.compute_slices, each.memory_slices) for each in (device, own))
     if sizes != slices:
         return f"{sizes[0]} compute and {sizes[1]} memory slices, not {slices[0]} and {slices[1]}"
-    theirs, ours = ({each.name: _rules(each) for each in g.profiles} for g in (device, own))
-    for name in theirs:
-        if theirs[name] != ours.get(name):
+    given, known = ({each.name: _rules(each) for each in g.profiles} for g in (device, own))
+    for name in given:
+        if given[name] != known.get(name):
             return f"another profile {name!r}"
     of = {other: each.name for each in own.profiles for other in (each.name, *each.other_names)}
     for each in device.profiles:
@@ -239,7 +180,7 @@ def _fold(name: str) -> str:
 
 
 def likely_gpus(name: str) -> str:
-    """Word which devices somebody may have meant by a name that is none; empty if that is unclear.
+    """Word which devices may be meant by an unknown name; empty if that is unclear.
 
     Those whose keys begin with it come with their product names: they are to be told apart.
     """

@@ -17,7 +17,7 @@ from .profile import Evidence, Layout, Placement, Profile
 
 @dataclass(frozen=True, repr=False)
 class Gpu(Viewed):
-    """A GPU that can be cut into instances.
+    """A GPU that can be partitioned into instances.
 
     Nothing about configurations is stored: layouts and multisets are enumerated from the starts,
     sizes and maxima of the profiles, once a set of profiles. A *layout* is a non-empty set of
@@ -26,7 +26,7 @@ class Gpu(Viewed):
 
     Methods that take `profiles` take names, in any order; None means `base_profiles`. Those that
     take `around` ask about a GPU in use: a layout, in any order, whose instances stay where they
-    are. The empty layout is an empty GPU.
+    are.
 
     Examples
     --------
@@ -36,9 +36,6 @@ class Gpu(Viewed):
     (297, 19, 12)
     >>> print(*a100.place({"3g.40gb": 1, "2g.20gb": 2}))
     2g.20gb@0 2g.20gb@2 3g.40gb@4
-    >>> print(a100)
-    a100-80gb (A100-SXM4-80GB, A100 80GB PCIe), 7 compute and 8 memory slices
-    profiles: 1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb
     """
 
     key: str  #: what users write, and the name of its machine type
@@ -97,12 +94,6 @@ class Gpu(Viewed):
 
         `prefix` is put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card
         supplies something else, so with several GPU types its block needs another name.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> get_gpu("a30-24gb").configurations_of(["2g.12gb"], prefix="a30-24gb:")
-        (Configuration(2 x a30-24gb:2g.12gb on a30-24gb),)
         """
         return tuple(
             Configuration({f"{prefix}{name}": n for name, n in counts.items()}, machine=self.key)
@@ -145,8 +136,7 @@ class Gpu(Viewed):
     def sets_without_overlap(self, profiles: Iterable[str] | None = None) -> int:
         """Return how many sets of placed instances there are, whatever their maxima and compute.
 
-        At least as many as layouts, and found without listing any; beyond 20,000 of them, the
-        methods that list layouts or multisets raise InvalidOption.
+        They are found without listing any; beyond 20,000 the methods that list raise InvalidOption.
         """
         return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
 
@@ -160,18 +150,13 @@ class Gpu(Viewed):
         """Return the layouts that contain this one and into which no further instance fits.
 
         `profiles` are those of what may be added; the layout's own need not be among them.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a30 = get_gpu("a30-24gb")
-        >>> [" ".join(map(str, whole)) for whole in a30.maximal_layouts_around([("1g.6gb", 1)])]
-        ['1g.6gb@0 1g.6gb@1 2g.12gb@2', '1g.6gb@0 1g.6gb@1 1g.6gb@2 1g.6gb@3']
         """
         placed, chosen = tuple(layout), self._chosen(profiles)
         table, own = self._table_beside(chosen, placed)
         added = [_layout(chosen, node.places) for node in enumeration.maximal_nodes(table)]
-        return tuple(tuple(sorted((*own, *more), key=_start)) for more in added or [()])
+        return tuple(
+            tuple(sorted((*own, *more), key=lambda place: place.start)) for more in added or [()]
+        )
 
     def room(self, layout: Iterable[tuple[str, int]], profile: str) -> tuple[int, ...]:
         """Return the starts at which an instance still fits beside a layout."""
@@ -181,25 +166,12 @@ class Gpu(Viewed):
     def place(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> Layout | None:
-        """Find starts for exactly these instances, so many of each profile; zeros are allowed.
+        """Find starts for exactly these instances, by profile; zeros are allowed.
 
         The answer is looked up in the enumeration, so it is exact: None means that there are none,
-        and :meth:`why_not` says why. It has the new instances alone, without `around`. It is the
-        same for the same counts, whatever their order: the first of `layouts_of`, in the order of
-        starts with larger instances before smaller ones. No instances at all: the empty layout.
-        InvalidOption if a profile is unknown, a count is not a whole number >= 0 or `around` is no
-        layout.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> h100 = get_gpu("h100-80gb")
-        >>> print(*h100.place({"3g.40gb": 1, "4g.40gb": 1}))
-        4g.40gb@0 3g.40gb@4
-        >>> h100.place({"1g.20gb": 4, "1g.10gb": 1}) is None
-        True
-        >>> print(*h100.place({"2g.20gb": 1, "1g.10gb": 2}, around=[("3g.40gb", 4)]))
-        2g.20gb@0 1g.10gb@2 1g.10gb@3
+        and :meth:`why_not` says why. It has the new instances alone, without `around`, and is the
+        first of `layouts_of`, whatever the order of the counts. InvalidOption if a profile is
+        unknown, a count is not a whole number >= 0 or `around` is no layout.
         """
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:
@@ -210,17 +182,7 @@ class Gpu(Viewed):
     def layouts_of(
         self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
     ) -> tuple[Layout, ...]:
-        """Return every choice of starts for exactly these instances; `place` takes the first.
-
-        No instances have one choice, ``()``.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a30 = get_gpu("a30-24gb")
-        >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
-        ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
-        """
+        """Return every choice of starts for exactly these instances; `place` takes the first."""
         chosen, table, counts_in_order = self._asked(counts, around)
         if not chosen:
             return ((),)
@@ -231,15 +193,6 @@ class Gpu(Viewed):
         """Say in words why these instances cannot be placed together, or beside a layout.
 
         Empty if they can be placed.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a100 = get_gpu("a100-40gb")
-        >>> print(a100.why_not({"1g.10gb": 4, "1g.5gb": 3}))
-        4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8
-        >>> print(a100.why_not({"3g.20gb": 2}, around=[("1g.5gb", 6)]))
-        2 x 3g.20gb take 8 memory slices (2 x 4), a100-40gb has 7 beside 1g.5gb@6
         """
         around = tuple(around)
         if self.place(counts, around=around) is not None:
@@ -333,10 +286,6 @@ class Gpu(Viewed):
             if count:
                 wanted[own] = wanted.get(own, 0) + int(count)
         return wanted
-
-
-def _start(placement: Placement) -> int:
-    return placement.start
 
 
 def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:

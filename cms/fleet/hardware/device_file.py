@@ -1,7 +1,7 @@
 """A device file becomes a `Gpu`, or an error that names the file, the line and the field.
 
 Shape of a file (``devices/`` has examples): one object with the fields of `Gpu`, an entry of
-``profiles`` for each `Profile`, and ``sources``: who says so. Whatever nobody has seen is null.
+``profiles`` for each `Profile`, and ``sources``: who says so. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -180,7 +180,14 @@ class DevicePart(m.Part):
         known = {key: getattr(self, key) for key in Gpu.__match_args__ if key != "profiles"}
         gpu = Gpu(profiles=profiles, **known)
         _check_maxima(gpu)
-        _refuse_too_many_sets(gpu)
+        # counted before anything is listed; with fewer of the profiles there are fewer sets
+        if (sets := gpu.sets_without_overlap([one.name for one in profiles])) > MOST_SETS:
+            raise f.refusal(
+                f"at most {MOST_SETS}, since configurations are found by listing them", "profiles",
+                what=f"{{}}: these starts and sizes allow {sets} sets of instances that do not "
+                "overlap",
+                fix="leave out profiles or starts that no plan needs",
+            )  # fmt: skip
         if "geometry" not in self.model_fields_set:
             _check_geometry(gpu)
         return gpu
@@ -230,18 +237,6 @@ def _check_maxima(gpu: Gpu) -> None:
         if profile.max > fits:
             what = f"{{}} is {profile.max}, but only {fits} of {profile.name!r} fit at once"
             raise f.refusal(f"at most {fits}", "profiles", index, "max", what=what)
-
-
-def _refuse_too_many_sets(gpu: Gpu) -> None:
-    """Count before anything is listed; with fewer of the profiles there are fewer sets."""
-    sets = gpu.sets_without_overlap([profile.name for profile in gpu.profiles])
-    if sets > MOST_SETS:
-        raise f.refusal(
-            f"at most {MOST_SETS}, since configurations are found by listing them",
-            "profiles",
-            what=f"{{}}: these starts and sizes allow {sets} sets of instances that do not overlap",
-            fix="leave out profiles or starts that no plan needs",
-        )
 
 
 def _check_geometry(gpu: Gpu) -> None:

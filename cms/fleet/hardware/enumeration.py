@@ -2,12 +2,9 @@
 
 A layout is a set of instances such that (1) every instance starts where its profile may start and
 ends within the memory slices, (2) no two share a memory slice, (3) no profile occurs more often
-than its maximum and (4) the compute slices suffice; and (5) at most one instance holds media
-engines, which exist once. Everything else (multisets, maximality, where a multiset can be placed)
-is read off this one enumeration.
-
-Layouts are counted before they are listed: by rules (1) and (2) alone, which is done at once and is
-what the search can meet at most. A table with more than `MOST_SETS` of such sets is refused.
+than its maximum, (4) the compute slices suffice and (5) at most one instance holds media engines,
+which exist once. Sets are counted by (1) and (2) before anything is listed; a table with more than
+`MOST_SETS` of them is refused.
 """
 
 from __future__ import annotations
@@ -44,10 +41,9 @@ class Shape(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What the enumeration depends on, and nothing else: the key under which it is kept.
+    """What the enumeration depends on, without names: cards with one placement table share one.
 
-    It has no names, so that all cards with one placement table share one enumeration. The largest
-    shape is first: "largest first" is then the order of all results.
+    The largest shape is first: "largest first" is then the order of all results.
     """
 
     shapes: tuple[Shape, ...]
@@ -58,8 +54,7 @@ class Table(NamedTuple):
 class LayoutCounts(NamedTuple):
     """How many layouts and multisets there are: the finger print of a placement table.
 
-    19 maximal layouts and 12 maximal multisets alone do not tell the table of the known 7-slice
-    cards from a wrong one in circulation, in which a 3g has three memory slices.
+    Maximal ones alone do not tell the known 7-slice cards from a wrong table in circulation.
     """
 
     layouts: int
@@ -133,13 +128,6 @@ def beside(table: Table, node: Node) -> Table:
     """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
 
     Shapes that no longer fit have no starts.
-
-    Examples
-    --------
-    >>> table = Table((Shape(2, 2, (0, 2), 2, False), Shape(1, 1, (0, 1, 2), 3, False)), 4, 4)
-    >>> left = beside(table, node_of(table, [(1, 1)]))
-    >>> [shape.starts for shape in left.shapes], left.compute_slices
-    ([(2,), (0, 2)], 3)
     """
     compute = table.compute_slices - node.compute
     shapes = []

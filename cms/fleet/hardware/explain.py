@@ -76,13 +76,8 @@ def reason(
                 f"{_list(wanted)} {verb} {needed} {what} slices ({terms}), "
                 f"{gpu} has {total}{_beside(there)}"
             )
-    return "; ".join(reasons) if reasons else _starts(gpu, profiles, table, counts, there)
-
-
-def _starts(
-    gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed
-) -> str:
-    """The case in which all sums are in order and yet no starts work."""
+    if reasons:
+        return "; ".join(reasons)
     placeable = first_layouts(table)
     for i in range(len(counts)):
         while counts[i]:

@@ -1,9 +1,14 @@
-"""What a GPU can be cut into: profiles, and instances of them at a start slot."""
+"""What a GPU can be partitioned into: instances of profiles at a start, or shares under MPS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from ...errors import InvalidOption
+from ...problem.parts import SizeBoundedConfigurations
+from ...values.numbers import Number, exact, format_exact
 
 #: Of an instance with one of these, a GPU holds one at most: its JPEG and OFA engines exist once.
 MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
@@ -11,15 +16,7 @@ MEDIA_ATTRIBUTES = frozenset({"me", "me.all"})
 
 @dataclass(frozen=True)
 class Profile:
-    """One kind of GPU instance, as a device file describes it; None is what nobody has seen.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> three = get_gpu("h100-80gb").profile("3g.40gb")
-    >>> three.starts, three.memory, three.sms
-    ((0, 4), 4, 60)
-    """
+    """One kind of GPU instance, as a device file describes it; None is unknown."""
 
     name: str  #: as the driver prints it: ``3g.40gb``; it says how much memory only roughly
     family: str  #: without the card's memory: ``3g``, ``1g.double`` (double memory), ``1g+me``
@@ -49,13 +46,7 @@ class Profile:
 
 
 class Placement(NamedTuple):
-    """An instance in its place: a profile's name and its first memory slice.
-
-    Examples
-    --------
-    >>> print(Placement("3g.40gb", 4))
-    3g.40gb@4
-    """
+    """An instance in its place: a profile's name and its first memory slice."""
 
     profile: str
     start: int
@@ -77,3 +68,39 @@ class Evidence:
     source: str  #: the document, repository or device
     driver: str | None = None  #: its version, where one was running
     date: str | None = None  #: of the document or capture, ``YYYY-MM-DD``
+
+
+#: An MPS daemon serves at most this many clients of one GPU.
+MPS_CLIENTS = 48
+
+
+def mps_shares(
+    steps: Iterable[Number], *, machine: str, prefix: str = "", max_clients: int = MPS_CLIENTS
+) -> SizeBoundedConfigurations:
+    """Share a whole GPU by MPS: any clients whose active-thread percentages sum to at most 100.
+
+    MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off, of the
+    machine type `machine`. `steps` are the shares that a client can have, each once, in per cent of
+    the GPU. The block of 40 per cent is called ``mps:40``, after a prefix. MPS allows at most 48
+    clients on a GPU.
+    """
+    if type(max_clients) is not int or not 1 <= max_clients <= MPS_CLIENTS:
+        raise InvalidOption(
+            f"max_clients is {max_clients!r}; expected a whole number from 1 to {MPS_CLIENTS}, the "
+            "clients that MPS serves on one GPU"
+        )
+    sizes = {}
+    for step in steps:
+        share = exact(step, "MPS step", error=InvalidOption)
+        if not 0 < share <= 100:
+            raise InvalidOption(
+                f"MPS step is {format_exact(share)}; expected per cent of a GPU, "
+                "more than 0 and at most 100"
+            )
+        block = f"{prefix}mps:{format_exact(share)}"
+        if block in sizes:
+            raise InvalidOption(f"MPS step {format_exact(share)} occurs twice; give it once")
+        sizes[block] = share
+    if not sizes:
+        raise InvalidOption("no MPS steps; give the shares a client can have, such as [10, 25, 50]")
+    return SizeBoundedConfigurations(sizes, capacity=100, machine=machine, max_blocks=max_clients)

@@ -12,14 +12,12 @@ from ...files.parsed import Parsed
 from ...files.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ruamel.yaml.nodes import MappingNode
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
 #: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
-#: 10,000, and of a stream of documents, where an alias after so many is one too many. The parser
+#: 10,000, and of a stream of documents, after which an alias is refused. The parser
 #: takes 20 microseconds a character, and time that grows with the square of the depth.
 DEEPEST, LONGEST, LONGEST_STREAM = 50, 50_000, 500_000
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
@@ -28,14 +26,18 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.
 def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Parsed, ...]:
     """Parse a file that is JSON or YAML, of which either may hold several documents.
 
-    It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
-    documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
-    what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
+    It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. In
+    YAML, aliases (``*name``) and merge keys (``<<``) are what they stand for; numbers that JSON
+    writes otherwise (``0x10``, ``.5``) and dates are texts.
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if is_yaml or not source.text.lstrip().startswith(("{", "[")):
         return tuple(_yaml_documents(source, holds, LONGEST_STREAM))
-    return tuple(_json_documents(source))
+    found, end = list[Parsed](), 0
+    while (begin := skip_blanks(source.text, end)) < len(source.text):
+        value, end = parse_part(source, begin)
+        found.append(Parsed(value, replace(source, begin=begin)))
+    return tuple(found)
 
 
 def read_yaml(source: Source, *, holds: str = "a document") -> Parsed:
@@ -44,13 +46,6 @@ def read_yaml(source: Source, *, holds: str = "a document") -> Parsed:
     if others:
         raise others[0].error("a second document begins here", expected=holds)
     return document
-
-
-def _json_documents(source: Source) -> Iterator[Parsed]:
-    end = 0
-    while (begin := skip_blanks(source.text, end)) < len(source.text):
-        value, end = parse_part(source, begin)
-        yield Parsed(value, replace(source, begin=begin))
 
 
 def _yaml_documents(source: Source, holds: str, longest: int) -> list[Parsed]:

@@ -37,19 +37,12 @@ class Change:
 
         Of shares that services take turns in: how many processes are prepared.
         """
-        return self._starts(temporary=False)
+        return sum(len(a.prepared) for a in self.transition.actions if not a.is_temporary)
 
     @property
     def temporary(self) -> int:
         """How many instances start that go again."""
-        return self._starts(temporary=True)
-
-    def _starts(self, *, temporary: bool) -> int:
-        return sum(
-            len(action.prepared)
-            for action in self.transition.actions
-            if action.is_temporary is temporary
-        )
+        return sum(len(a.prepared) for a in self.transition.actions if a.is_temporary)
 
     @property
     def seconds(self) -> Fraction:
@@ -72,11 +65,9 @@ def change_to(
 
     Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
-    To a plan whose services share GPUs in time they are reorganised
-    (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
-
-    If `regrouped` it has to be this plan, of which only is chosen anew which instances share a GPU.
-    There are at most `max_parallel` actions at once; the time limit is in seconds.
+    A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
+    plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`
+    actions at once; the time limit is in seconds.
     """
     if isinstance(plan.serving, SharedServing):
         reorganised = reorganise(now, plan)
@@ -116,7 +107,7 @@ def place_first(fleet: Deployment, plan: Plan) -> Deployment | PlacementInfeasib
 
 
 def gpus_at_work(deployment: Deployment) -> dict[str, int]:
-    """Count the GPUs of each type that something of ours works on."""
+    """Count the GPUs of each type with managed work."""
     found: dict[str, int] = {}
     for card in deployment.gpus():
         if has_our_work(card):

@@ -19,14 +19,7 @@ from .rates import DAY_S, Rates
 
 @dataclass(frozen=True)
 class RateForecast:
-    """Rates at even steps; between two of them a rate goes straight from one to the other.
-
-    Examples
-    --------
-    >>> courses = RateForecast(Fraction(60), {"chat": (Fraction(4), Fraction(8), Fraction(2))})
-    >>> courses.highest("chat", Fraction(0), Fraction(1, 2)), courses.at("chat", Fraction(3, 2))
-    (Fraction(6, 1), Fraction(5, 1))
-    """
+    """Rates at even steps; between two of them a rate goes straight from one to the other."""
 
     step_s: Fraction
     #: Items per second of each service now, a step from now, two steps from now, ...
@@ -58,13 +51,7 @@ class RateForecast:
 
 @runtime_checkable
 class Forecast(Protocol):
-    """What foresees rates. Implement it to bring another one.
-
-    Examples
-    --------
-    >>> isinstance(FORECASTS["daily"], Forecast)
-    True
-    """
+    """What foresees rates. Implement it to bring another one."""
 
     @property
     def name(self) -> str:
@@ -75,11 +62,7 @@ class Forecast(Protocol):
         """Return rates from the last moment of the history on, for `steps` steps.
 
         The first is what was observed then. It may see fewer steps, but at least one.
-
-        Raises
-        ------
-        InvalidProblem
-            If the history does not say enough; nothing is made up.
+        InvalidProblem if the history does not say enough; nothing is made up.
         """
         ...
 
@@ -93,17 +76,8 @@ class Daily:
     """The same time of earlier days, times how busy it has been lately.
 
     A service's rate at a time is foreseen as q(t) x level. q(t) is a quantile of its rates at this
-    time of earlier days (the smallest one that so many of them do not exceed); the level is the sum
-    of its rates over the recent time up to now, over the sum of q then. A day has 24 hours, so
-    that on the two days a year with another number a service that follows the clock is foreseen an
-    hour early or late.
-
-    Examples
-    --------
-    >>> step, rates = Fraction(43_200), [4, 6, 4, 6, 8]
-    >>> history = Rates(Fraction(0), step, {"chat": tuple(map(Fraction, rates))})
-    >>> Daily(recent_s=0).courses(history, 1).rates_rps["chat"]
-    (Fraction(8, 1), Fraction(12, 1))
+    time of earlier days; the level is the sum of its rates over the recent time up to now, over the
+    sum of q then. A day has 24 hours, also on the two days a year with another number.
     """
 
     quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1
@@ -236,13 +210,7 @@ FORECASTS: Mapping[str, Forecast] = MappingProxyType({"daily": Daily(), "latest"
 
 
 def forecast_of(text: str | Forecast) -> Forecast:
-    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile.
-
-    Examples
-    --------
-    >>> print(forecast_of("daily:0.9"))
-    the 0.9 quantile of the same time of earlier days, times the level of the last 3 h
-    """
+    """Find a forecast by its name, or refuse it; ``daily:0.9`` has another quantile."""
     if not isinstance(text, str):
         return text
     name, colon, quantile = text.partition(":")
@@ -257,7 +225,7 @@ def forecast_of(text: str | Forecast) -> Forecast:
 
 
 def _now(history: Rates) -> dict[str, Fraction]:
-    """The rates at the last moment; a service without one is somebody to ask about."""
+    """The rates at the last moment; a service without one is refused."""
     found = {}
     for name, own in history.rates_rps.items():
         if own[-1] is None:

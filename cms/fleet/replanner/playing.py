@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
-from ...errors import InvalidProblem
+from ...errors import InvalidOption, InvalidProblem
+from ...files.documents import number_to_json
+from ...values.names import nearest
 from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import change_to, gpus_at_work, place_first
-from .forecast import RateForecast
-from .policies import Policy, Running
-from .scene import Scene
+from .changing import Change, change_to, gpus_at_work, place_first
+from .forecast import Forecast, Latest, RateForecast
+from .policies import Always, DayNight, Forecasting, Never, Policy, Running, Threshold, clairvoyant
+from .replan import NoPath, fewest
+from .windows import Scene
 
 _NODE = "fleet"
 
@@ -33,7 +37,7 @@ class Played:
     longest_s: Fraction  #: the longest change, by assumed durations
     shortage_s: Fraction  #: seconds in which some service had less than its rate
     refused: tuple[str, ...]  #: changes that were wished and not possible, and why
-    #: From when on, in seconds of the part that is played, so many GPUs were planned.
+    #: From when on, in seconds of the part that is played, how many GPUs were planned.
     steps: tuple[tuple[Fraction, int], ...]
 
 
@@ -41,10 +45,10 @@ def empty_fleet(
     gpus: Mapping[str, int], devices: Mapping[str, Gpu], mode: Mode = Mode.MIG
 ) -> Deployment:
     """Return one node with empty GPUs."""
-    cards: list[FleetGpu] = []
+    found: list[FleetGpu] = []
     for key, number in gpus.items():
-        cards += [FleetGpu(_NODE, len(cards) + i, devices[key], mode) for i in range(number)]
-    return Deployment((FleetNode(_NODE, tuple(cards)),))
+        found += [FleetGpu(_NODE, len(found) + i, devices[key], mode) for i in range(number)]
+    return Deployment((FleetNode(_NODE, tuple(found)),))
 
 
 def play(
@@ -52,8 +56,7 @@ def play(
 ) -> Played:
     """Play a policy on a trace; every change is a transition that has passed the check.
 
-    The fleet is of empty GPUs, enough for all plans and what changes borrow; InvalidProblem if the
-    first plan does not fit.
+    The GPUs of the fleet are empty; InvalidProblem if the first plan does not fit.
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
@@ -67,10 +70,13 @@ def play(
             stage.change(wished, at_s)
     stage.account(end_s)
     shortage = shortage_s(scene.courses, stage.capacity, end_s)
+    changes = stage.changes
     return Played(
-        policy.name, stage.gpu_hours, stage.change_hours, stage.replans, stage.starts,
-        stage.temporary, stage.worst_spare, stage.longest_s, shortage, tuple(stage.refused),
-        tuple(stage.steps),
+        policy.name, stage.gpu_hours, stage.change_hours, len(changes),
+        sum(each.starts for each in changes), sum(each.temporary for each in changes),
+        max((each.transition.spare.count for each in changes), default=0),
+        max((each.seconds for each in changes), default=Fraction(0)),
+        shortage, tuple(stage.refused), tuple(stage.steps),
     )  # fmt: skip
 
 
@@ -86,14 +92,10 @@ class _Stage:
     busy_until_s: Fraction = Fraction(0)
     gpu_hours: Fraction = Fraction(0)
     change_hours: Fraction = Fraction(0)
-    replans: int = 0
-    starts: int = 0
-    temporary: int = 0
-    worst_spare: int = 0
-    longest_s: Fraction = Fraction(0)
+    changes: list[Change] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     steps: list[tuple[Fraction, int]] = field(default_factory=list)
-    #: Of each service: from when on it has so many items per second.
+    #: Of each service: from when on it has how many requests per second.
     capacity: dict[str, list[tuple[Fraction, Fraction]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,12 +113,10 @@ class _Stage:
         return self.scene.planner.cost_of(gpus_at_work(self.deployment))
 
     def running(self, at_s: Fraction) -> Running:
-        """What a policy is told."""
         has = {name: steps[-1][1] for name, steps in self.capacity.items()}
         return Running(self.plan, has, self._cost, at_s < self.busy_until_s)
 
     def account(self, at_s: Fraction) -> None:
-        """Count what ran until now."""
         self.gpu_hours += self._cost * (at_s - self.since_s) / 3600
         self.since_s = at_s
 
@@ -137,11 +137,7 @@ class _Stage:
         most = max(before, self._gpus) + done.spare.count
         self.change_hours += (most - self._gpus) * found.seconds / 3600
         self.busy_until_s = begin + found.seconds
-        self.replans += 1
-        self.starts += found.starts
-        self.temporary += found.temporary
-        self.worst_spare = max(self.worst_spare, done.spare.count)
-        self.longest_s = max(self.longest_s, found.seconds)
+        self.changes.append(found)
         self.steps.append((at_s, self._gpus))
 
 
@@ -182,3 +178,123 @@ def _short(
         elif first > has or last > has:
             crossing = low + (high - low) * (has - first) / (last - first)
             yield (low, crossing) if first > has else (crossing, high)
+
+
+#: GPU hours that a change of plan costs the clairvoyant.
+_REPLAN_COSTS = (0, 4, 8, 16)
+#: What is played, by name: policies that know only the trace so far, then those that know it all.
+CONTENDERS = (
+    "never", "always_regrouped", "always", "day_night", "threshold", "forecast", "latest",
+    *(f"clairvoyant-{cost}" for cost in _REPLAN_COSTS)
+)  # fmt: skip
+#: gpulet's scheduler under its own policy, where services share GPUs in time.
+_GPULET = "gpulet"
+#: What is played where services share GPUs in time, by name.
+SHARING_CONTENDERS = (*(name for name in CONTENDERS if name != "always_regrouped"), _GPULET)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A policy played on a trace, beside the offline optimum.
+
+    No policy whose plans have room until their successors stand takes less than `best_gpu_hours`
+    with as many changes, or fewer.
+    """
+
+    played: Played
+    best_gpu_hours: Fraction
+
+    @property
+    def distance(self) -> Fraction:
+        """How much more than that it takes, as a share; less than 0 where plans were too small."""
+        own, best = self.played.gpu_hours, self.best_gpu_hours
+        return own / best - 1 if own != best else Fraction(0)  # nothing is asked for: both are 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        own = self.played
+        return {
+            "policy": own.policy,
+            "gpu_hours": number_to_json(own.gpu_hours),
+            "change_gpu_hours": number_to_json(own.change_gpu_hours),
+            "replans": own.replans,
+            "starts": own.starts,
+            "temporary_starts": own.temporary,
+            "worst_spare_gpus": own.worst_spare,
+            "longest_transition_s": number_to_json(own.longest_s),
+            "shortage_s": number_to_json(own.shortage_s),
+            "best_gpu_hours": number_to_json(self.best_gpu_hours),
+            "distance": number_to_json(self.distance),
+            "refused": list(own.refused),
+        }
+
+
+def contenders(scene: Scene) -> tuple[str, ...]:
+    """Return the names of what can be played on a scene; gpulet's only where GPUs are shared."""
+    return SHARING_CONTENDERS if scene.planner.shares else CONTENDERS
+
+
+def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scene]:
+    """Return a policy by a name of :func:`contenders`, and the scene on the policy's terms."""
+    regrouped = replace(scene, terms=replace(scene.terms, regrouped=True))
+    known: dict[str, tuple[Policy, Scene]] = {
+        "never": (Never(), scene),
+        "always_regrouped": (Always("always, regrouped"), regrouped),
+        "always": (Always(), scene),
+        "day_night": (DayNight(), regrouped),
+        "threshold": (Threshold(), regrouped),
+        "forecast": (Forecasting(forecast, f"forecast ({forecast.name})"), scene),
+        "latest": (Forecasting(Latest(), "forecast (latest)"), scene),
+        **{f"clairvoyant-{cost}": clairvoyant(scene, Fraction(cost)) for cost in _REPLAN_COSTS},
+    }
+    if scene.planner.shares:
+        own = replace(scene, planner=scene.planner.by("gpulet"))
+        known[_GPULET] = (Threshold(name="threshold, gpulet's plans"), own)
+    if name in known:
+        return known[name]
+    names = contenders(scene)
+    raise InvalidOption(
+        f"there is no policy {name!r}{nearest(name, names)}; expected one of {', '.join(names)}"
+    )
+
+
+def roomy_fleet(scene: Scene) -> Deployment:
+    """Return empty GPUs, enough to put any plan of the scene beside any other.
+
+    A plan for rates that are no higher costs no more than that for the highest ones.
+    """
+    windows = scene.windows()
+    peak = windows.ask(0, windows.count)
+    if peak.cost is None:
+        raise NoPath(0)
+    devices = {each.key: each for each in peak.plan.serving.gpus}
+    number = {}
+    for key in devices:
+        each = scene.planner.cost_of({key: 1})
+        if not each:
+            raise InvalidOption(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
+        number[key] = 2 * int(peak.cost / each)
+    return empty_fleet(number, devices, Mode.MPS if scene.planner.shares else Mode.MIG)
+
+
+def compare(
+    scene: Scene,
+    forecast: Forecast,
+    names: tuple[str, ...] = CONTENDERS,
+    *,
+    durations: Durations | None = None,
+) -> Iterator[Compared]:
+    """Play policies, by names of :func:`contenders`, on a trace, one after the other.
+
+    `forecast` is that of the policy ``forecast``. Before anything is played InvalidProblem is
+    raised if it does not see enough at some moment; NoPath if no plan is for some of the rates.
+    """
+    contenders = [contender(name, scene, forecast) for name in names]
+    for policy, own in contenders:
+        if isinstance(policy, Forecasting):
+            for moment in range(own.count):
+                own.terms.windows(policy.forecast, own.history(moment), own.planner)
+    fleet = roomy_fleet(scene)
+    for policy, own in contenders:
+        played = play(policy, own, fleet, durations=durations)
+        yield Compared(played, fewest(scene.windows(), played.replans + 1).cost)

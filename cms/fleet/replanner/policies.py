@@ -11,18 +11,17 @@ from math import ceil
 from types import MappingProxyType
 
 from ..serving.plan import Plan
-from .deciding import decide
 from .forecast import Forecast, Known
-from .path import NoPath, Start, shortest
 from .rates import DAY_S, find_runs
-from .scene import Scene
+from .replan import NoPath, Start, decide, shortest
+from .windows import Scene
 
 
 @dataclass(frozen=True)
 class Running:
     """What a policy knows of what runs: the last plan, and what is there once its change is done.
 
-    Of each service there are so many items per second; the GPUs have a cost together.
+    `has_rps` is by service; the GPUs have a cost together.
     """
 
     plan: Plan
@@ -44,9 +43,9 @@ class Policy(ABC):
         """Return when it looks again, in seconds from the beginning: when plans may change."""
         return [moment * scene.terms.every_s for moment in range(1, scene.count)]
 
-    @abstractmethod
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """Return what to change to now, or None to go on."""
+        return None
 
 
 def _window(scene: Scene, a: int, b: int) -> Plan:
@@ -65,14 +64,6 @@ class Never(Policy):
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
         return _window(scene, 0, scene.count)
-
-    def moments(self, scene: Scene) -> Iterable[Fraction]:
-        """See :class:`Policy`."""
-        return ()
-
-    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
-        """See :class:`Policy`."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -107,11 +98,6 @@ class Forecasting(Policy):
         )
         return windows.ask(*path.windows[0]).plan
 
-    def require_enough(self, scene: Scene) -> None:
-        """Refuse a trace that does not say enough for the forecast at each moment."""
-        for moment in range(scene.count):
-            scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
-
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         history = scene.history(int(at_s / scene.terms.every_s))
@@ -140,9 +126,9 @@ class Threshold(Policy):
 
     Every period an exponentially weighted average of each rate is brought up to date; beyond a
     threshold to either side of what was planned for, it is planned again, for the averages and the
-    margin. The new deployment is prepared beside the old one, which serves meanwhile; nothing else
-    is begun before that is done. S. Choi et al., USENIX ATC '22; the period of 20 s is remembered
-    and not read there, weight and threshold are ours.
+    margin. The new deployment is prepared beside the old one, which serves meanwhile. S. Choi et
+    al., USENIX ATC '22, where the period of 20 s is remembered and not read; weight and threshold
+    are this package's.
     """
 
     period_s: Fraction = Fraction(20)
@@ -184,11 +170,10 @@ class Threshold(Policy):
 
 @dataclass
 class DayNight(Policy):
-    """What MIG-serving is shown with: two plans, for the day and for the night.
+    """What MIG-serving is shown with (C. Tan et al., 2021): a plan for the day, one for the night.
 
-    Twelve hours of every day in a row are the day, the other twelve the night; which hours is
-    chosen for the fewest GPU hours over the whole trace, which it knows. C. Tan et al.,
-    MIG-serving, 2021.
+    Twelve hours of every day in a row are the day; which hours is chosen for the fewest GPU hours
+    over the whole trace, which it knows.
     """
 
     name: str = "day/night (MIG-serving)"
@@ -199,18 +184,14 @@ class DayNight(Policy):
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
         whole = int(Fraction(DAY_S) / scene.terms.every_s)
-        best: tuple[Fraction, tuple[bool, ...], dict[bool, Plan]] | None = None
-        tried = set[tuple[bool, ...]]()
-        for begin in range(max(1, min(whole, scene.count))):
-            days = tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
-            if days not in tried:
-                tried.add(days)
-                found = self._planned(scene, days)
-                if found is not None and (best is None or found[0] < best[0]):
-                    best = found[0], days, found[1]
-        if best is None:
+        patterns = dict.fromkeys(
+            tuple((at - begin) % max(1, whole) < whole // 2 for at in range(scene.count))
+            for begin in range(max(1, min(whole, scene.count)))
+        )
+        planned = [(days, found) for days in patterns if (found := self._planned(scene, days))]
+        if not planned:
             raise NoPath(0)
-        _, self._days, self._plans = best
+        self._days, (_, self._plans) = min(planned, key=lambda each: each[1][0])
         return self._plans[self._days[0]]
 
     def _planned(

@@ -25,9 +25,9 @@ _COUNTERS = ("_total", "_count")
 #: What holds no rate of requests even where it is made one: sums of what was measured, and bins.
 _SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
-#: One fall, or one in so many moments, is a reset: rates waver more often.
+#: One fall, or one in this number of moments, is a reset: rates waver more often.
 _MOMENTS_A_FALL = 20
-#: Traffic of these items per second more every second, over so many moments, is a counter's.
+#: Traffic of these items per second more every second, over this number of moments, is a counter's.
 _STEEP, _FEWEST_STEEP, _LEAST_RISE = 1, 12, 1000
 #: What rises so much less than on average where it begins and where it ends is a ramp.
 _LEVEL = 3
@@ -43,7 +43,12 @@ def _read_value(value: Any) -> Fraction | None:
     return None if value in _NO_NUMBERS else f.read_number(value)
 
 
-_Sampled = tuple[Annotated[Any, f.Value(_read_time)], Annotated[Any, f.Value(_read_value)]]
+_Sampled = tuple[
+    Annotated[
+        Any, f.Value(lambda value: value if isinstance(value, str) else f.read_number(value))
+    ],
+    Annotated[Any, f.Value(_read_value)],
+]
 
 
 class _Foreign(m.Part):
@@ -81,10 +86,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     `label` has the service's name. A series whose name ends in ``_total`` or ``_count`` is a
     counter: its rate at a moment is its growth since the moment before, a step away; where it falls
     it was reset, and the rate there is not known. All others (``rate()`` takes the name off) are
-    rates as they are, unless they grow like a counter:
-    :func:`counted_per_s`. A FileError has the place of another
-    result type, a series without the label, two of one service, a counter that is taken for a rate,
-    a negative rate, ...
+    rates as they are; one that grows like a counter is refused.
     """
     data = _data(document)
     kind = data.at("resultType").value
@@ -95,7 +97,16 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     series: dict[str, tuple[Parsed, _Series]] = {}
     for index, one in enumerate(answer.result):
         entry = data.at("result", index)
-        name = _service(entry, one, label)
+        if label not in one.metric:
+            others = ", ".join(name for name in one.metric if name != "__name__") or "none"
+            raise entry.error(
+                f"{entry.label('metric')} has no label {label!r}",
+                "metric",
+                expected=f"the service's name there; its labels are: {others}",
+                fix="name another as service_label in [observation] of fleet.toml",
+            )
+        read_name: Callable[[Any], str] = f.name("service").read
+        name = m.read_as(entry.at("metric", label), read_name)
         if name in series:
             raise entry.error(
                 f"{entry.label()} is a second series of {name!r}",
@@ -122,7 +133,9 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
             for name, own in read.items()
         }
         rates = align_samples(grown, True, too_few)
-    return replace(rates, warnings=_warnings(document))
+    told: _Told = m.build(_Told, document)
+    notes = (*(told.warnings or ()), *(told.infos or ()))
+    return replace(rates, warnings=tuple(f"Prometheus: {text}" for text in notes))
 
 
 def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, label: str) -> None:
@@ -144,12 +157,6 @@ def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, l
     )
 
 
-def _warnings(document: Parsed) -> tuple[str, ...]:
-    """What the server says of its own answer."""
-    told: _Told = m.build(_Told, document)
-    return tuple(f"Prometheus: {text}" for text in (*(told.warnings or ()), *(told.infos or ())))
-
-
 def _data(document: Parsed) -> Parsed:
     if not isinstance(document.value, dict):
         raise document.wrong("an object: the answer of a Prometheus range query")
@@ -163,25 +170,12 @@ def _data(document: Parsed) -> Parsed:
     return document
 
 
-def _service(entry: Parsed, one: _Series, label: str) -> str:
-    if label not in one.metric:
-        others = ", ".join(name for name in one.metric if name != "__name__") or "none"
-        raise entry.error(
-            f"{entry.label('metric')} has no label {label!r}",
-            "metric",
-            expected=f"the service's name there; its labels are: {others}",
-            fix="name another as service_label in [observation] of fleet.toml",
-        )
-    read: Callable[[Any], str] = f.name("service").read
-    return m.read_as(entry.at("metric", label), read)
-
-
 def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
     for index, (at, known) in enumerate(one.values):
         place = "values", index, 0
 
-        def refuse(what: str, expected: str, fix: str, place: Any = place) -> FileError:
-            return entry.error(what, *place, expected=expected, fix=fix)
+        def refuse(what: str, place: Any = place, **told: Any) -> FileError:
+            return entry.error(what, *place, **told)
 
         try:
             yield Sample(read_moment(at).at_s, known, refuse)
@@ -210,20 +204,10 @@ def counted_per_s(
 ) -> Fraction | None:
     """Return how fast a series counts if it is a counter, None if it may be a rate.
 
-    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks
-    alike for a while, so that more is asked of a series before it is refused: that it grows as no
-    traffic does, or that it is counted in whole numbers and creeps up without ever falling, where a
-    measured rate would waver. What is drawn in the tests says how well that tells them apart.
-
-    Values are with their times in seconds. If some label calls the series a counter (`is_named`),
-    it has only to grow, and not to fall.
-
-    Examples
-    --------
-    >>> print(counted_per_s([(Fraction(60 * n), Fraction(300 * n)) for n in range(30)]))
-    5
-    >>> print(counted_per_s([(Fraction(3600 * n), Fraction(50 * n)) for n in range(13)]))
-    None
+    Rates go down as well as up; a counter only falls where it is reset. Growing traffic looks alike
+    for a while, so a counter grows as no traffic does, or is counted in whole numbers and creeps up
+    without ever falling, where a measured rate would waver. Values are with their times in seconds.
+    If some label calls the series a counter (`is_named`), it has only to grow, and not to fall.
     """
     steps = [after[1] - before[1] for before, after in pairwise(values)]
     rises = [step for step in steps if step > 0]

@@ -38,16 +38,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of services at even steps of time, of one or more moments, alike for all services.
-
-    Examples
-    --------
-    >>> rates = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(3), None, Fraction(5))})
-    >>> print(rates)
-    1 service, 3 moments, every 60 s from 0 s to 120 s
-    >>> [gap.said(rates.is_clock) for gap in rates.gaps]
-    ['chat: no value at 60 s']
-    """
+    """Rates of services at even steps of time, of one or more moments, alike for all services."""
 
     start_s: (
         Fraction  #: the first moment: since 1970 in UTC if `is_clock`, else since some beginning
@@ -65,12 +56,12 @@ class Rates:
             raise InvalidProblem("rates are for one or more moments, alike for all services")
         object.__setattr__(self, "rates_rps", FrozenMap(self.rates_rps))
         if not self.gaps:
-            object.__setattr__(self, "gaps", tuple(self._no_values()))
-
-    def _no_values(self) -> Iterable[Gap]:
-        for name, own in self.rates_rps.items():
-            for first, last in find_runs(at for at, rate in enumerate(own) if rate is None):
-                yield Gap(name, self.time_s(first), self.time_s(last), "no value")
+            found = (
+                Gap(name, self.time_s(first), self.time_s(last), "no value")
+                for name, own in self.rates_rps.items()
+                for first, last in find_runs(at for at, rate in enumerate(own) if rate is None)
+            )
+            object.__setattr__(self, "gaps", tuple(found))
 
     @property
     def count(self) -> int:
@@ -144,12 +135,12 @@ def format_time(time_s: Fraction, is_clock: bool) -> str:
 class Sample:
     """What was read of a service at a time; the rate is None where it is not known, for a reason.
 
-    `refuse` makes an error that points at it of what is wrong, what was expected and what to do.
+    `refuse` makes an error that points at it of what is wrong, `expected` and the `fix`.
     """
 
     at_s: Fraction
     rate_rps: Fraction | None
-    refuse: Callable[[str, str, str], FileError]
+    refuse: Callable[..., FileError]
     reason: str = "no value"
 
 
@@ -161,7 +152,17 @@ def align_samples(
     `nothing` makes an error of what is wrong with the whole. FileError if times go back, are there
     twice, are not on even steps, or there is only one.
     """
-    step = _step(samples, is_clock)
+    for name, own in samples.items():
+        for before, after in pairwise(own):
+            when = format_time(after.at_s, is_clock)
+            if after.at_s == before.at_s:
+                what = f"{name} is there twice at {when}"
+                raise after.refuse(what, expected="one rate a moment", fix="keep one of them")
+            if after.at_s < before.at_s:
+                what = f"{name} at {when} comes after {format_time(before.at_s, is_clock)}"
+                raise after.refuse(what, expected="times that ascend", fix="sort the rows by time")
+    times = sorted({each.at_s for own in samples.values() for each in own})
+    step = min((b - a for a, b in pairwise(times)), default=None)
     if step is None:
         raise nothing("there is only one moment")
     begin = min(own[0].at_s for own in samples.values() if own)
@@ -182,8 +183,8 @@ def align_samples(
                 raise each.refuse(
                     f"{name} at {format_time(each.at_s, is_clock)} is between the steps of "
                     f"{shown(step)} s from {format_time(begin, is_clock)} on",
-                    "even steps",
-                    "sample again at even steps",
+                    expected="even steps",
+                    fix="sample again at even steps",
                 )
             values[int(at)], reasons[int(at)] = each.rate_rps, each.reason
         rates[name] = tuple(values)
@@ -194,22 +195,3 @@ def align_samples(
                 gaps.append(Gap(name, begin + first * step, begin + end * step, reason))
     gaps.sort(key=lambda gap: (gap.first_s, gap.service))
     return Rates(begin, step, rates, is_clock, tuple(gaps))
-
-
-def _step(samples: Mapping[str, Sequence[Sample]], is_clock: bool) -> Fraction | None:
-    """The smallest distance of two times; times of each service must ascend."""
-    for name, own in samples.items():
-        for before, after in pairwise(own):
-            when = format_time(after.at_s, is_clock)
-            if after.at_s == before.at_s:
-                raise after.refuse(
-                    f"{name} is there twice at {when}", "one rate a moment", "keep one of them"
-                )
-            if after.at_s < before.at_s:
-                raise after.refuse(
-                    f"{name} at {when} comes after {format_time(before.at_s, is_clock)}",
-                    "times that ascend",
-                    "sort the rows by time",
-                )
-    times = sorted({each.at_s for own in samples.values() for each in own})
-    return min((b - a for a, b in pairwise(times)), default=None)

@@ -1,4 +1,4 @@
-"""Why a answer goes on or changes, in words; and the same as a JSON document."""
+"""Why a decision keeps or changes the plan, in words; and the same as a JSON document."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from ...files.documents import number_to_json
 from ...values.numbers import shown
 from ..deployment.transition import transition_to_json
 from .changing import gpus_at_work
-from .path import Path
-from .replan import ReplanDecision
+from .replan import Path, ReplanDecision
 
 
 @dataclass(frozen=True)
 class Supplied:
-    """A service at a answer: its last rate, what runs for it now, and when the change is done."""
+    """A service's last rate, what runs for it now, and what will run after the change."""
 
     service: str
     rate_rps: Fraction
@@ -86,15 +85,11 @@ def _reasons(answer: ReplanDecision) -> Iterator[str]:
     if answer.keeps and not found.keeps:
         yield "the plan to change to is what runs already"
     if not answer.keeps:
-        yield _said_way(answer)
-
-
-def _said_way(answer: ReplanDecision) -> str:
-    way = answer.way
-    temporary = f", {way.temporary} more for a while" if way.temporary else ""
-    starts = f"{way.starts} instance{'s' * (way.starts != 1)} started{temporary}"
-    minutes = f"{_number(way.seconds / 60)} min, of assumed durations"
-    return f"the change: {way.transition}; {starts}; {minutes}"
+        way = answer.way
+        temporary = f", {way.temporary} more for a while" if way.temporary else ""
+        starts = f"{way.starts} instance{'s' * (way.starts != 1)} started{temporary}"
+        minutes = f"{_number(way.seconds / 60)} min, of assumed durations"
+        yield f"the change: {way.transition}; {starts}; {minutes}"
 
 
 def _ways(answer: ReplanDecision, path: Path) -> str:
@@ -117,7 +112,7 @@ def _number(value: Fraction) -> str:
 
 
 def replan_decision_to_json(answer: ReplanDecision) -> dict[str, Any]:
-    """Turn a answer into a JSON document: what is done, the reasons, and the transition."""
+    """Turn a decision into a JSON document: what is done, the reasons, and the transition."""
     found = answer.decision
     return {
         "decision": "keep" if answer.keeps else "change",

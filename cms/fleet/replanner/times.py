@@ -20,7 +20,7 @@ _CLOCK = re.compile(
 _NUMBER = re.compile(r"[-+]?[\d.,' \u00a0\u202f_/]*\d([eE][-+]?\d+)?", re.ASCII)
 #: From here on seconds are of a clock: since 1970, in 2001 and later.
 _UNIX = 10**9
-#: Seconds since 1970 are as many in the year 5138; what is more is milliseconds.
+#: Seconds since 1970 reach this in the year 5138; what is more is milliseconds.
 _LATEST = 10**11
 
 
@@ -52,7 +52,11 @@ def read_moment(text: str | Fraction) -> Moment:
     """
     number = text if isinstance(text, Fraction) else number_in(text)
     if number is not None:
-        return _of_number(number)
+        if number < 0:
+            raise NoTime("seconds >= 0")
+        if number >= _LATEST:
+            raise NoTime("seconds; these look like milliseconds or less: divide them")
+        return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)
     match = _CLOCK.fullmatch(str(text).strip())
     if match is None:
         raise NoTime("seconds, or a date and time: 2026-11-23T10:15:00Z")
@@ -107,11 +111,3 @@ class OneClock:
                 fix="give every time its zone: 2026-11-23T10:15:00Z",
             )
         return moment.at_s
-
-
-def _of_number(number: Fraction) -> Moment:
-    if number < 0:
-        raise NoTime("seconds >= 0")
-    if number >= _LATEST:
-        raise NoTime("seconds; these look like milliseconds or less: divide them")
-    return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)

@@ -6,19 +6,21 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, inf
 from typing import Any
 
-from ...errors import CmsError, InvalidOption
+from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solve import solve
-from ...values.numbers import Number, exact
+from ...values.numbers import Number, exact, shown
 from ..hardware import Gpu
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.posing import build_problem
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
-from .forecast import RateForecast
+from .forecast import Forecast, Known, RateForecast
+from .rates import Rates
 
 
 @dataclass(frozen=True)
@@ -41,28 +43,9 @@ class Planned:
 class Planner:
     """Plans for rates; what was planned once is not planned again.
 
-    Parameters
-    ----------
-    services : iterable of Service
-        Their own rates count for nothing.
-    operating_points : iterable of OperatingPoint
-    gpus : sequence of str or Gpu
-    margin : number, default 0
-        How much more than the rates asked for plans are made for.
-    method : str, default ``"auto"``
-        What makes them; see `cms.solve`.
-    time_limit : float or None
-        Seconds a plan.
-    cancel : threading.Event, optional
-    **terms
-        Further arguments of `build_problem`.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> planner = Planner([Service("chat", "bert", 0, 400)], [point], ["a100-80gb"])
-    >>> planner.plan({"chat": Fraction(100)}).cost, planner.plan({"chat": Fraction(300)}).cost
-    (Fraction(1, 1), Fraction(3, 1))
+    The services' own rates count for nothing: plans are for the rates asked for, and `margin` more.
+    The `method` makes them (see `cms.solve`), in `time_limit` seconds each; `terms` are further
+    arguments of `build_problem`.
     """
 
     def __init__(
@@ -114,10 +97,6 @@ class Planner:
         )
         return found
 
-    def knows(self, rates_rps: Mapping[str, Fraction]) -> bool:
-        """Whether these rates were planned for already."""
-        return self._key(rates_rps) in self._known
-
     def plan(self, rates_rps: Mapping[str, Fraction]) -> Planned:
         """Plan for rates; CmsError if no plan was found in time."""
         key = self._key(rates_rps)
@@ -154,9 +133,8 @@ class Envelopes:
     """The highest rates in windows between moments at which plans may change.
 
     Window (a, b) is from moment a to moment b, and goes on for the lead: the plan of the window
-    before must do until its successor stands. So whatever runs while one replaces the other, the
-    smaller of both is enough. Moments are `every` steps apart, at most `most` after the first, and
-    a change may take `lead` steps.
+    before must do until its successor stands. Moments are `every` steps apart, at most `most` after
+    the first, and a change may take `lead` steps.
     """
 
     courses: RateForecast
@@ -189,10 +167,9 @@ class Envelopes:
 class Windows:
     """What windows cost, as far as asked; what was not asked lies between bounds.
 
-    Rates in a window are no lower than in a part of it, so it costs no less. That bounds windows
-    which were not asked, and those between equal bounds need not be. A change of plans costs
-    `replan_cost`, and besides `restart_cost` for each start of an instance, in the unit of a GPU's
-    cost for an hour.
+    Rates in a window are no lower than in a part of it, so it costs no less. A change of plans
+    costs `replan_cost`, and besides `restart_cost` for each start of an instance, in the unit of a
+    GPU's cost for an hour.
     """
 
     envelopes: Envelopes
@@ -243,7 +220,7 @@ class Windows:
         return Fraction(each) * (b - a) * self.envelopes.hours
 
     def between(self, has_rps: Mapping[str, Fraction], b: int, c: int) -> Fraction:
-        """Return what it costs at least to go over to window (b, c) from so many requests/s.
+        """Return what it costs at least to go over to window (b, c) from these rates.
 
         As many instances start as the largest ones of each service that its growth takes. What a
         window has is with the margin.
@@ -261,3 +238,119 @@ class Windows:
     def needs(self, a: int, b: int) -> dict[str, Fraction]:
         """Return what a plan for a window has at least: its rates and the margin."""
         return {name: (1 + self.planner.margin) * r for name, r in self.rates(a, b).items()}
+
+
+#: The most moments at which plans may change: the search takes the cube of their number.
+_MAX_MOMENTS = 200
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How often plans may change, how far is looked ahead, and what changes cost.
+
+    InvalidOption if the horizon is shorter than `every_s` or 200 times as long, or a number is < 0.
+    """
+
+    every_s: Fraction = Fraction(3600)  #: from one moment at which plans may change to the next
+    lead_s: Fraction = Fraction(1800)  #: what a change may take: plans are made for so much longer
+    horizon_s: Fraction = Fraction(4 * 3600)  #: how far is looked ahead
+    replan_cost: Fraction = Fraction(4)  #: GPU hours of a change
+    restart_cost: Fraction = Fraction(1, 20)  #: GPU hours of each start of an instance
+    hysteresis: Fraction = Fraction(1, 50)  #: see `decide`
+    regrouped: bool = False  #: see `change_to`
+
+    def __post_init__(self) -> None:
+        if self.every_s <= 0:
+            raise InvalidOption(
+                f"plans may change every {shown(self.every_s)} s; expected a time > 0"
+            )
+        for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis"):
+            if (value := getattr(self, name)) < 0:
+                raise InvalidOption(f"{name} is {shown(value)}; expected a number >= 0")
+        if self.horizon_s < self.every_s:
+            raise InvalidOption(
+                f"the horizon is {shown(self.horizon_s)} s, shorter than the "
+                f"{shown(self.every_s)} s from one plan to the next; expected at least as long"
+            )
+        _require_few(int(self.horizon_s / self.every_s), "the horizon", self.every_s)
+
+    def steps(self, step_s: Fraction) -> int:
+        """How many steps of rates there are from one moment to the next: a whole number."""
+        steps = self.every_s / step_s
+        if steps.denominator != 1:
+            raise InvalidOption(
+                f"plans may change every {shown(self.every_s)} s, and rates are there every "
+                f"{shown(step_s)} s; expected a multiple of that"
+            )
+        return int(steps)
+
+    def windows(self, forecast: Forecast, history: Rates, planner: Planner) -> Windows:
+        """Return the windows ahead of the last moment of a history."""
+        every, lead = self.steps(history.step_s), self.lead_s / history.step_s
+        moments = int(self.horizon_s / self.every_s)
+        courses = forecast.courses(history, moments * every + ceil(lead))
+        most = Envelopes(courses, every, lead, moments)
+        return Windows(most, planner, self.replan_cost, self.restart_cost)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The part of a trace that is played, what is known before it, and the terms.
+
+    It is played from the moment `first` on, and all before is history. InvalidProblem if a rate of
+    that part is not known, or it is shorter than one change.
+    """
+
+    trace: Rates
+    first: int
+    planner: Planner
+    terms: Terms
+
+    def __post_init__(self) -> None:
+        part = self.trace.between(self.first, self.trace.count - 1)
+        if part.gaps:
+            raise InvalidProblem(
+                f"the trace has a gap: {part.gaps[0].said(self.trace.is_clock)}"
+                f"{f', and {len(part.gaps) - 1} more' * (len(part.gaps) > 1)}; expected every rate "
+                "of the part that is played"
+            )
+        if self.count < 1:
+            raise InvalidProblem(
+                f"the trace is {shown((part.count - 1) * part.step_s)} s long, shorter than the "
+                f"{shown(self.terms.every_s)} s from one plan to the next"
+            )
+        _require_few(self.count, "the part that is played", self.terms.every_s)
+
+    @property
+    def every(self) -> int:
+        """Steps of the trace from one moment at which plans may change to the next."""
+        return self.terms.steps(self.trace.step_s)
+
+    @property
+    def count(self) -> int:
+        """How many times `every` the part that is played lasts."""
+        return (self.trace.count - 1 - self.first) // self.every
+
+    @cached_property
+    def courses(self) -> RateForecast:
+        """The rates of the part that is played."""
+        return Known(self.trace).courses(self.history(0), self.count * self.every)
+
+    def history(self, moment: int) -> Rates:
+        """Return what is known at a moment of the part that is played."""
+        return self.trace.between(0, self.first + moment * self.every)
+
+    def windows(self, replan_cost: Fraction = Fraction(0)) -> Windows:
+        """Return the windows of the part that is played, its rates known."""
+        lead = self.terms.lead_s / self.trace.step_s
+        return Windows(
+            Envelopes(self.courses, self.every, lead, self.count), self.planner, replan_cost
+        )
+
+
+def _require_few(count: int, what: str, every_s: Fraction) -> None:
+    if count > _MAX_MOMENTS:
+        raise InvalidOption(
+            f"{what} has {count} moments at which plans may change, one every {shown(every_s)} s; "
+            f"expected at most {_MAX_MOMENTS}: change plans less often, or make it shorter"
+        )

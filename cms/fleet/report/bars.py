@@ -15,7 +15,7 @@ import numpy as np
 
 from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
-from ..serving.starts import placed_instances
+from ..serving.plan import placed_instances
 from .page import PER_CENT, Bar, Bars, Box, Slot
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..deployment.instance import Instance
     from ..deployment.model import FleetGpu
     from ..hardware import Gpu
-    from ..serving import GpuGroup, Instances, OperatingPoint, Plan
+    from ..serving import Instances, OperatingPoint, Plan, PlanGroup
 
 #: Layouts of a plan that a terminal draws with all words in them
 MOST_LARGE = 16
@@ -82,7 +82,7 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
                 yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
 
 
-def _placed(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
+def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[Box]:
     """Place instances, or line up the shares under MPS; an unused one is no process, not drawn."""
     if not any(mps_share(instances.profile) is not None for instances in group.instances):
         for placed, instances in placed_instances(gpu, group):

@@ -5,21 +5,33 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
-from .gpulet_tables import read_gpulet_pairs, read_gpulet_table, read_gpulet_utilisations
 from .headroom import Headroom
-from .interference import Interference, Pair, read_interference
+from .interference import (
+    Interference,
+    LinearSlowdown,
+    Pair,
+    predicted,
+    read_interference,
+    read_utilisations,
+)
 from .latency_rule import LatencyRule
-from .linear_slowdown import LinearSlowdown, predicted, read_utilisations
 from .load_curve import LoadCurve, read_load_curves
 from .loads import sustainable_load
 from .neighbour_check import neighbour_faults
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
-from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
-from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
+from .plan import Instances, Plan, PlanGroup, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import build_problem
+from .published_tables import (
+    PARVAGPU_MODELS,
+    read_gpulet_pairs,
+    read_gpulet_table,
+    read_gpulet_utilisations,
+    read_parvagpu_profiles,
+    read_parvagpu_slo,
+)
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Promise, Service
@@ -33,5 +45,5 @@ __all__ += ["PARVAGPU_MODELS", "QueueingRule", "LatencyRule", "CapacityRule", "P
 __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "RULES"]
 __all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]
-__all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "GpuGroup", "Instances"]
+__all__ += ["neighbour_faults", "Scenario", "Plan", "ServicePlan", "Use", "PlanGroup", "Instances"]
 __all__ += ["Served", "read_plan", "write_plan", "plan_from_json", "plan_to_json"]

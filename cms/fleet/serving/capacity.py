@@ -34,16 +34,6 @@ class CapacityRule:
 
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
     times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
-
-    Examples
-    --------
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
-    >>> CAPACITY.supply(service, point)
-    Fraction(5584, 25)
-    >>> curve = LoadCurve([100, 200, 300], [40, 50, 70])
-    >>> CAPACITY.with_curves({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}).supply(service, point)
-    Fraction(200, 1)
     """
 
     name: str  #: what plans and messages call it
@@ -84,10 +74,9 @@ class CapacityRule:
         return replace(self, curves=curves)
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The largest rate within the service's limit, 0 if there is none.
+        """The largest rate within the service's limit, rounded down; 0 if there is none.
 
-        Rounded down to thousandths, or to four digits where it is small. For a service without a
-        limit all that the instance works off: how long requests wait is left open.
+        For a service without a limit all that the instance works off.
         """
         if service.latency_limit_ms is None:
             return 1000 * point.processes * point.batch / point.batch_ms
@@ -102,15 +91,7 @@ class CapacityRule:
         return _round_down(load * point.processes * point.batch * 1000 / batch_ms)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
-        """Return the next looser limit at which the point counts for more; None if none is.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
-        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
-        >>> CAPACITY.next_limit(service, point)
-        Breakpoint(limit_ms=Fraction(975, 16), above=False)
-        """
+        """Return the next looser limit at which the point counts for more; None if none is."""
         limit = service.latency_limit_ms
         if limit is None:
             return None

@@ -31,29 +31,12 @@ _SEPARATORS = re.compile(r"[;,\s]+")
 def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tuple[Service, ...]:
     """Read the services from a CSV table, in the order of the file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``service,model,rate_rps`` and, if wanted, ``latency_limit_ms`` (empty for none),
-        ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
-        ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
-        ``Service.extra``; those that look like a limit, a rate or a wish are refused.
-    called : mapping, optional
-        Columns' names in the file, with what they stand for: ``{"qps": "rate_rps"}``.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a service that is there twice, a column
-        ``ttft_ms``, ...
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "services.csv"
-    >>> _ = path.write_text("service,model,rate_rps,latency_limit_ms\\nchat,bert,19,6434\\n")
-    >>> print(*read_services(path))
-    chat (bert): 19 requests/s within 6434 ms
+    Columns are ``service,model,rate_rps`` and, if wanted, ``latency_limit_ms`` (empty for none),
+    ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
+    ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
+    ``Service.extra``; those that look like a limit, a rate or a wish are refused. `called` maps
+    columns' names in the file to what they stand for: ``{"qps": "rate_rps"}``. A FileError has
+    file, line and column.
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, HEEDED, called or {})
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
@@ -93,30 +76,10 @@ def read_operating_points(
 ) -> tuple[OperatingPoint, ...]:
     """Read measured operating points from a CSV table, in the order of the file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
-        the whole instance in items per second, latency of a batch in milliseconds. Further columns
-        are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused.
-    called : mapping, optional
-        As for :func:`read_services`.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a point that is there twice, ...
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
-    >>> _ = path.write_text(
-    ...     "model,device,profile,processes,batch,throughput_rps,latency_ms\\n"
-    ...     "bert,a100-80gb,1g.10gb,2,1,104.84,19\\n"
-    ... )
-    >>> print(*read_operating_points(path))
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
+    Columns are ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
+    the whole instance in requests per second, latency of a batch in milliseconds. Further columns
+    are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused. `called`
+    and errors are as for :func:`read_services`.
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")
@@ -125,9 +88,8 @@ def read_operating_points(
     points = []
     for row in table:
         point = _point(row, memory)
-        key = key_of(point)
         said = f"{point.model} on {point.device}, {point.setting}"
-        refuse_second_row(row, lines, key, said, "point")
+        refuse_second_row(row, lines, key_of(point), said, "point")
         points.append(point)
     return tuple(points)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,10 +10,17 @@ from ...files import fields as f
 from ...files import model as m
 from ...files.numerals import is_whole
 from ...files.parsed import show_value
+from ...files.problems import problem_to_json
+from ...problem.machine_problem import MachineProblem
+from ...problem.parts import AnyConfiguration
 from .capacity import CapacityRule
+from .gpus_used import list_configurations
 from .latency_rule import LatencyRule
 from .load_curve import LoadCurve, PointKey, key_of
-from .operating_point import OperatingPoint
+from .measurements import InstanceKind, find_allowed_instances, is_measured_on
+from .neighbours import classes_in
+from .operating_point import OperatingPoint, mps_share
+from .posing import AnyServing
 from .queueing import RULES, QueueingRule, evidence_of
 from .service import Service
 
@@ -124,15 +131,18 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
     """Check what is written out for readers, plain JSON values, against what follows."""
     if found == wanted and type(found) is type(wanted):
         return
-    if isinstance(found, dict) and isinstance(wanted, dict) and found.keys() == wanted.keys():
+    if isinstance(found, dict) and isinstance(wanted, dict):
         for key, value in wanted.items():
+            if key not in found:
+                raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
             agree(found[key], value, why, *at, key)
-    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        raise f.refusal(f"only {', '.join(wanted)}, {why}", *at)
+    if isinstance(found, list) and isinstance(wanted, list):
+        if len(found) != len(wanted):
+            what = f"{{}} has {len(found)} entries"
+            raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
         for index, value in enumerate(wanted):
             agree(found[index], value, why, *at, index)
-    elif isinstance(found, list) and isinstance(wanted, list):
-        what = f"{{}} has {len(found)} entries"
-        raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
     else:
         raise f.refusal(f"{show_value(wanted)}, {why}", *at)
 
@@ -181,7 +191,11 @@ def read_rule(
         )
     rule: LatencyRule | CapacityRule = m.read_part(kind, value).build()
     known = RULES.get(name)
-    if known is not None and not _is_same(known, rule):
+    if isinstance(known, LatencyRule) and isinstance(rule, LatencyRule):
+        same = (known.share, known.strict) == (rule.share, rule.strict)
+    else:
+        same = known == rule
+    if known is not None and not same:
         raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {rule}")
     if isinstance(rule, CapacityRule) and curves:
         with f.blaming():
@@ -189,7 +203,71 @@ def read_rule(
     return rule if known is None else known
 
 
-def _is_same(known: QueueingRule, rule: LatencyRule | CapacityRule) -> bool:
-    if isinstance(known, LatencyRule) and isinstance(rule, LatencyRule):
-        return (known.share, known.strict) == (rule.share, rule.strict)
-    return known == rule
+_WHY = "as the rest of the plan has"
+
+
+def allowed_configurations(serving: AnyServing) -> list[AnyConfiguration]:
+    """Return what the devices allow with the profiles that there are blocks of."""
+    with f.blaming("problem", "blocks"):
+        plain = (block for block in serving.problem.blocks if classes_in(block) is None)
+        used = [serving.instance_of(block) for block in plain]
+        return list_configurations(serving.gpus, used, serving.splits)
+
+
+def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> None:
+    """Refuse a problem that is not the one that the rest of its plan poses."""
+    if given != wanted:
+        agree(problem_to_json(given), problem_to_json(wanted), _WHY, *at)
+        raise f.refusal(f"the one {_WHY}", *at, what="{} is another problem")
+
+
+def refuse_other_terms(points: Sequence[PointPart], serving: AnyServing) -> None:
+    """Refuse points and unservable services that could not have made the plan's problem."""
+    allowed: dict[str, set[InstanceKind]] = {}
+    for index, service in enumerate(serving.services):
+        with f.blaming("services", index, "allowed_profiles"):
+            if service.allowed_profiles is not None:
+                allowed[service.name] = {
+                    instance
+                    for name in service.allowed_profiles
+                    for instance in find_allowed_instances(name, service, serving.gpus)
+                }
+    for index, part in enumerate(points):
+        with f.blaming("operating_points", index):
+            _require_own_point(part, serving, allowed)
+    lost = {
+        service.name
+        for service in serving.services
+        if service.rate_rps and not serving.can_serve(service.name)
+    }
+    for name in serving.unservable:
+        if name not in lost:
+            raise f.refusal(
+                "services that no block serves, which this one is not",
+                "unservable", name, what=f"{{}} is about {name!r}", at_key=True,
+            )  # fmt: skip
+    if missing := sorted(lost - set(serving.unservable)):
+        raise f.refusal(
+            "it, since no block serves it", "unservable", what=f"{{}} does not name {missing[0]!r}"
+        )
+
+
+def _require_own_point(
+    part: Any, serving: AnyServing, allowed: dict[str, set[InstanceKind]]
+) -> None:
+    service = serving.service(part.service)
+    key, profile = serving.instance_of(part.block)
+    gpu = serving.gpu_of(key)
+    if part.model != service.model:
+        raise f.refusal(f'"{service.model}", which service {service.name!r} runs', "model")
+    if part.device != key and not is_measured_on(part.point(), gpu):
+        raise f.refusal(f'"{key}", where {part.block} is, or a product name of it', "device")
+    others = () if mps_share(profile) is not None else gpu.profile(profile).other_names
+    if part.profile not in (profile, *others):
+        raise f.refusal(f'"{profile}", the profile of block {part.block}', "profile")
+    most = serving.max_processes
+    if most is not None and part.processes > most:
+        raise f.refusal(f"at most max_processes = {most}", "processes")
+    if (key, profile) not in allowed.get(service.name, {(key, profile)}):
+        names = ", ".join(service.allowed_profiles or ())
+        raise f.refusal(f"one of {names}, which service {service.name!r} allows", "block")

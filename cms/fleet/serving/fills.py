@@ -18,14 +18,7 @@ from .operating_point import OperatingPoint
 
 @dataclass(frozen=True, slots=True)
 class FillTimes:
-    """The time of a batch by the number of requests in it.
-
-    Examples
-    --------
-    >>> times = FillTimes({2: Fraction(4), 8: Fraction(10)})
-    >>> [str(times.at(n)) for n in (1, 2, 5, 8)]
-    ['4', '4', '7', '10']
-    """
+    """The time of a batch by the number of requests in it."""
 
     #: Ascending numbers, and times that never fall; the last is the full batch.
     times_ms: Mapping[int, Fraction]
@@ -52,13 +45,7 @@ class FillTimes:
         return start + (end - start) * (n - low) / (high - low)
 
     def rounded_up(self, unit: int) -> list[int]:
-        """Return T(1), T(2), ... in so many parts of a millisecond, each rounded up.
-
-        Examples
-        --------
-        >>> FillTimes({2: Fraction(4), 5: Fraction(5)}).rounded_up(10)
-        [40, 40, 44, 47, 50]
-        """
+        """Return T(1), T(2), ... in units of 1/`unit` ms, each rounded up."""
         (low, start), *rest = self.times_ms.items()
         found = [math.ceil(start * unit)] * low
         for high, end in rest:  # in integers: a batch may hold a million requests
@@ -80,8 +67,7 @@ def fills_of(
 ) -> dict[PointKey, FillTimes]:
     """Collect the times of the smaller batches of some points.
 
-    A smaller batch that was measured as slower counts as long as the full one at most, and no batch
-    counts as faster than a smaller one.
+    Times never fall: a slower smaller batch counts as long as the full one at most.
     """
     keys = {key_of(point): point for point in wanted}
     kinds = {key[:4] for key in keys}

@@ -40,11 +40,7 @@ def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
 def list_configurations(
     fleet: Sequence[Gpu], used: Iterable[InstanceKind], splits: str = "any"
 ) -> list[AnyConfiguration]:
-    """Say what each GPU can be: cut up by MIG, or with MIG off shared under MPS.
-
-    `used`: the kinds of instances that something was measured on; `splits` is a word of
-    :data:`SPLITS`.
-    """
+    """List what each GPU can be: partitioned by MIG, or with MIG off shared under MPS."""
     kinds, prefixes, found = tuple(used), block_prefixes(fleet), list[AnyConfiguration]()
     for one in fleet:
         prefix, profiles = prefixes[one.key], [name for key, name in kinds if key == one.key]

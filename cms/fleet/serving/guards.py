@@ -1,8 +1,7 @@
 """Signs that a table's numbers stand in the wrong unit: warnings, never corrections.
 
-The test behind most of them: a process that always has a batch in hand serves batch / latency
-items a second, so throughput x latency is near batch x processes. Measurements scatter around that
-by some ten per cent; a mistaken unit moves it by a factor of 1000.
+Throughput x latency is near batch x processes, within some ten per cent where a process always has
+a batch in hand; a mistaken unit moves it by a factor of 1000.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from .service import Service
 
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
-_THOUSAND = Fraction(1000)
 _LENIENT = 100  # a limit so far above the slowest point is no limit
 _SECONDS = (
     "throughput x latency is about 1/1000 of batch x processes; latency_ms looks like seconds"
@@ -52,13 +50,18 @@ def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
             found.setdefault(verdict, []).append(point)
     for own in by_model.values():
         several = [point for point in own if point.processes > 1]
-        if len(several) > 1 and all(map(_is_of_one_process, several)):
+        apart = (abs(_ratio(point) * point.processes - 1) for point in several)
+        if len(several) > 1 and all(each <= Fraction(1, 5) for each in apart):
             found.setdefault(_ONE_PROCESS, []).extend(several)
-    return tuple(
-        f"{len(own)} of {len(points)} operating points "
-        f"({_some((point.model for point in own), 'models')}): {verdict}; for example: {own[0]}"
-        for verdict, own in found.items()
-    )
+    warnings = []
+    for verdict, own in found.items():
+        models = list(dict.fromkeys(point.model for point in own))
+        more = f" and {len(models) - 4} more models" if len(models) > 4 else ""
+        warnings.append(
+            f"{len(own)} of {len(points)} operating points ({', '.join(models[:4])}{more}): "
+            f"{verdict}; for example: {own[0]}"
+        )
+    return tuple(warnings)
 
 
 def _ratio(point: OperatingPoint) -> Fraction:
@@ -70,24 +73,9 @@ def _ratio(point: OperatingPoint) -> Fraction:
 def _verdict(ratio: Fraction) -> str:
     if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
-    if _is_about(ratio, 1 / _THOUSAND):
+    if 1 < ratio * 1000 * _FACTOR_30 < _FACTOR_30**2:
         return _SECONDS
-    return _MICROSECONDS if _is_about(ratio, _THOUSAND) else _OTHER
-
-
-def _is_about(ratio: Fraction, value: Fraction) -> bool:
-    return value / _FACTOR_30 < ratio < value * _FACTOR_30
-
-
-def _is_of_one_process(point: OperatingPoint) -> bool:
-    return abs(_ratio(point) * point.processes - 1) <= Fraction(1, 5)
-
-
-def _some(names: Iterable[str], what: str) -> str:
-    """The first few of some names, each once, and how many more there are."""
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - 4} more {what}" if len(distinct) > 4 else ""
-    return ", ".join(distinct[:4]) + more
+    return _MICROSECONDS if 1 < ratio / 1000 * _FACTOR_30 < _FACTOR_30**2 else _OTHER
 
 
 def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
@@ -103,11 +91,7 @@ def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
 
 
 def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str, ...]:
-    """Name services whose latency limit looks as if it stood in another unit than milliseconds.
-
-    One far above everything that was measured looks like microseconds. One below everything that
-    was measured, and ordinary if it were a thousand times as large, looks like seconds.
-    """
+    """Name services whose latency limit looks as if it stood in another unit than milliseconds."""
     found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}
     for service in services:
@@ -119,14 +103,15 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
             extremes[service.model] = min(latencies), max(latencies)
         limit, (fastest, slowest) = service.latency_limit_ms, extremes[service.model]
         if limit > _LENIENT * slowest:
-            verdict = _LIMIT_IN_MICROSECONDS
-            extreme = f"slowest operating point of {service.model}: {shown(slowest)} ms"
+            verdict, which, extreme = _LIMIT_IN_MICROSECONDS, "slowest", slowest
         elif limit < fastest and fastest <= 1000 * limit <= _LENIENT * slowest:
-            verdict = _LIMIT_IN_SECONDS
-            extreme = f"fastest operating point of {service.model}: {shown(fastest)} ms"
+            verdict, which, extreme = _LIMIT_IN_SECONDS, "fastest", fastest
         else:
             continue
-        example = f"{service.name}, {shown(limit)} ms, {extreme}"
+        example = (
+            f"{service.name}, {shown(limit)} ms, {which} operating point of {service.model}: "
+            f"{shown(extreme)} ms"
+        )
         found.setdefault(verdict, []).append(example)
     return tuple(
         f"{len(own)} of {len(services)} services: {verdict}; for example: {own[0]}"
@@ -137,8 +122,7 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
 def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ...]:
     """Name models that were measured faster on a smaller instance than on a larger one.
 
-    It can be true (a library may handle one size badly), and nothing in the package assumes the
-    opposite; but it is also what a shifted column looks like.
+    It can be true; but it is also what a shifted column looks like.
     """
     warnings = []
     for model, own in measured.items():

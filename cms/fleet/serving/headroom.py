@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 from ...errors import InvalidOption
-from ...files.documents import number_to_json
 from ...files.source import StrPath
 from ...files.tables import read_table
 from ...values.frozen import FrozenMap
@@ -33,26 +31,9 @@ _MORE = Fraction(11, 10)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Headroom:
-    """How rates and lengths of batches are raised before a plan is made.
+    """How rates and lengths of batches are raised before planning (gpulet, USENIX ATC '22)."""
 
-    References
-    ----------
-    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
-    Servers with Spatio-Temporal Sharing, USENIX ATC 2022.
-
-    Examples
-    --------
-    >>> more = Headroom("gpulet")
-    >>> [int(more.planned_rps(Fraction(rate))) for rate in (0, 50, 100, 300, 500, 600)]
-    [0, 68, 125, 342, 554, 660]
-    >>> Headroom("gpulet", {8: "2.5"}).length_ms(Fraction(10), batch=8)
-    Fraction(27, 2)
-    """
-
-    #: ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the 99
-    #: % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
-    #: batch takes 1.1 times as long, and an overhead.
-    name: str
+    name: str  #: of :data:`HEADROOMS`: ``gpulet``, as the published scheduler inflates its input
     #: ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
     #: nothing is; with it, every batch that was measured must have one.
     overheads_ms: FrozenMap[int, Fraction] | None
@@ -85,11 +66,7 @@ class Headroom:
         return Fraction(poisson_quantile(rate, _SHARE) + 1)
 
     def length_ms(self, length: Fraction, batch: int) -> Fraction:
-        """Return how long a batch is taken to occupy its instance, from its measured length.
-
-        `batch` is what one process takes at a time; InvalidOption if there are overheads, but not
-        of this batch.
-        """
+        """Return how long a batch of one process is taken to occupy its instance."""
         overhead = Fraction(0)
         if self.overheads_ms is not None:
             if batch not in self.overheads_ms:
@@ -100,12 +77,6 @@ class Headroom:
                 )
             overhead = self.overheads_ms[batch]
         return length * _MORE + overhead
-
-    def to_json(self) -> dict[str, Any]:
-        """The head-room as a JSON object."""
-        table = self.overheads_ms
-        overheads = table and {str(batch): number_to_json(ms) for batch, ms in table.items()}
-        return {"name": self.name, "overheads_ms": overheads}
 
     def __str__(self) -> str:
         more = "" if self.overheads_ms is None else ", and an overhead a batch"
@@ -126,36 +97,24 @@ def read_overheads(path: StrPath) -> dict[int, Fraction]:
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
     """Return the least count that a Poisson count exceeds with a probability below 1 - share.
 
-    Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
-    tell them apart; e^mean is irrational, so they differ. The mean is > 0 and at most some
-    thousands.
-
-    Examples
-    --------
-    >>> [poisson_quantile(Fraction(mean), Fraction(99, 100)) for mean in ("50", "1/200")]
-    [67, 0]
+    Exact: the sum of mean^i / i! is compared with share x e^mean, which is irrational, in
+    enough digits to tell them apart. The mean is > 0 and at most some thousands.
     """
     digits = 60
-    while (found := _quantile(mean, share, digits)) is None:
+    while True:
+        with localcontext() as context:
+            context.prec = digits
+            value = Decimal(mean.numerator) / mean.denominator
+            wanted = value.exp() * share.numerator / share.denominator
+            term = total = Decimal(1)
+            # each step is off by less than 2 units of the last digit of a sum of positive terms,
+            # and e^mean by the error of the mean as well
+            doubt = wanted * (10 + value).scaleb(6 - digits)
+            count = 0
+            while abs(total - wanted) > doubt * (1 + count):
+                if total > wanted:
+                    return count
+                count += 1
+                term = term * value / count
+                total += term
         digits *= 2
-    return found
-
-
-def _quantile(mean: Fraction, share: Fraction, digits: int) -> int | None:
-    """The quantile; None if so many digits do not tell."""
-    with localcontext() as context:
-        context.prec = digits
-        value = Decimal(mean.numerator) / mean.denominator
-        wanted = value.exp() * share.numerator / share.denominator
-        term = total = Decimal(1)
-        # each step is off by less than 2 units of the last digit of a sum of positive terms, and
-        # e^mean by the error of the mean as well
-        doubt = wanted * (10 + value).scaleb(6 - digits)
-        count = 0
-        while abs(total - wanted) > doubt * (1 + count):
-            if total > wanted:
-                return count
-            count += 1
-            term = term * value / count
-            total += term
-    return None

@@ -6,37 +6,25 @@ costs is measured in pairs: a batch on one share, while another keeps the other 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files.source import StrPath
-from ...files.tables import TableRow, read_table
+from ...files.tables import read_table
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, whole
 from ..hardware import Gpu
 from ..hardware.catalogue import is_called
-from .operating_point import mps_share
+from .operating_point import MPS_PREFIX, mps_share
 from .table_guards import refuse_second_row
-
-INTERFERENCE_COLUMNS = (
-    "model",
-    "device",
-    "profile",
-    "batch",
-    "beside_model",
-    "beside_batch",
-    "slowdown",
-)
 
 
 class Pair(NamedTuple):
-    """A batch on a share of a GPU, beside another batch on the rest of it.
-
-    What is slowed is as of an operating point of one process; the profile is a share below 100 %.
-    """
+    """A batch of one process on a share of a GPU, beside another batch on the rest of it."""
 
     model: str
     device: str
@@ -52,6 +40,9 @@ class Pair(NamedTuple):
         )
 
 
+INTERFERENCE_COLUMNS = (*Pair._fields, "slowdown")
+
+
 class Slowdowns(NamedTuple):
     """What a table says of one GPU, by its key.
 
@@ -64,10 +55,7 @@ class Slowdowns(NamedTuple):
     def factor(
         self, model: str, profile: str, batch: int, beside_model: str, beside_batch: int
     ) -> Fraction:
-        """Return by which factor a batch takes longer.
-
-        InvalidProblem if the table has no such pair.
-        """
+        """Return by which factor a batch takes longer; InvalidProblem without such a pair."""
         key = model, profile, batch, beside_model, beside_batch
         found = self.factors.get(key)
         if found is None:
@@ -83,19 +71,7 @@ class Slowdowns(NamedTuple):
 class Interference:
     """Slowdowns of pairs of batches on the two shares of a GPU; refuses a pair that cannot be.
 
-    References
-    ----------
-    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
-    Servers with Spatio-Temporal Sharing, USENIX ATC 2022: a slowdown a pair; of several
-    neighbours in turn the one that slows most counts.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> pair = Pair("bert", "a100-80gb", "mps:60", 8, "vgg", 4)
-    >>> table = Interference({pair: "1.25"})
-    >>> table.on(get_gpu("a100-80gb")).factor("bert", "mps:60", 8, "vgg", 4)
-    Fraction(5, 4)
+    Of several neighbours in turn the one that slows most counts, as in gpulet (USENIX ATC '22).
     """
 
     #: How many times as long a batch takes beside the other one as without it, > 0. A factor below
@@ -114,16 +90,12 @@ class Interference:
         object.__setattr__(self, "pairs", FrozenMap(found))
 
     def on(self, gpu: Gpu) -> Slowdowns:
-        """Return what was measured on one GPU, whatever the table calls it.
-
-        InvalidProblem if a pair is there twice, under two names of the GPU.
-        """
+        """Return what was measured on one GPU; InvalidProblem if a pair has two of its names."""
         found: dict[tuple[str, str, int, str, int], Fraction] = {}
-        mine: dict[str, bool] = {}
+        devices = dict.fromkeys(pair.device for pair in self.pairs)
+        own = {device for device in devices if is_called(gpu, device)}
         for pair, factor in self.pairs.items():
-            if pair.device not in mine:
-                mine[pair.device] = is_called(gpu, pair.device)
-            if not mine[pair.device]:
+            if pair.device not in own:
                 continue
             key = pair.model, pair.profile, pair.batch, pair.beside_model, pair.beside_batch
             if key in found:
@@ -143,51 +115,25 @@ class Interference:
 def read_interference(path: StrPath) -> Interference:
     """Read slowdowns of pairs from a CSV table.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,batch,beside_model,beside_batch,slowdown``: a batch of
-        ``model`` on the share ``profile`` (``mps:60``) takes ``slowdown`` times as long while the
-        rest of the GPU runs batches of ``beside_batch`` of ``beside_model``. Other columns are
-        left aside.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a pair that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(
-    ...     ",".join(INTERFERENCE_COLUMNS) + "\\nbert,a100-80gb,mps:60,8,vgg,4,1.25\\n"
-    ... )
-    >>> read_interference(path)
-    Interference(1 pair)
+    Columns are ``model,device,profile,batch,beside_model,beside_batch,slowdown``: a batch of
+    ``model`` on the share ``profile`` (``mps:60``) takes ``slowdown`` times as long while the rest
+    of the GPU runs batches of ``beside_batch`` of ``beside_model``. Other columns are left aside. A
+    FileError has file, line and column.
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}
     for row in read_table(path, INTERFERENCE_COLUMNS):
-        pair = _pair(row)
+        model, device, profile = (row[name].word() for name in ("model", "device", "profile"))
+        batch, beside = row["batch"].integer(minimum=1), row["beside_model"].word()
+        other = row["beside_batch"].integer(minimum=1)
+        pair = Pair(model, device, profile, batch, beside, other)
+        try:
+            _checked(pair)
+        except (InvalidOption, InvalidProblem) as fault:
+            raise row["profile"].error(str(fault)) from None
         refuse_second_row(row, lines, pair, str(pair), "pair")
         found[pair] = row["slowdown"].number(above=0)
     return Interference(found)
-
-
-def _pair(row: TableRow) -> Pair:
-    pair = Pair(
-        row["model"].word(),
-        row["device"].word(),
-        row["profile"].word(),
-        row["batch"].integer(minimum=1),
-        row["beside_model"].word(),
-        row["beside_batch"].integer(minimum=1),
-    )
-    try:
-        return _checked(pair)
-    except (InvalidOption, InvalidProblem) as fault:
-        raise row["profile"].error(str(fault)) from None
 
 
 def _checked(pair: Pair) -> Pair:
@@ -201,3 +147,175 @@ def _checked(pair: Pair) -> Pair:
             "with no other; expected a share under MPS: mps:1 to mps:99"
         )
     return pair
+
+
+_PLACES = 9  # of a coefficient: a fit is no better than its measurements
+_SHOWN_PLACES = 4  # of a predicted slowdown
+
+
+class Batch(NamedTuple):
+    """A batch of a model on a share of a GPU."""
+
+    model: str
+    device: str
+    profile: str
+    batch: int
+
+    def __str__(self) -> str:
+        return f"{self.model} on {self.device}, {self.profile}, batch {self.batch}"
+
+
+class Utilisation(NamedTuple):
+    """What a batch uses alone, both in the same unit, such as per cent of the whole GPU."""
+
+    l2: Fraction
+    dram: Fraction
+
+
+Utilisations: TypeAlias = Mapping[Batch, Utilisation]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSlowdown:
+    """A slowdown of ``c1 l2(own) + c2 l2(other) + c3 dram(own) + c4 dram(other) + c5``, >= 1.
+
+    Coefficients do not carry over from one GPU to another: fit them on pairs of your own. What they
+    say is a prediction, and a plan made with it keeps limits as far as that holds (gpulet, USENIX
+    ATC '22).
+    """
+
+    c1: Fraction
+    c2: Fraction
+    c3: Fraction
+    c4: Fraction
+    c5: Fraction
+
+    @classmethod
+    def fit(cls, table: Interference, used: Utilisations) -> LinearSlowdown:
+        """Fit the coefficients to measured pairs: least squares, exact but for 9 decimal places.
+
+        InvalidOption if the table is of several GPUs (see :func:`predicted`), `used` lacks a batch
+        of a pair, or the pairs do not tell five coefficients.
+        """
+        if len(devices := sorted({pair.device for pair in table.pairs})) > 1:
+            raise InvalidOption(
+                f"the pairs are of {', '.join(devices)}, and coefficients do not carry over from "
+                "one GPU to another; fit each one's pairs alone, as predicted() does"
+            )
+        rows = []
+        for pair, slowdown in table.pairs.items():
+            rest = _rest(pair.profile) or ""
+            beside = Batch(pair.beside_model, pair.device, rest, pair.beside_batch)
+            batches = Batch(*pair[:4]), beside
+            for batch in batches:
+                if batch not in used:
+                    raise InvalidOption(
+                        f"there is no utilisation of {batch}, which the pair {pair} needs; add it, "
+                        "or leave the pair out"
+                    )
+            own, other = (used[batch] for batch in batches)
+            rows.append((*_features(own, other), slowdown))
+        squares = [
+            [sum((row[i] * row[j] for row in rows), Fraction(0)) for j in range(6)]
+            for i in range(5)
+        ]
+        return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
+
+    def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
+        """Return by which factor a batch takes longer beside another one."""
+        coefficients = self.c1, self.c2, self.c3, self.c4, self.c5
+        terms = zip(coefficients, _features(own, other), strict=True)
+        return max(Fraction(1), sum((c * value for c, value in terms), Fraction(0)))
+
+    def table(self, used: Utilisations) -> Interference:
+        """Return the slowdowns of all pairs of these batches that can be on one GPU."""
+        found = {}
+        for batch in used:
+            beside = batch.device, _rest(batch.profile)
+            for other in used:
+                if (other.device, other.profile) == beside:
+                    pair = Pair(*batch, other.model, other.batch)
+                    found[pair] = self.factor(used[batch], used[other])
+        return Interference(found)
+
+
+def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tuple[str, ...]]:
+    """Fill a table of pairs by the linear model, fitted on its own pairs, GPU by GPU.
+
+    `used` says what the batches use alone. Measured pairs stay as they are; predictions are rounded
+    up to four decimal places. Besides stands for each GPU how many are predictions, and how well
+    the model fits. InvalidOption if there are utilisations on a GPU without pairs.
+    """
+    found, said = dict(table.pairs), []
+    for device in dict.fromkeys(batch.device for batch in used):
+        measured = {pair: value for pair, value in table.pairs.items() if pair.device == device}
+        if not measured:
+            raise InvalidOption(
+                f"there are utilisations on {device} and no measured pair, and coefficients do not "
+                "carry over from one GPU to another; measure pairs on it, or leave its rows out"
+            )
+        model = LinearSlowdown.fit(Interference(measured), used)
+        own = {batch: each for batch, each in used.items() if batch.device == device}
+        made = model.table(own).pairs
+        parts = 10**_SHOWN_PLACES
+        for pair in made:
+            if pair not in measured:
+                found[pair] = Fraction(math.ceil(made[pair] * parts), parts)
+        misses = [abs(made[pair] / max(value, Fraction(1)) - 1) for pair, value in measured.items()]
+        number = len(made.keys() - measured.keys())
+        said.append(
+            f"{number} of {len(made)} slowdowns on {device} "
+            f"{'is a prediction' if number == 1 else 'are predictions'} of a linear model, "
+            f"fitted on {len(measured)} measured pairs, which it misses "
+            f"by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
+            f"{_percent(max(misses))} at most; limits are met as far as they hold"
+        )
+    return Interference(found), tuple(said)
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):.1f} %"
+
+
+def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
+    """Read what batches use from a CSV table.
+
+    Its columns are ``model,device,profile,batch,l2_util,dram_util``; others are left aside.
+    """
+    lines: dict[Batch, int] = {}
+    found: dict[Batch, Utilisation] = {}
+    names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
+    for row in read_table(path, names):
+        model, device, profile = (row[name].word() for name in names[:3])
+        batch = Batch(model, device, profile, row["batch"].integer(minimum=1))
+        refuse_second_row(row, lines, batch, str(batch), "batch")
+        found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
+    return found
+
+
+def _features(own: Utilisation, other: Utilisation) -> tuple[Fraction, ...]:
+    return own.l2, other.l2, own.dram, other.dram, Fraction(1)
+
+
+def _rest(profile: str) -> str | None:
+    """The share beside this one; None if there is none."""
+    share = mps_share(profile)
+    return None if share in (None, 100) else f"{MPS_PREFIX}{100 - (share or 0)}"
+
+
+def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:
+    """Solve five equations in five unknowns, exactly."""
+    for i in range(5):
+        pivot = next((r for r in range(i, 5) if rows[r][i]), None)
+        if pivot is None:
+            raise InvalidOption(
+                f"{pairs} {'pair does' if pairs == 1 else 'pairs do'} not tell the five "
+                "coefficients of the linear model; expected pairs of at least five "
+                "batches whose utilisations are not in proportion"
+            )
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for r in range(5):
+            if r != i and rows[r][i]:
+                rows[r] = [a - rows[r][i] * b for a, b in zip(rows[r], rows[i], strict=True)]
+    return [row[5] for row in rows]

@@ -26,16 +26,7 @@ class Breakpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False)
 class LatencyRule:
-    """A batch may take a fixed share of the limit; then the whole throughput counts.
-
-    Examples
-    --------
-    >>> rule = LatencyRule("cautious", "0.4", strict=True)
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13)
-    >>> rule.supply(service, point)
-    Fraction(9301, 125)
-    """
+    """A batch may take a fixed share of the limit; then the whole throughput counts."""
 
     name: str  #: what plans and messages call it
     share: Fraction  #: of the limit, > 0 and <= 1
@@ -77,15 +68,7 @@ class LatencyRule:
         return Breakpoint(point.latency_ms / self.share, self.strict)
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
-        """Compare the point's latency with what the limit allows, and name the limit it needs.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 13)
-        >>> PARVAGPU.refusal(service, point)
-        '13 ms is not < 0.45 x 20 ms = 9 ms; a limit of 28.89 ms would do'
-        """
+        """Compare the point's latency with what the limit allows, and name the limit it needs."""
         limit = service.latency_limit_ms
         if limit is None:
             return NO_LIMIT

@@ -24,17 +24,8 @@ from .table_guards import refuse_second_row
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
 _DIGEST = re.compile("[0-9a-f]{64}")
-CURVE_COLUMNS = (
-    "model",
-    "device",
-    "profile",
-    "processes",
-    "batch",
-    "late_share",
-    "evidence",
-    "rates_rps",
-    "latencies_ms",
-)
+_POINT_COLUMNS = ("model", "device", "profile", "processes", "batch")
+CURVE_COLUMNS = (*_POINT_COLUMNS, "late_share", "evidence", "rates_rps", "latencies_ms")
 #: A further column, of curves that were simulated by batches.
 BATCHES = "batches_sha256"
 
@@ -45,12 +36,6 @@ class LoadCurve:
 
     Nothing is known between two rates, so only the rates of a curve count: a straight line promises
     too much where latencies bend downwards, as they do where limits are near one batch time.
-
-    Examples
-    --------
-    >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-    >>> [str(curve.sustained(Fraction(limit))) for limit in (29, 33, 50, 90)]
-    ['0', '10', '20', '40']
     """
 
     rates_rps: tuple[Fraction, ...]  #: ascending, > 0
@@ -130,24 +115,10 @@ def key_of(point: OperatingPoint) -> PointKey:
 def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     """Read load curves from a CSV table, by (model, device, profile, processes, batch).
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
-        one row a point: the last two are numbers with blanks or semicolons between them. With
-        ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
-        was simulated. A FileError has file, line and column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "curves.csv"
-    >>> _ = path.write_text(
-    ...     "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\\n"
-    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,100 200,60 75\\n"
-    ... )
-    >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
-    [(Fraction(60, 1), Fraction(75, 1))]
+    Columns are ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
+    one row a point: the last two are numbers with blanks or semicolons between them. With
+    ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it was
+    simulated. A FileError has file, line and column.
     """
     lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}
@@ -173,7 +144,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
 def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
     """Write load curves as JSON objects, each with its point."""
     return [
-        {**dict(zip(CURVE_COLUMNS, point, strict=False)), **curve.to_json()}
+        {**dict(zip(_POINT_COLUMNS, point, strict=True)), **curve.to_json()}
         for point, curve in curves.items()
     ]
 

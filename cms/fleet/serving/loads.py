@@ -1,15 +1,14 @@
 """The shipped tables of loads: how much of its throughput an instance may use within a limit.
 
 An instance has c processes that take at most b requests at once, each for a batch time L; the limit
-is `ratio` times L. What is sustained never falls when c, b, the ratio or the tolerated late share
-grows, so each of them is rounded down to an entry. What is monotone is the rate, not the load: an
-entry stands for load times c b / L with its own c and b.
+is `ratio` times L. The rate (load times c b / L) that is sustained never falls when c, b, the ratio
+or the tolerated late share grows, so each of them is rounded down to an entry.
 
 ``loads/certified.json`` holds the exact chain of one process; every entry is proved in integers
 (``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
 them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
-99 % intervals, at this load and at every lower one of a grid, which ends where the runs are too
-short for the load, and the least over several shapes of the times of batches that are not full.
+99 % intervals, at this load and every lower one of a grid, and the least over several shapes of the
+times of batches that are not full.
 """
 
 from __future__ import annotations
@@ -43,23 +42,9 @@ def sustainable_load(
 ) -> Fraction:
     """Look up the share of its throughput that an instance may be asked for, or of any less.
 
-    Parameters
-    ----------
-    processes, batch : int
-    ratio : Fraction
-        The latency limit in batch times; nothing is sustained below 2.
-    late_share : Fraction
-        How many requests may be later than the limit; nothing is sustained below the table's least.
-    queue : str, default ``"process"``
-        Where requests wait: in a queue of each ``"process"``, fed at random, or in one of the
-        ``"instance"``.
-
-    Examples
-    --------
-    >>> sustainable_load(1, 8, Fraction(35, 16), Fraction(1, 100))
-    Fraction(61, 100)
-    >>> sustainable_load(2, 12, Fraction(35, 16), Fraction(1, 100)) == Fraction(61, 100) * 8 / 12
-    True
+    `ratio` is the latency limit in batch times; nothing is sustained below 2, nor where fewer
+    requests may be late than the table's least `late_share`. Requests wait in a `queue` of each
+    ``"process"``, fed at random, or in one of the ``"instance"``.
     """
     return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
 
@@ -102,8 +87,7 @@ def _entry(
 
 def _tables(queue: str = "instance") -> list[_Table]:
     """The tables that speak of a queue."""
-    simulated = queue != "process" and (_FOLDER / "simulated.json").exists()
-    return [_table("certified"), *([_table("simulated")] if simulated else [])]
+    return [_table("certified"), *([] if queue == "process" else [_table("simulated")])]
 
 
 @cache

@@ -21,11 +21,7 @@ Measured: TypeAlias = Mapping[str, Mapping[InstanceKind, Sequence[OperatingPoint
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The points a plan may use, and why others may not be.
-
-    `measured`: ``{model: {(GPU key, profile): points}}``. `elsewhere`: ``{model: reasons}`` for
-    points that were left out, for the errors.
-    """
+    """The points a plan may use, and ``{model: reasons}`` of those that were left out."""
 
     measured: dict[str, dict[InstanceKind, list[OperatingPoint]]] = field(default_factory=dict)
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -38,11 +34,7 @@ def sort_measurements(
     mps: bool = True,
     max_processes: int | None = None,
 ) -> Measurements:
-    """Sort operating points by model, GPU and profile; leave out those that may not be used.
-
-    InvalidProblem if a device or profile is not known, a point is there twice, or a GPU of the
-    fleet has no point at all.
-    """
+    """Sort operating points by model, GPU and profile; leave out those that may not be used."""
     found = Measurements()
     devices: dict[str, Gpu | None] = {}
     instances: dict[InstanceKind, str] = {}
@@ -55,7 +47,12 @@ def sort_measurements(
             _leave_out(found, point, f"on {point.device}")
             continue
         if (on.key, point.profile) not in instances:
-            instances[on.key, point.profile] = _profile_called(point, on)
+            is_share = mps_share(point.profile) is not None
+            try:
+                name = point.profile if is_share else on.profile(point.profile).name
+            except InvalidOption as fault:
+                raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
+            instances[on.key, point.profile] = name
         profile = instances[on.key, point.profile]
         key = (point.model, on.key, profile, point.processes, point.batch)
         if key in seen:
@@ -121,15 +118,6 @@ def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
     )
 
 
-def _profile_called(point: OperatingPoint, on: Gpu) -> str:
-    if mps_share(point.profile) is not None:
-        return point.profile
-    try:
-        return on.profile(point.profile).name
-    except InvalidOption as fault:
-        raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
-
-
 def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:
     found.elsewhere.setdefault(point.model, {})[reason] = None
 
@@ -160,8 +148,17 @@ def find_points(
     InvalidProblem if there is none: the model, or a profile, is misspelt or was not measured.
     """
     own = known.measured.get(service.model)
+    if own is None and service.model in known.elsewhere:
+        raise service.fault(
+            f"every operating point of model {service.model!r} was left out "
+            f"({', '.join(known.elsewhere[service.model])}), and service {service.name!r} runs it"
+        )
     if own is None:
-        raise service.fault(_not_measured(service, known))
+        models = {**known.measured, **known.elsewhere}
+        raise service.fault(
+            f"service {service.name!r} runs the model {service.model!r}, which was not measured"
+            f"{nearest(service.model, models)}; there are operating points of {', '.join(models)}"
+        )
     if service.allowed_profiles is None:
         return own
     allowed = {
@@ -179,27 +176,10 @@ def find_points(
     return chosen
 
 
-def _not_measured(service: Service, known: Measurements) -> str:
-    if service.model in known.elsewhere:
-        reasons = ", ".join(known.elsewhere[service.model])
-        return (
-            f"every operating point of model {service.model!r} was left out ({reasons}), and "
-            f"service {service.name!r} runs it"
-        )
-    models = {**known.measured, **known.elsewhere}
-    return (
-        f"service {service.name!r} runs the model {service.model!r}, which was not measured"
-        f"{nearest(service.model, models)}; there are operating points of {', '.join(models)}"
-    )
-
-
 def find_allowed_instances(
     name: str, service: Service, fleet: Sequence[Gpu]
 ) -> Iterable[InstanceKind]:
-    """Return the instances an allowed profile means: on every GPU that has a profile so called.
-
-    With ``key:`` before it, as in a block's name, on that GPU alone.
-    """
+    """Return the instances an allowed profile means, on each GPU or on that of its ``key:``."""
     found: list[InstanceKind] = []
     names: dict[str, None] = {}
     for one in fleet:

@@ -37,32 +37,8 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     """Say where a schedule violates a limit or a demand beside its neighbours.
 
     A slot takes its length without interference times the largest factor that a batch of the mix on
-    the other share causes, or 1 if that share idles.
-
-    Parameters
-    ----------
-    serving : NeighbourServing
-    schedule : Schedule
-        Valid for one of its problems but perhaps for lengths, rates and limits; what blocks say of
-        classes is left aside.
-
-    Raises
-    ------
-    InvalidSchedule, InvalidProblem
-        If a block holds what is no mix, or a point or a pair was not measured.
-
-    Examples
-    --------
-    >>> from cms import Configuration, MachineGroup, Mix
-    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
-    >>> services = [Service("a", "m", 1200, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
-    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = build_problem(services, points, sharing="time", interference=table)
-    >>> both = {("mps:50", Mix({"a": 8})): 2}
-    >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
-    >>> print(*neighbour_faults(serving, schedule))
-    job 'a' has 3200/3 of its demand served, needs 1200
+    the other share causes. What blocks say of classes is left aside. InvalidSchedule or
+    InvalidProblem if a block holds what is no mix, or a point or a pair was not measured.
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))
@@ -72,8 +48,12 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
         machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
         for held, other in _held(group):
             cycle = duty_cycle_beside(serving, machine, held, other)
-            late = [name for name, slack in cycle.slack.items() if slack < 0]
-            found += [_late(f"group {g}", held, other, name, cycle) for name in late]
+            near = "nothing" if other is None else str(other)
+            has = f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}"
+            for name, slack in cycle.slack.items():
+                if slack < 0:
+                    needs = f"{shown(-slack)} less for the limit of {name!r}"
+                    found.append(Violation("cycle", f"group {g}", has, needs))
             for name, rate in cycle.rates.items():
                 served[name] += rate * group.count
     for job in problem.jobs:
@@ -131,13 +111,3 @@ def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
         yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)
     else:
         raise InvalidSchedule(f"a GPU in two has {len(held)} shares: {', '.join(map(str, held))}")
-
-
-def _late(where: str, held: Held, other: Held | None, name: str, cycle: DutyCycle) -> Violation:
-    near = "nothing" if other is None else str(other)
-    return Violation(
-        "cycle",
-        where,
-        f"{held} beside {near}, in a duty cycle of {shown(cycle.length)}",
-        f"{shown(-cycle.slack[name])} less for the limit of {name!r}",
-    )

@@ -1,24 +1,23 @@
 """Services in time on shares that slow one another: a problem to plan with, and one to bound with.
 
-How long a batch takes depends on the mix on the rest of the GPU, which no problem of blocks can
-say; but a block's name can say what may be beside it. A *kind* is a model in batches of some size.
-Kinds are ordered by how much they slow others in the mean and cut into classes 1 to g; a mix is of
-the class of its highest kind. On a block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and
-the mix on the rest of the GPU, on ``mps:40 (1 beside 2)``, is of class 1 at most. A block without
-such a remark has no neighbour.
+How long a batch takes depends on the mix on the rest of the GPU, so a block's name says what may be
+beside it. A *kind* is a model in batches of some size. Kinds are ordered by how much they slow
+others in the mean and divided into classes 1 to g; a mix is of the class of its highest kind. On a
+block ``mps:60 (2 beside 1)`` a mix is of class 2 at most, and the mix on the rest of the GPU, on
+``mps:40 (1 beside 2)``, is of class 1 at most. A block without such a remark has no neighbour.
 
-Two problems have these blocks, and differ in the lengths of batches. In the **inner** one a batch
-takes as long as beside the worst of what may be there, so its schedules meet every limit beside
-their neighbours. In the **outer** one it takes as long as beside the best of its neighbour's class
-and all higher ones; a schedule that meets the limits beside its neighbours keeps them there too,
-each mix on the block of its own class, so that what is proved to be needed there is needed.
+Two problems have these blocks. In the **inner** one a batch takes as long as beside the worst of
+what may be there, so its schedules meet every limit beside their neighbours. In the **outer** one
+it takes as long as beside the best of its neighbour's class and all higher ones; a schedule that
+meets the limits beside its neighbours keeps them there too, so what is proved to be needed there is
+needed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -108,8 +107,7 @@ def admitted(
 def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
     """Return the shares that have another one beside them, GPU by GPU.
 
-    `serving` is without interference; `table` is by the GPU's key. InvalidProblem if a pair that
-    may come about was not measured: the first one, and how many there are.
+    InvalidProblem if a pair that may come about was not measured: the first one, and how many.
     """
     names = serving.problem.job_names
     found = []
@@ -132,14 +130,10 @@ def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[l
                 for p, q in ordered
             ]
         )
-    _require_all(side for sides in found for side in sides)
-    return found
-
-
-def _require_all(sides: Iterable[Side]) -> None:
-    missing = [(side, own, other) for side in sides for own, other in side.missing()]
+    every = (side for sides in found for side in sides)
+    missing = [(side, own, other) for side in every for own, other in side.missing()]
     if not missing:
-        return
+        return found
     side, own, other = missing[0]
     known = {(model, profile) for model, profile, *_ in side.slowdowns.factors}
     on = sorted(profile for model, profile in known if model == own[0])
@@ -155,9 +149,8 @@ def _require_all(sides: Iterable[Side]) -> None:
 def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
 
-    What counts is the mean over all pairs that were measured, also of batches that keep no limit.
-    The order decides how close the two images are, never whether they hold. Each of at most
-    `classes` classes has as many kinds as the next, or one more.
+    What counts is the mean over all pairs that were measured. The order decides how close the two
+    images are, never whether they hold. Each class has as many kinds as the next, or one more.
     """
     caused: dict[Kind, list[Fraction]] = {}
     for side in sides:
@@ -181,18 +174,6 @@ class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
     Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint, Pair, Service, build_problem
-    >>> services = [Service("a", "m", 300, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
-    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
-    >>> serving = build_problem(services, points, sharing="time", interference=table)
-    >>> [str(shape) for shape in serving.problem.configurations]
-    ['mps:50', '2 x mps:50 (1 beside 1)']
-    >>> [str(serving.problem.job("a").points[block][0].length) for block in serving.problem.blocks]
-    ['1/100', '3/200']
     """
 
     solo: SharedServing  #: the same without interference
@@ -219,13 +200,7 @@ def classes_in(block: Block) -> tuple[int, int] | None:
 
 
 def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -> NeighbourServing:
-    """Pose the two images, under interference, of a problem whose GPUs are shared in pairs.
-
-    Each GPU has at most `classes` classes, :data:`DEFAULT_CLASSES` by default; more of them
-    bring the images nearer to each other and make them larger. InvalidOption if GPUs are shared
-    otherwise or `classes` is no number, InvalidProblem if a pair that may come about was not
-    measured.
-    """
+    """Pose the two images, under interference, of a problem whose GPUs are shared in pairs."""
     if not isinstance(table, Interference):
         raise InvalidOption(
             f"interference is {table!r}; expected an Interference, such as read_interference reads"
@@ -242,7 +217,7 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     ranks = [rank_kinds(own, most) for own in sides]
     blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
     shapes = list(_shapes(solo, blocks))
-    inner = _image(solo, blocks, shapes, _worst)
+    inner = _image(solo, blocks, shapes, worst=True)
     points = {
         (name, block): tuple(
             point
@@ -253,27 +228,19 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
         for name in [job.name]
         for block in job.points
     }
+    kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
+    kinds = {
+        (one.key, *kind): rank
+        for one, own in zip(solo.gpus, ranks, strict=True)
+        for kind, rank in own.items()
+    }
     return NeighbourServing(
-        problem=inner,
-        services=solo.services,
-        gpus=solo.gpus,
-        points=FrozenMap(points),
-        warnings=solo.warnings,
-        unservable=solo.unservable,
-        max_processes=solo.max_processes,
-        rate_margin=solo.rate_margin,
-        sharing=solo.sharing,
+        **kept | {"problem": inner, "points": FrozenMap(points)},
         solo=solo,
-        outer=_image(solo, blocks, shapes, _best),
+        outer=_image(solo, blocks, shapes, worst=False),
         interference=measured,
         classes=most,
-        ranks=FrozenMap(
-            {
-                (one.key, *kind): rank
-                for one, own in zip(solo.gpus, ranks, strict=True)
-                for kind, rank in own.items()
-            }
-        ),
+        ranks=FrozenMap(kinds),
     )
 
 
@@ -296,10 +263,6 @@ def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Inte
     )
 
 
-#: What an image takes of the factors that a class of neighbours, or a better or worse one, causes.
-_Factor = Callable[[Side, Kind, dict[Kind, int], int], Fraction]
-
-
 class _Qualified(NamedTuple):
     """A share with the highest classes on it and beside it."""
 
@@ -315,6 +278,13 @@ class _Qualified(NamedTuple):
     @property
     def facing(self) -> Block:
         return f"{self.side.other} ({self.other} beside {self.own})"
+
+    def factor(self, kind: Kind, *, worst: bool) -> Fraction:
+        """Return the greatest factor of classes up to that beside, or the least from it on."""
+        ranks, side = self.ranks, self.side
+        if worst:
+            return max(side.factor(kind, it) for it in side.beside if ranks[it] <= self.other)
+        return min(side.factor(kind, it) for it in side.beside if ranks[it] >= self.other)
 
 
 def _blocks(sides: Iterable[Side], ranks: dict[Kind, int]) -> Iterator[_Qualified]:
@@ -354,7 +324,8 @@ def _image(
     solo: SharedServing,
     blocks: Sequence[_Qualified],
     shapes: Sequence[AnyConfiguration],
-    factor: _Factor,
+    *,
+    worst: bool,
 ) -> TimeSharedProblem:
     """The problem on qualified blocks, every batch longer by its factor."""
     jobs = []
@@ -366,31 +337,13 @@ def _image(
         of = {one.side.block: [*admitted(solo, job.name, one.side.block)] for one in blocks}
         for one in blocks:
             points[one.name] = [
-                (point.amount, point.length * factor(one.side, kind, one.ranks, one.other))
+                (point.amount, point.length * one.factor(kind, worst=worst))
                 for point, kind in of[one.side.block]
                 if one.ranks[kind] <= one.own
             ]
         jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
-    return rebuild_problem(solo.problem, shapes, jobs)
-
-
-def rebuild_problem(
-    problem: TimeSharedProblem,
-    configurations: Iterable[AnyConfiguration],
-    jobs: Iterable[TimeSharedJob],
-) -> TimeSharedProblem:
-    """Return a problem of other blocks on the same terms."""
+    alone = solo.problem
     return TimeSharedProblem(
-        configurations=configurations, jobs=jobs, machine_types=problem.machine_types,
-        rule=problem.rule, max_jobs=problem.max_jobs,
+        configurations=shapes, jobs=jobs, machine_types=alone.machine_types, rule=alone.rule,
+        max_jobs=alone.max_jobs,
     )  # fmt: skip
-
-
-def _worst(side: Side, own: Kind, ranks: dict[Kind, int], most: int) -> Fraction:
-    """The greatest factor of a neighbour that is of a class up to this one."""
-    return max(side.factor(own, other) for other in side.beside if ranks[other] <= most)
-
-
-def _best(side: Side, own: Kind, ranks: dict[Kind, int], least: int) -> Fraction:
-    """The least factor of a neighbour that is of this class or a higher one."""
-    return min(side.factor(own, other) for other in side.beside if ranks[other] >= least)

@@ -22,12 +22,6 @@ class OperatingPoint:
     """A model on one instance, with its processes and batch: throughput and latency.
 
     InvalidProblem if a name is empty or a number is out of its range.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19)
-    >>> print(point)
-    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
 
     model: str
@@ -116,11 +110,7 @@ class OperatingPoint:
 
 
 def mps_share(profile: str) -> int | None:
-    """Read the share out of ``mps:40``: whole per cent of a GPU, or None for a MIG profile.
-
-    InvalidProblem if after ``mps:`` no whole number from 1 to 100 follows, written in the one way
-    that names a block.
-    """
+    """Read the share out of ``mps:40``: 1 to 100 per cent of a GPU, or None for a MIG profile."""
     if not profile.startswith(MPS_PREFIX):
         return None
     written = profile.removeprefix(MPS_PREFIX)

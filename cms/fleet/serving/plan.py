@@ -16,6 +16,7 @@ from ...solving.solution import Proof, Solution, Status
 from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
+from ..hardware import Gpu, Layout, Placement
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served
@@ -112,7 +113,7 @@ def duty_cycle_ms(serves: Iterable[Served]) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuGroup:
+class PlanGroup:
     """GPUs that are cut and used alike."""
 
     gpu: str  #: their key
@@ -196,7 +197,14 @@ class Plan(Viewed, Tabular):
                 _use_record(each.service, use) for each in self.services for use in each.uses
             ),
             "gpus": (
-                {"group": nth, "gpu": group.gpu, "gpus": group.count, **_instances_record(each)}
+                {
+                    "group": nth,
+                    "gpu": group.gpu,
+                    "gpus": group.count,
+                    "profile": each.profile,
+                    "instances": each.count,
+                    "services": ", ".join(served.service for served in each.serves) or None,
+                }
                 for nth, group in enumerate(self.groups)
                 for each in group.instances
             ),
@@ -253,7 +261,7 @@ class Plan(Viewed, Tabular):
         )
 
     @cached_property
-    def groups(self) -> tuple[GpuGroup, ...]:
+    def groups(self) -> tuple[PlanGroup, ...]:
         """The GPUs, alike ones together, in the order of the schedule; empty without one."""
         return tuple(self._group(group) for group in self.solution.schedule.groups)
 
@@ -292,7 +300,7 @@ class Plan(Viewed, Tabular):
         place = self.serving.problem.job_index
         return sorted((place(name), amount) for name, amount in amounts.items())
 
-    def _group(self, group: MachineGroup) -> GpuGroup:
+    def _group(self, group: MachineGroup) -> PlanGroup:
         serving, index = self.serving, self.serving.problem.block_index
         idle = dict(group.configuration.blocks)
         used = []
@@ -309,26 +317,24 @@ class Plan(Viewed, Tabular):
             if idle[block]
         )
         gpu = serving.gpu_of(group.configuration.machine).key
-        return GpuGroup(gpu, group.configuration, (*used, *rest), group.count)
+        return PlanGroup(gpu, group.configuration, (*used, *rest), group.count)
 
 
 def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
-    theirs = solution.problem_sha256
-    if mine != theirs:
+    found = solution.problem_sha256
+    if mine != found:
         raise InvalidSchedule(
-            f"the {what} is of another problem (SHA-256 {theirs[:12]}...), not of the serving "
+            f"the {what} is of another problem (SHA-256 {found[:12]}...), not of the serving "
             f"problem's (SHA-256 {mine[:12]}...); solve serving.{name}"
         )
 
 
 def _service_record(each: ServicePlan) -> Record:
+    own = "wanted_rps", "planned_rps", "provided_rps", "headroom"
     return {
         "service": each.service.name,
         "model": each.service.model,
-        "wanted_rps": each.wanted_rps,
-        "planned_rps": each.planned_rps,
-        "provided_rps": each.provided_rps,
-        "headroom": each.headroom,
+        **{name: getattr(each, name) for name in own},
         "latency_limit_ms": each.service.latency_limit_ms,
         "instances": each.instances,
     }
@@ -337,17 +343,31 @@ def _service_record(each: ServicePlan) -> Record:
 def _use_record(service: Service, use: Use) -> Record:
     return {
         "service": service.name,
-        "gpu": use.gpu,
-        "profile": use.profile,
-        "count": use.count,
-        "processes": use.point.processes,
-        "batch": use.point.batch,
+        **{name: getattr(use, name) for name in ("gpu", "profile", "count")},
+        **{name: getattr(use.point, name) for name in ("processes", "batch")},
         "supply_rps": use.supply_rps,
         "latency_ms": use.point.latency_ms,
         "slack_ms": use.slack_ms,
     }
 
 
-def _instances_record(each: Instances) -> Record:
-    services = ", ".join(served.service for served in each.serves)
-    return {"profile": each.profile, "instances": each.count, "services": services or None}
+def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
+    """Choose the starts of instances, alone on a GPU: the first layout; InvalidSchedule if none."""
+    layout = gpu.place(counts)
+    if layout is None:
+        raise InvalidSchedule(f"instances that have no place: {gpu.why_not(counts)}")
+    return layout
+
+
+def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Instances], ...]:
+    """Place the instances of one GPU of a plan's group, which MIG partitions, by their starts.
+
+    Of one profile, those that are first in the group start first. InvalidSchedule if there is no
+    place.
+    """
+    waiting: dict[str, list[Instances]] = {}
+    for instances in group.instances:
+        own = waiting.setdefault(gpu.profile(instances.profile).name, [])
+        own.extend([instances] * instances.count)
+    counts = {profile: len(own) for profile, own in waiting.items()}
+    return tuple((place, waiting[place.profile].pop(0)) for place in layout_of(gpu, counts))

@@ -1,15 +1,15 @@
 """Plans as JSON documents (format ``cms-plan``): everything to draw, replay or recheck one.
 
-A plan embeds the documents of its problem and solution, so that both can be rechecked from it, the
-services with their limits, the operating point behind every supply (processes, batch, throughput,
-latency), the queueing rule and the device files. What each service gets and the layout of each GPU
-are written out too, for programs that only want to read a plan.
+A plan embeds its problem and solution, the services with their limits, the operating point behind
+every supply, the queueing rule and the device files. What each service gets and the layout of each
+GPU are written out too, for programs that only want to read a plan.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator
@@ -23,7 +23,7 @@ from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
 from ...files.source import StrPath, plain
 from ...infeasibility.shortage import Shortage
-from ...problem.parts import Block
+from ...problem.parts import Block, Job
 from ...problem.problem import Problem
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
@@ -36,14 +36,16 @@ from .document_parts import (
     ServicePart,
     SuppliedPart,
     agree,
+    allowed_configurations,
     collect_curves,
     read_rule,
     read_whole_keys,
+    refuse_other_terms,
+    require_problem,
 )
 from .fills import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
-from .plan_terms import refuse_other_terms
 from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
@@ -160,10 +162,15 @@ class _AnyPlan(m.Document):
 
     def build(self, rule: QueueingRule | None = None) -> Plan:
         problem = self.problem
-        machines = [machine.name for machine in problem.machine_types]
-        _require_same("devices", [gpu.key for gpu in self.devices], machines)
+        keys = [gpu.key for gpu in self.devices]
+        _require_same("devices", keys, [machine.name for machine in problem.machine_types])
         _require_same("services", [each.name for each in self.services], problem.job_names)
-        self._require_blocks()
+        for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
+            if block.partition(":")[0] not in keys or ":" not in block:
+                raise f.refusal(
+                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
+                    "problem", "blocks", index,
+                )  # fmt: skip
         services = f.build_each(self.services, lambda part: part.service(), "services")
         serving = self.serving(
             rule, services=services, problem=problem, gpus=self.devices,
@@ -185,16 +192,6 @@ class _AnyPlan(m.Document):
     def outer(self, serving: AnyServing) -> Solution | None:
         return None
 
-    def _require_blocks(self) -> None:
-        """Several GPU types qualify their blocks, by one of their keys before the colon."""
-        keys = [gpu.key for gpu in self.devices]
-        for index, block in enumerate(self.problem.blocks if len(keys) > 1 else ()):
-            if block.partition(":")[0] not in keys or ":" not in block:
-                raise f.refusal(
-                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
-                    "problem", "blocks", index,
-                )  # fmt: skip
-
     def _require_derived(self, plan: Plan) -> None:
         """Compare what is written out for readers with what follows from the rest."""
         derived = "promise", "services", "groups", "operating_points"
@@ -203,13 +200,17 @@ class _AnyPlan(m.Document):
         agree(found["promise"], wanted["promise"], "what the rule promises", "promise")
         agree(found["services"], wanted["services"], "as problem and solution have", "services")
         agree(found["groups"], wanted["groups"], "as the solution has", "groups")
-        points = {_key(point): point for point in wanted["operating_points"]}
+        keys = "service", "block", "processes", "batch"
+        points = {tuple(point[k] for k in keys): point for point in wanted["operating_points"]}
         for index, point in enumerate(found["operating_points"]):
-            if (key := _key(point)) not in points:
+            known = points.pop(tuple(point[key] for key in keys), None)
+            if known is None:
                 what = "{} is a point that the problem does not have"
                 raise f.refusal("the points of the problem", "operating_points", index, what=what)
-            why = "by the rule, the problem and its point"
-            agree(point, points.pop(key), why, "operating_points", index)
+            agree(point, known, "by the rule, the problem and its point", "operating_points", index)
+        for service, block, *_ in points:
+            what = f"{{}}: there is no point of service {service!r} on {block}"
+            raise f.refusal("one, since the problem has it", "operating_points", what=what)
 
     @classmethod
     def fields_of(cls, plan: Plan) -> dict[str, Any]:
@@ -219,10 +220,6 @@ class _AnyPlan(m.Document):
             "services": plan.services, "groups": plan.groups, "devices": serving.gpus,
             "solution": plan.solution,
         }  # fmt: skip
-
-
-def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(point[key] for key in ("service", "block", "processes", "batch"))
 
 
 def _require_same(key: str, found: Sequence[str], wanted: Sequence[str]) -> None:
@@ -259,33 +256,19 @@ class PlanDocument(_AnyPlan):
         serving = ServingProblem(
             rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common
         )
-        self._require_supplies(serving)
+        supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
+        for (name, block), (point,) in points.items():
+            supply[name][block] = counted.supply(serving.service(name), point)
+        wanted = Problem(
+            configurations=allowed_configurations(serving),
+            jobs=[
+                Job(each.name, serving.planned_rps(each), supply[each.name])
+                for each in serving.services
+            ],
+            machine_types=problem.machine_types,
+        )
+        require_problem(problem, wanted, "problem")
         return serving
-
-    def _require_supplies(self, serving: ServingProblem) -> None:
-        """Rates and supplies are those of the problem, and what the rule makes of the points."""
-        for index, job in enumerate(serving.problem.jobs):
-            if job.demand != serving.planned_rps(serving.services[index]):
-                expected = f"{shown(job.demand / (1 + self.rate_margin))}, as in the problem"
-                raise f.refusal(expected, "services", index, "rate_rps")
-        rule = serving.rule
-        for index, part in enumerate(self.operating_points):
-            granted = rule.supply(serving.service(part.service), part.point())
-            for why, wanted in (
-                ("as in the problem", serving.supply(part.service, part.block)),
-                (f"by the rule {rule.name!r}", granted),
-            ):
-                if part.supply_rps != wanted:
-                    at = "operating_points", index, "supply_rps"
-                    raise f.refusal(f"{shown(wanted)}, {why}", *at)
-        for service in serving.services:
-            for block in serving.problem.blocks:
-                pair = service.name, block
-                if serving.supply(*pair) and pair not in serving.points:
-                    raise f.refusal(
-                        "one, since the problem says that it serves it", "operating_points",
-                        what=f"{{}}: there is no point of service {service.name!r} on {block}",
-                    )  # fmt: skip
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
@@ -323,15 +306,18 @@ class SharedPlanDocument(_AnyPlan):
         """Build what the plan was made from."""
         if not isinstance(common["problem"], TimeSharedProblem):
             raise _other_kind("sharing in time", "have blocks of their own")
-        planned = [part.planned_rps for part in self.services]
-        return self.sharing.serving(self.operating_points, planned, **common)
+        return self.sharing.serving(self.operating_points, **common)
 
     def outer(self, serving: AnyServing) -> Solution | None:
         """Return the solution of the problem that bounds, checked."""
-        if not isinstance(serving, NeighbourServing):
+        if self.sharing.interference is None or not isinstance(serving, NeighbourServing):
             return None
-        with f.blaming("sharing", "interference", "outer", "solution"):
-            return self.sharing.outer_solution(serving)
+        found = self.sharing.interference.outer.solution
+        if found is not None and found.cost is not None:
+            for violation in check(serving.outer, found.schedule):
+                at = "sharing", "interference", "outer", "solution"
+                raise f.refusal(None, *at, what=f"{{}} is not valid: {violation}")
+        return found
 
     @classmethod
     def from_object(cls, value: Plan, **other: Any) -> Self:
@@ -350,24 +336,7 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, read_plan
-    >>> serving = load_instance("S1").build_problem()
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
-    >>> write_plan(Plan(serving, solve(serving.problem)), path)
-    >>> read_plan(path).solution.machine_count
-    2
-    """
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output."""
     write_document(lambda: plan_to_json(plan), path)
 
 
@@ -375,14 +344,6 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     """Turn a plan into the document that :func:`read_plan` reads.
 
     Where there is no schedule, a shortage, with sufficient changes, goes into the solution.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> serving = load_instance("S1").build_problem()
-    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
-    >>> document["format"], len(document["groups"])
-    ('cms-plan', 2)
     """
     shared = isinstance(plan.serving, SharedServing)
     document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)
@@ -393,36 +354,10 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
 
 
 def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
-    """Read a plan from a JSON file.
+    """Read a plan from a JSON file; ``-`` is standard input.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    rule : QueueingRule, optional
-        The rule of a plan that was made with a rule of one's own.
-
-    Returns
-    -------
-    Plan
-        Its schedule is checked again; the certificate is what ``cms check`` rechecks.
-
-    Raises
-    ------
-    FileError
-        With line and column, if the file is no plan or its parts contradict each other.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, write_plan
-    >>> serving = load_instance("S1").build_problem()
-    >>> plan = Plan(serving, solve(serving.problem))
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
-    >>> write_plan(plan, path)
-    >>> read_plan(path) == plan
-    True
+    Its schedule is checked again; `rule` is that of a plan made with a rule of one's own. A
+    FileError has line and column, if the file is no plan or its parts contradict each other.
     """
     return plan_from_json(parse_document(path), rule=rule)
 
@@ -430,16 +365,7 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 def plan_from_json(
     document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
 ) -> Plan:
-    """Turn a parsed document into a plan; see :func:`read_plan`.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> serving = load_instance("S1").build_problem()
-    >>> plan = Plan(serving, solve(serving.problem))
-    >>> plan_from_json(plan_to_json(plan)) == plan
-    True
-    """
+    """Turn a parsed document into a plan; see :func:`read_plan`."""
     return m.read_as(document, lambda value: read_plan_value(value, rule))
 
 

@@ -16,7 +16,7 @@ from .load_curve import LoadCurve, PointKey
 from .measurements import only_device, sort_measurements
 from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
-from .plan_request import PlanRequest
+from .posed import PlanRequest
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves
 from .service import Service
 from .serving_problem import ServingProblem, pose_unshared
@@ -24,8 +24,6 @@ from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_s
 
 #: What :func:`build_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing
-
-
 #: GPUs, or names of them, that are planned with.
 _Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
 
@@ -37,13 +35,10 @@ class _Terms(TypedDict, total=False):
     limits: Mapping[str, int] | None
     costs: Mapping[str, Number] | None
     mps: bool
-
-
-class _SharedTerms(_Terms, total=False):
-    rule: str | DutyCycleRule | None
     max_services: int | None
     splits: str | None
     headroom: str | Headroom | None
+    classes: int | None
 
 
 @overload
@@ -64,10 +59,10 @@ def build_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
+    rule: str | DutyCycleRule | None = None,
     sharing: Literal["time"],
     interference: None = None,
-    classes: None = None,
-    **terms: Unpack[_SharedTerms],
+    **terms: Unpack[_Terms],
 ) -> SharedServing: ...
 
 
@@ -77,10 +72,10 @@ def build_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: _Gpus | None = None,
     *,
+    rule: str | DutyCycleRule | None = None,
     sharing: Literal["time"],
     interference: Interference,
-    classes: int | None = None,
-    **terms: Unpack[_SharedTerms],
+    **terms: Unpack[_Terms],
 ) -> NeighbourServing: ...
 
 
@@ -109,58 +104,39 @@ def build_problem(
     services and that it allows, or be shared under MPS as a whole where shares were measured. An
     instance serves a service at the admissible operating point with the largest supply.
 
+    InvalidProblem, with the nearest name, if a service or point is there twice, or a model, device
+    or profile is not known or was not measured. InvalidOption if there is no such GPU or rule, the
+    points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
+    sharing.
+
     Parameters
     ----------
-    services : iterable of Service
-    operating_points : iterable of OperatingPoint
-        Those of models that no service runs and of other GPUs than `gpus` are left aside.
-    gpus : str, Gpu or a sequence of them, optional
-        Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`). By default
-        the one GPU that all points were measured on.
-    rule : str or QueueingRule, optional
-        What an instance counts for; see :data:`cms.fleet.serving.RULES`; by default ``"capacity"``.
-        Where services share instances in time, when their limits are met: ``"round_robin"``, the
-        default, or ``"collect_then_run"``; see :class:`cms.DutyCycleRule`.
-    load_curves : mapping, optional
-        Load curves of operating points (:func:`cms.fleet.read_load_curves`), which go before the
-        table of the rule ``capacity``.
-    rate_margin : number, default 0
-        Plan for rates that are higher by this share: 0.1 for 10 %. Rates are those of the busiest
-        window of about a minute, never a daily mean.
-    max_processes : int, optional
-        Leave out operating points with more processes in an instance.
-    limits : mapping, optional
-        ``{gpu: number there are}``; without an entry, any number.
-    costs : mapping, optional
-        ``{gpu: cost of one}``; without an entry, 1.
-    mps : bool, default True
-        Whether points measured under MPS shares of a whole GPU (``mps:40``) may be used.
-    sharing : {"time"}, optional
-        Let services share an instance in time: it serves a batch of each of them in turn. Then
-        every service needs a latency limit, and any measured batch may be used.
-    max_services : int, optional
-        With sharing, how many services one instance may have; None for no cap.
-    splits : str, optional
-        With sharing, how a GPU is shared under MPS: in ``"pairs"`` that make it up (the default),
-        or in ``"any"`` way up to 100 %, as without sharing.
-    headroom : str or Headroom, optional
-        With sharing, what is planned for instead of the stated rates and lengths: ``"gpulet"``.
-    interference : Interference, optional
-        With sharing in pairs: how much longer batches take beside others on the same GPU. Then the
-        problem's solutions meet every limit beside their neighbours, and a lower bound is that of
-        ``outer``.
-    classes : int, optional
-        With interference: into how many classes batches are cut by how much they slow others;
-        3 by default. More of them bring plan and bound nearer to each other and take longer.
-
-    Raises
-    ------
-    InvalidProblem
-        If a service or point is there twice, or a model, device or profile is not known or was not
-        measured; the message has the nearest name.
-    InvalidOption
-        If there is no such GPU or rule, the points are of several GPUs and `gpus` is left open, or
-        an option is given that does not go with the kind of sharing.
+    services : iterable of Service operating_points : iterable of OperatingPoint Those of models
+    that no service runs and of other GPUs than `gpus` are left aside. gpus : str, Gpu or a sequence
+    of them, optional Keys or aliases of the catalogue, or a user's own
+    (:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :
+    str or QueueingRule, optional What an instance counts for, one of
+    :data:`cms.fleet.serving.RULES`: by default ``"capacity"``. Where services share instances in
+    time, when their limits are met: ``"round_robin"``, the default, or ``"collect_then_run"``; see
+    :class:`cms.DutyCycleRule`. load_curves : mapping, optional Of operating points
+    (:func:`cms.fleet.read_load_curves`); they go before the table of the rule ``capacity``.
+    rate_margin : number, default 0 Plan for rates that are higher by this share: 0.1 for 10 %.
+    Rates are those of the busiest window of about a minute, never a daily mean. max_processes :
+    int, optional Leave out operating points with more processes in an instance. limits, costs :
+    mapping, optional ``{gpu: number there are}``, without an entry any number; ``{gpu: cost of
+    one}``, without an entry 1. mps : bool, default True Whether points measured under MPS shares of
+    a whole GPU (``mps:40``) may be used. sharing : {"time"}, optional Let services share an
+    instance in time: it serves a batch of each of them in turn. Then every service needs a latency
+    limit, and any measured batch may be used. The options below are for this alone. max_services :
+    int, optional How many services one instance may have; None for no cap. splits : str, optional
+    How a GPU is shared under MPS: in ``"pairs"`` that make it up (the default), or in ``"any"`` way
+    up to 100 %, as without sharing. headroom : str or Headroom, optional What is planned for
+    instead of the stated rates and lengths: ``"gpulet"``. interference : Interference, optional
+    With pairs: how much longer batches take beside others on the same GPU. Then the problem's
+    solutions meet every limit beside their neighbours, and a lower bound is that of ``outer``.
+    classes : int, optional With interference: into how many classes batches are divided by how much
+    they slow others; 3 by default. More of them bring plan and bound nearer to each other and take
+    longer.
 
     Examples
     --------
@@ -175,84 +151,58 @@ def build_problem(
 Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 requests/s at 10 ms
-
-    A share of a GPU that serves two services in turn, in a cycle of 20 ms:
-
-    >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
-    >>> points = [
-    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10),
-    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 4, 400, 10),
-    ... ]
-    >>> shared = build_problem(services, points, sharing="time", max_services=2)
-    >>> shared.problem.duty_cycle("mps:50", {"chat": 8, "search": 4}).length
-    Fraction(1, 50)
     """
     operating_points = tuple(operating_points)
     fleet = find_gpus((only_device(operating_points) or DEFAULT_GPU) if gpus is None else gpus)
     terms: QueueingRule | TimeSharing
     if sharing is None:
-        given = {"max_services": max_services, "splits": splits, "headroom": headroom}
-        _require_unshared(rule, **given, interference=interference, classes=classes)
+        for name, value in (
+            ("max_services", max_services), ("splits", splits), ("headroom", headroom),
+            ("interference", interference), ("classes", classes),
+        ):  # fmt: skip
+            if value is not None:
+                raise InvalidOption(
+                    f"{name} is {value!r} and nothing is shared; leave it out, or share instances "
+                    "in time: sharing='time'"
+                )
+        if rule in list(DutyCycleRule):
+            raise InvalidOption(
+                f"the rule {str(rule)!r} is for instances that services share in time; add "
+                "sharing='time', or take one of cms.fleet.serving.RULES"
+            )
         terms = queueing_rule(DEFAULT_RULE if rule is None else rule)
     else:
-        _require_shared(sharing, load_curves, interference, classes)
+        if sharing != "time":
+            raise InvalidOption(
+                f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' "
+                "(it serves a batch of each of several in turn)"
+            )
+        if load_curves is not None:
+            raise InvalidOption(
+                "load curves are given, which the rules of cycles do not ask for; leave them out, "
+                "or plan without sharing"
+            )
+        if classes is not None and interference is None:
+            raise InvalidOption(
+                f"classes is {classes!r} and there is no interference; leave it out, or give both"
+            )
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
-    wanted = _require_names(services)
+    wanted: dict[str, Service] = {}
+    for service in services:
+        if service.name in wanted:
+            raise service.fault(
+                f"two services are called {service.name!r}; every service needs a name of its own"
+            )
+        wanted[service.name] = service
     known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
-    request = PlanRequest(wanted, fleet, known, margin, max_processes, limits, costs)
+    request = PlanRequest(
+        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs
+    )
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))
     solo = pose_shared(request, terms)
     return solo if interference is None else pose_beside(solo, interference, classes)
-
-
-def _require_names(services: Iterable[Service]) -> tuple[Service, ...]:
-    """Return services whose names differ; refuse two that are called alike."""
-    found: dict[str, Service] = {}
-    for service in services:
-        if service.name in found:
-            raise service.fault(
-                f"two services are called {service.name!r}; every service needs a name of its own"
-            )
-        found[service.name] = service
-    return tuple(found.values())
-
-
-def _require_shared(
-    sharing: str,
-    load_curves: Mapping[PointKey, LoadCurve] | None,
-    interference: Interference | None,
-    classes: int | None,
-) -> None:
-    if sharing != "time":
-        raise InvalidOption(
-            f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' (it "
-            "serves a batch of each of several in turn)"
-        )
-    if load_curves is not None:
-        raise InvalidOption(
-            "load curves are given, which the rules of cycles do not ask for; leave them out, or "
-            "plan without sharing"
-        )
-    if classes is not None and interference is None:
-        raise InvalidOption(
-            f"classes is {classes!r} and there is no interference; leave it out, or give both"
-        )
-
-
-def _require_unshared(rule: str | QueueingRule | DutyCycleRule | None, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidOption(
-                f"{name} is {value!r} and nothing is shared; leave it out, or share instances in "
-                "time: sharing='time'"
-            )
-    if isinstance(rule, str) and rule in [known.value for known in DutyCycleRule]:
-        raise InvalidOption(
-            f"the rule {str(rule)!r} is for instances that services share in time; add "
-            "sharing='time', or take one of cms.fleet.serving.RULES"
-        )

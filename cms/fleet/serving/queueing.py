@@ -1,8 +1,6 @@
 """The queueing rule: what one instance may be counted for, so that requests are in time.
 
-A request waits before its batch runs: at most how long depends on the batch, the limit and the
-load. What a rule makes of that has consequences for the number of GPUs, so it has a name, every
-plan says which one it was made with, and a user may bring an own one.
+It decides the number of GPUs, so it has a name that every plan says; a user may bring another.
 """
 
 from __future__ import annotations
@@ -28,11 +26,6 @@ class QueueingRule(Protocol):
     """What turns an operating point into supply.
 
     Implement it to bring another one.
-
-    Examples
-    --------
-    >>> isinstance(RULES["half"], QueueingRule)
-    True
     """
 
     @property
@@ -62,22 +55,17 @@ class QueueingRule(Protocol):
         ...
 
 
-#: The rules we know, by name.
+#: The known rules, by name.
 #:
 #: ``capacity`` (the default): the largest rate that one instance sustains within the limit, by the
-#: point's load curve if there is one, else by a table.
-#:
-#: ``capacity_certified``: the same, by the table whose entries are proved.
+#: point's load curve if there is one, else by a table. ``capacity_certified``: the same, by the
+#: table whose entries are proved.
 #:
 #: ``parvagpu``: latency < 0.45 x limit. Half the limit is for queueing, the other half keeps a
-#: margin of 10 %: M. Lee et al., ParvaGPU, SC '24, as its scheduler computes it.
-#:
-#: ``half``: latency <= limit / 2. A request that just missed a batch waits for the one that runs
-#: and is served in the next, two batch times in all: the test of gpulet's scheduler (S. Choi et
-#: al., USENIX ATC '22).
-#:
-#: ``plain``: latency <= limit. No time to wait at all; for measurements that already include the
-#: waiting, and for comparison.
+#: margin of 10 %: M. Lee et al., ParvaGPU, SC '24, as its scheduler computes it. ``half``: latency
+#: <= limit / 2. A request that just missed a batch is served in the next, two batch times in all:
+#: gpulet (S. Choi et al., USENIX ATC '22). ``plain``: latency <= limit, for measurements that
+#: already include the waiting, and for comparison.
 RULES: Mapping[str, QueueingRule] = MappingProxyType(
     {rule.name: rule for rule in (CAPACITY, CERTIFIED, PARVAGPU, HALF, PLAIN)}
 )

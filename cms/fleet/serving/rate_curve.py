@@ -56,18 +56,15 @@ def rate_curve(
     `cancel` is set no further point is begun; `on_point` is called with how many are done, of how
     many. Returned, ascending, are the multiples that there was time for. UnsupportedProblem if
     services slow one another: then plan and bound are of two problems.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint, Service, build_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
-    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = build_problem([service], [point], rule="plain")
-    >>> curve = rate_curve(Plan(serving, solve(serving.problem)), [1, 2, 4])
-    >>> [(int(each.rate), int(each.cost or 0), each.status.value) for each in curve]
-    [(1, 1, 'optimal'), (2, 2, 'optimal'), (4, 4, 'optimal')]
     """
-    wanted = sorted({_multiple(each) for each in multiples})
+    given = {exact(each, "a multiple of the rates", error=InvalidOption) for each in multiples}
+    for rate in given:
+        if rate <= 0 or PARTS % rate.denominator:
+            raise InvalidOption(
+                f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most "
+                "three decimals, such as 1.5"
+            )
+    wanted = sorted(given)
     found: list[RatePoint] = []
     until = None if time_limit is None else time.monotonic() + time_limit
     for at, rate in enumerate(wanted):
@@ -89,16 +86,6 @@ def rate_curve(
         if on_point is not None:
             on_point(at + 1, len(wanted))
     return tuple(found)
-
-
-def _multiple(given: Number) -> Fraction:
-    rate = exact(given, "a multiple of the rates", error=InvalidOption)
-    if rate <= 0 or PARTS % rate.denominator:
-        raise InvalidOption(
-            f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most three "
-            "decimals, such as 1.5"
-        )
-    return rate
 
 
 def _point(rate: Fraction, answer: Solution, before: RatePoint | None) -> RatePoint:

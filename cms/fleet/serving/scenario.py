@@ -20,14 +20,7 @@ from .serving_problem import ServingProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario:
-    """A named serving problem with its known values and their source.
-
-    Examples
-    --------
-    >>> from cms import load_instance
-    >>> print(load_instance("S1"))
-    S1: 6 models, 2692 requests/s in all (6 services, 1747 operating points)
-    """
+    """A named serving problem with its known values and their source."""
 
     name: str
     title: str
@@ -39,7 +32,7 @@ class Scenario:
     #: Reads the load curves of its operating points; for the rules that ask for them.
     load_curves: Callable[[], Mapping[PointKey, LoadCurve]] | None = None
     max_processes: int | None = None  #: in an instance, at most
-    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if nobody knows
+    optimum: Fraction | None = None  #: the fewest GPUs (the least cost); None if unknown
     #: Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
 

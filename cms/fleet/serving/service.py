@@ -21,21 +21,13 @@ HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Service:
-    """One model to serve; InvalidProblem if a name is empty or a number is out of its range.
-
-    Examples
-    --------
-    >>> service = Service("chat", "bert", 19, "418.5", allowed_profiles=["3g.40gb"])
-    >>> service.rate_rps, service.latency_limit_ms
-    (Fraction(19, 1), Fraction(837, 2))
-    """
+    """One model to serve; InvalidProblem if a name is empty or a number is out of its range."""
 
     name: str  #: its own; several services may run the same model
     model: str  #: as the operating points call it
     rate_rps: Fraction  #: items per second that must be served, >= 0
-    #: The latency an answer may take, > 0. How much of it one batch may use is the queueing rule's
-    #: decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate counts: then nothing is
-    #: promised of latencies.
+    #: The latency an answer may take, > 0; the queueing rule decides how much of it one batch may
+    #: use. None, if only the rate counts: then nothing is promised of latencies.
     latency_limit_ms: Fraction | None
     #: Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
     #: every one that has been measured.
@@ -104,14 +96,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a plan promises of every service.
-
-    Examples
-    --------
-    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
-    99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
-    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
-    """
+    """What a plan promises of every service."""
 
     late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
     queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it

@@ -16,8 +16,7 @@ from .gpus_used import block_prefixes
 from .load_curve import PointKey, key_of
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
-from .plan_request import PlanRequest
-from .posed import Posed, Served
+from .posed import PlanRequest, Posed, Served
 from .queueing import QueueingRule
 from .service import Promise, Service
 
@@ -27,16 +26,6 @@ class ServingProblem(Posed[Problem]):
     """A problem of blocks that serve one service each, and what its jobs and blocks stand for.
 
     There is one point for each service and block; a job's demand is its service's planned rate.
-
-    Examples
-    --------
-    >>> from cms.fleet import build_problem
-    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
-    >>> services = [Service(f"chat {i}", "bert", 100, limit) for i, limit in [(1, 100), (2, 50)]]
-    >>> print(build_problem(services, [point], "a30-24gb"))
-    2 services on a30-24gb, rule 'capacity'
-    1 blocks in 1 configurations, 1 operating points in use
-    not servable: chat 2
     """
 
     rule: QueueingRule  #: what turned operating points into supply
@@ -51,10 +40,6 @@ class ServingProblem(Posed[Problem]):
     def planned_rps(self, service: Service) -> Fraction:
         """Return the service's rate with the margin."""
         return service.rate_rps * (1 + self.rate_margin)
-
-    def can_serve(self, service: str) -> bool:
-        """Whether some block supplies it."""
-        return any(self.supply(service, block) for block in self.problem.blocks)
 
     @property
     def promise(self) -> Promise | None:

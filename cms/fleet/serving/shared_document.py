@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from ...checker.kinds import check
 from ...files import fields as f
 from ...files import model as m
-from ...files.problems import EmbeddedProblem, problem_to_json
+from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
 from ...problem.parts import Block
 from ...solving.solution import Solution
 from ...time_sharing.duty_cycle import DutyCycleRule
-from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
-from ...values.numbers import shown
-from .document_parts import PointPart, agree, read_whole_keys
-from .gpus_used import list_configurations
+from .document_parts import (
+    PointPart,
+    agree,
+    allowed_configurations,
+    read_whole_keys,
+    require_problem,
+)
 from .headroom import Headroom
 from .interference import Interference, Pair
-from .neighbours import NeighbourServing, classes_in, pose_beside, rebuild_problem
+from .neighbours import NeighbourServing, classes_in, pose_beside
 from .operating_point import OperatingPoint
 from .time_sharing import SharedServing, TimeSharing, amount_of
 
@@ -95,40 +97,22 @@ class _InterferencePart(m.Part):
         bound = _OuterPart.from_fields(problem=serving.outer, solution=outer)
         return cls.from_fields(classes=serving.classes, kinds=kinds, pairs=pairs, outer=bound)
 
-    def serving(self, shared: SharedServing) -> NeighbourServing:
-        """Make both images anew of the pairs; `shared` has the inner one. Refuse others."""
+    def serving(self, solo: SharedServing) -> NeighbourServing:
+        """Make both images anew of the pairs; refuse other classes or pairs than follow."""
         with f.blaming("sharing", "interference", "pairs"):
             found: dict[Pair, Fraction] = {}
             for index, part in enumerate(self.pairs):
                 if (pair := part.pair()) in found:
                     raise f.refusal("one a pair", index, what=f"{{}} is the second of {pair}")
                 found[pair] = part.slowdown
-            pairs = Interference(found)
-            serving = pose_beside(_solo(shared), pairs, self.classes)
-        why = "by the plan's points and pairs of batches"
-        outer = ("sharing", "interference", "outer", "problem")
-        for at, given, wanted in (
-            (("problem",), shared.problem, serving.problem),
-            (outer, self.outer.problem, serving.outer),
+            serving = pose_beside(solo, Interference(found), self.classes)
+        wanted = self.of_plan(serving, None)
+        for key, why in (
+            ("kinds", "by how much they slow others"),
+            ("pairs", "those of this plan's batches by their GPUs' keys, and >= 1"),
         ):
-            if given != wanted:
-                agree(problem_to_json(given), problem_to_json(wanted), why, *at)
-                what = "{} is another problem"
-                raise f.refusal(f"the one that follows {why}", *at, what=what)
-        kinds = self.of_plan(serving, None).to_json()["kinds"]
-        where = "sharing", "interference", "kinds"
-        agree(self.to_json()["kinds"], kinds, "by how much they slow others", *where)
-        if serving.interference != pairs:
-            raise f.refusal(
-                "those alone, as they count", "sharing", "interference", "pairs",
-                what="{} has other pairs than those of batches of this plan, by its GPUs' keys and "
-                f">= 1 ({len(pairs)}, and of those {len(serving.interference)})",
-            )  # fmt: skip
-        if {pair: own for pair, own in serving.points.items() if own} != dict(shared.points):
-            raise f.refusal(
-                "the same, as far as their classes may be there", "operating_points",
-                what="{} has other points on blocks of two classes than on their shares",
-            )  # fmt: skip
+            where = "sharing", "interference", key
+            agree(self.to_json(key)[key], wanted.to_json(key)[key], why, *where)
         return serving
 
 
@@ -182,110 +166,36 @@ class SharingPart(m.Part):
         return cls.from_fields(kind="time", interference=told, **own)
 
     def serving(
-        self,
-        points: Sequence[SharedPoint],
-        planned: Sequence[Fraction],
-        problem: TimeSharedProblem,
-        **common: Any,
+        self, points: Sequence[SharedPoint], problem: TimeSharedProblem, **common: Any
     ) -> SharedServing:
-        """Build what a plan was made from; rules, caps and points must make the problem."""
+        """Build what a plan was made from; its problem must be what follows from the rest."""
         sharing = TimeSharing(self.rule, self.max_services, self.splits, self.headroom)
-        for key, given in (("rule", problem.rule), ("max_services", problem.max_jobs)):
-            if getattr(self, key) != given:
-                told = "null" if given is None else given
-                raise f.refusal(f"{told}, as in the problem", "sharing", key)
-        of_block = _collect(points, problem)
-        serving = SharedServing(problem=problem, sharing=sharing, points=of_block, **common)
-        for index, (service, job) in enumerate(zip(serving.services, problem.jobs, strict=True)):
-            for why, wanted in (
-                ("as in the problem", job.demand),
-                ("by the margin and the head-room", serving.planned_rps(service)),
-            ):
-                if planned[index] != wanted:
-                    raise f.refusal(f"{shown(wanted)}, {why}", "services", index, "planned_rps")
-            if service.latency_limit_ms != 1000 * job.limit:
-                expected = f"{shown(1000 * job.limit)}, as in the problem"
-                raise f.refusal(expected, "services", index, "latency_limit_ms")
-        _refuse_other_points(points, serving)
-        if self.interference is None:
-            return serving
-        return self.interference.serving(serving)
-
-    def outer_solution(self, serving: NeighbourServing) -> Solution | None:
-        """Return the solution of the problem that bounds; its schedule is checked."""
-        assert self.interference is not None
-        found = self.interference.outer.solution
-        if found is not None and found.cost is not None:
-            for violation in check(serving.outer, found.schedule):
-                raise f.refusal(what=f"{{}} is not valid: {violation}")
-        return found
-
-
-def _collect(
-    points: Sequence[SharedPoint], problem: TimeSharedProblem
-) -> FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]:
-    """Collect the points of each service and block, by rising amounts."""
-    found: dict[tuple[str, Block], list[OperatingPoint]] = {}
-    for index, part in enumerate(points):
-        with f.blaming("operating_points", index):
-            f.refuse_unknown(part.service, "service", dict.fromkeys(problem.job_names), "service")
-            f.refuse_unknown(part.block, "block", problem.block_index, "block")
-            point, own = part.point(), found.setdefault((part.service, part.block), [])
-            if own and amount_of(point) <= amount_of(own[-1]):
-                raise f.refusal(
-                    "one point an amount, by rising amounts",
-                    what=f"{{}} takes {amount_of(point)} requests at a time, after one of "
-                    f"{amount_of(own[-1])} of {part.service!r} on {part.block}",
-                )
-            own.append(point)
-    return FrozenMap({pair: tuple(own) for pair, own in found.items()})
-
-
-def _refuse_other_points(points: Sequence[SharedPoint], serving: SharedServing) -> None:
-    """Refuse points that could not have made the problem, and a problem of others."""
-    left = {
-        (job.name, block, point.amount): point.length
-        for job in serving.problem.jobs
-        for block, own in job.points.items()
-        for point in own
-    }
-    for index, part in enumerate(points):
-        with f.blaming("operating_points", index):
-            point = part.point()
-            key = part.service, part.block, Fraction(amount_of(point))
-            if key not in left:
-                raise f.refusal(
-                    "the points of the problem",
-                    what=f"{{}}: the problem has no point of {part.service!r} on {part.block} that "
-                    f"takes {amount_of(point)} requests",
-                )
-            length = 1000 * left.pop(key)
-            lengths = {"as in the problem": length}
-            if classes_in(part.block) is None:  # others are made anew of those on plain blocks
-                lengths["by throughput, latency and head-room"] = serving.sharing.length_ms(point)
-            for why, wanted in lengths.items():
-                if part.length_ms != wanted:
-                    raise f.refusal(f"{shown(wanted)}, {why}", "length_ms")
-    for name, block, amount in left:
-        raise f.refusal(
-            "one, since the problem has it", "operating_points",
-            what=f"{{}}: there is no point of service {name!r} on {block} that takes {amount} "
-            "requests",
-        )  # fmt: skip
-
-
-def _solo(shared: SharedServing) -> SharedServing:
-    """The problem without interference: what the image says of blocks without a neighbour."""
-    problem = shared.problem
-    plain = [block for block in problem.blocks if classes_in(block) is None]
-    used = dict.fromkeys(map(shared.instance_of, plain))
-    jobs = [
-        TimeSharedJob(
-            job.name, job.demand, job.limit, {b: own for b, own in job.points.items() if b in plain}
+        of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
+        for index, part in enumerate(points):
+            with f.blaming("operating_points", index):
+                f.refuse_unknown(part.service, "service", problem.job_names, "service")
+                f.refuse_unknown(part.block, "block", problem.blocks, "block")
+                if classes_in(part.block) is None:  # others are made anew of these
+                    of_pair.setdefault((part.service, part.block), []).append(part.point())
+        by_amount = {pair: tuple(sorted(own, key=amount_of)) for pair, own in of_pair.items()}
+        given = SharedServing(
+            problem=problem, sharing=sharing, points=FrozenMap(by_amount), **common
         )
-        for job in problem.jobs
-    ]
-    shapes = list_configurations(shared.gpus, used, shared.splits)
-    points = {pair: own for pair, own in shared.points.items() if pair[1] in plain}
-    solo = rebuild_problem(problem, shapes, jobs)
-    return replace(shared, problem=solo, points=FrozenMap(points))
+        jobs = []
+        for service in given.services:
+            with f.blaming("operating_points"):
+                own = {block: by_amount.get((service.name, block), ()) for block in problem.blocks}
+                jobs.append(sharing.job(service, own, given.rate_margin))
+        wanted = TimeSharedProblem(
+            configurations=allowed_configurations(given), jobs=jobs, rule=sharing.rule,
+            machine_types=problem.machine_types, max_jobs=sharing.max_services,
+        )  # fmt: skip
+        solo = replace(given, problem=wanted)
+        if self.interference is None:
+            require_problem(problem, wanted, "problem")
+            return solo
+        serving = self.interference.serving(solo)
+        require_problem(problem, serving.problem, "problem")
+        outer = "sharing", "interference", "outer", "problem"
+        require_problem(self.interference.outer.problem, serving.outer, *outer)
+        return serving

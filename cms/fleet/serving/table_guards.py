@@ -41,7 +41,7 @@ def refuse_unknown_columns(
     known: Collection[str] = (),
     asking: Literal["nothing", "limits", "all"] = "nothing",
 ) -> None:
-    """Refuse columns nobody asked for that look as if they should count; any other is a note.
+    """Refuse unknown columns that look as if they should count; any other is a note.
 
     These are what is nearly called as a `known` one that is absent, and what by its name is
     `asking`: for limits, or for limits and rates, with a number below it, or for wishes as well.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
 
 from ..hardware import Gpu, Profile
 from .csv_input import POINT_COLUMNS
@@ -55,39 +54,21 @@ def services_template() -> str:
 
 
 def points_template(gpu: Gpu) -> str:
-    """Return a table of operating points on the profiles of a GPU, to begin with.
-
-    Examples
-    --------
-    >>> from cms.fleet.hardware import get_gpu
-    >>> print(*points_template(get_gpu("a30-24gb")).splitlines()[12:14], sep="\\n")
-    model,device,profile,processes,batch,throughput_rps,latency_ms
-    bert,a30-24gb,1g.6gb,1,1,110.8,9
-    """
+    """Return a table of operating points on the profiles of a GPU, to begin with."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(POINT_COLUMNS)
-    writer.writerows(_rows(gpu))
-    return _POINTS + text.getvalue()
-
-
-def _rows(gpu: Gpu) -> Iterator[tuple[object, ...]]:
+    # one profile of each size: those with more memory or media engines are for what needs them
+    sizes: dict[int, Profile] = {}
+    for one in sorted(gpu.profiles, key=lambda each: (each.compute, each.memory, len(each.name))):
+        sizes.setdefault(one.compute, one)
     for model, whole in _MODELS.items():
-        for profile in _plain(gpu.profiles):
+        for profile in sizes.values():
             # small instances do a little better than their share, as they do in measurements
             part = (profile.compute / gpu.compute_slices) ** 0.85
             for (processes, batch), reached in _SETTINGS.items():
                 throughput = round(whole * part * reached, 1)
                 latency = round(1000 * processes * batch / throughput, 1)
-                yield (
-                    model, gpu.key, profile.name, processes, batch, f"{throughput:g}",
-                    f"{latency:g}",
-                )  # fmt: skip
-
-
-def _plain(profiles: Iterable[Profile]) -> list[Profile]:
-    """One profile of each size: those with more memory or media engines are for what needs them."""
-    sizes: dict[int, Profile] = {}
-    for profile in sorted(profiles, key=lambda each: (each.compute, each.memory, len(each.name))):
-        sizes.setdefault(profile.compute, profile)
-    return list(sizes.values())
+                own = model, gpu.key, profile.name, processes, batch
+                writer.writerow((*own, f"{throughput:g}", f"{latency:g}"))
+    return _POINTS + text.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -21,8 +21,7 @@ from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
-from .plan_request import PlanRequest
-from .posed import Posed, Served
+from .posed import PlanRequest, Posed, Served
 from .queueing import RULES, QueueingRule
 from .service import Service
 
@@ -37,14 +36,7 @@ _LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more f
 
 @dataclass(frozen=True, slots=True, init=False)
 class TimeSharing:
-    """On which terms services share instances in time; InvalidOption names a wrong one.
-
-    Examples
-    --------
-    >>> print(TimeSharing(max_services=3))
-    blocks shared in time, round_robin: a duty cycle and its own batch within the limit; at most 3 \
-    services in a block
-    """
+    """On which terms services share instances in time; InvalidOption names a wrong one."""
 
     #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
     #: ``"collect_then_run"``.
@@ -90,6 +82,23 @@ class TimeSharing:
         length = slot_ms(point)
         return length if self.headroom is None else self.headroom.length_ms(length, point.batch)
 
+    def job(
+        self, service: Service, points: Mapping[Block, Iterable[OperatingPoint]], margin: Fraction
+    ) -> TimeSharedJob:
+        """Return a service with points as a job; InvalidProblem if it has no limit."""
+        limit = service.latency_limit_ms
+        if limit is None:
+            raise service.fault(
+                f"service {service.name!r} has no latency limit, so that nothing bounds the cycle "
+                "it could share; give it one, or plan without sharing"
+            )
+        lengths = {
+            block: [(amount_of(point), self.length_ms(point) / 1000) for point in own]
+            for block, own in points.items()
+        }
+        planned = self.planned_rps(service.rate_rps * (1 + margin))
+        return TimeSharedJob(service.name, planned, limit / 1000, lengths)
+
     def __str__(self) -> str:
         cap = self.max_services
         most = "" if cap is None else f"; at most {cap} services in a block"
@@ -104,19 +113,6 @@ class SharedServing(Posed[TimeSharedProblem]):
     amount of a point is what all processes of the instance take together. The points of a service
     on a block are one for each amount, by rising amount: of two with the same, the one that takes
     less long.
-
-    Examples
-    --------
-    >>> from cms.fleet import build_problem
-    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:60", 1, 8, 800, 10)]
-    >>> serving = build_problem(services, points, sharing="time")
-    >>> print(serving)
-    2 services on a100-80gb, rule 'round_robin'
-    1 blocks in 1 configurations, 2 operating points in use
-    >>> from cms import Mix
-    >>> [str(one.rate_rps) for one in serving.served(Mix({"a": 8, "b": 8}), "mps:60")]
-    ['400', '400']
     """
 
     sharing: TimeSharing = field(default_factory=TimeSharing)
@@ -134,15 +130,6 @@ class SharedServing(Posed[TimeSharedProblem]):
     def splits(self) -> str:
         """How a GPU is shared under MPS."""
         return self.sharing.splits
-
-    def can_serve(self, service: str) -> bool:
-        """Whether some batch of it meets its limit alone on some block."""
-        job, rule = self.problem.job(service), self.sharing.rule
-        return any(
-            rule.admits(point.length, point.length, job.limit)
-            for points in job.points.values()
-            for point in points
-        )
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the most items per second that one such block gives a service, alone on it."""
@@ -187,23 +174,12 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
     used: dict[InstanceKind, None] = {}
     jobs = []
     for service in request.services:
-        limit = service.latency_limit_ms
-        if limit is None:
-            raise service.fault(
-                f"service {service.name!r} has no latency limit, so that nothing bounds the cycle "
-                "it could share; give it one, or plan without sharing"
-            )
         candidates = find_points(service, request.known, request.fleet)
         used.update(dict.fromkeys(candidates))
         own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
         points |= {(service.name, block): listed for block, listed in own.items()}
-        lengths = {
-            block: [(amount_of(point), sharing.length_ms(point) / 1000) for point in listed]
-            for block, listed in own.items()
-        }
-        planned = sharing.planned_rps(service.rate_rps * (1 + request.margin))
-        jobs.append(TimeSharedJob(service.name, planned, limit / 1000, lengths))
-        if service.rate_rps and (why := _why_unservable(service, limit, own, sharing)):
+        jobs.append(sharing.job(service, own, request.margin))
+        if service.rate_rps and (why := _why_unservable(service, own, sharing)):
             unservable[service.name] = why
     machines = request.build_machines(used, sharing.splits)
     return SharedServing(
@@ -211,11 +187,7 @@ def pose_shared(request: PlanRequest, sharing: TimeSharing) -> SharedServing:
             jobs=jobs, rule=sharing.rule, max_jobs=sharing.max_services, **machines
         ),
         points=FrozenMap(points),
-        warnings=(
-            *request.warnings(batches=False),
-            *_length_warnings(request.points),
-            *_wish_warnings(request.services),
-        ),
+        warnings=(*request.warnings(batches=False), *_warnings(request)),
         unservable=FrozenMap(unservable),
         sharing=sharing,
         **request.kept,
@@ -266,19 +238,16 @@ def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
 
 
 def _why_unservable(
-    service: Service,
-    limit: Fraction,
-    points: Mapping[Block, Iterable[OperatingPoint]],
-    sharing: TimeSharing,
+    service: Service, points: Mapping[Block, Iterable[OperatingPoint]], sharing: TimeSharing
 ) -> str:
     """Name the point that comes nearest to the limit and the limit it needs; empty if one fits."""
     nearest_one = min(
         (point for own in points.values() for point in own),
         key=lambda point: (sharing.length_ms(point), -point.throughput_rps),
     )
-    length = sharing.length_ms(nearest_one)
+    length, limit = sharing.length_ms(nearest_one), service.latency_limit_ms
     needed = sharing.rule.needed(length, length)
-    if needed <= limit:
+    if limit is None or needed <= limit:
         return ""
     return (
         f"{service.name}: no batch fits into {short(limit, math.floor)} ms even alone, under the "
@@ -287,23 +256,18 @@ def _why_unservable(
     )
 
 
-def _length_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
-    apart = [point for point in points if _differs(point)]
-    if not apart:
-        return ()
-    return (
-        f"{len(apart)} of {len(points)} operating points: the latency and processes x batch / "
-        "throughput differ by more than 1 %; the longer of the two counts as the batch's length; "
-        f"for example: {apart[0]}",
-    )
-
-
-def _wish_warnings(services: Iterable[Service]) -> tuple[str, ...]:
-    own = [each.name for each in services if each.late_share is not None or each.queue is not None]
-    if not own:
-        return ()
-    return (
-        f"late_share and queue have no effect where blocks are shared in time (given for {own[0]}"
-        f"{' and others' if len(own) > 1 else ''}): the rules of cycles are for evenly spaced "
-        "arrivals",
-    )
+def _warnings(request: PlanRequest) -> Iterator[str]:
+    apart = [point for point in request.points if _differs(point)]
+    if apart:
+        yield (
+            f"{len(apart)} of {len(request.points)} operating points: the latency and processes x "
+            "batch / throughput differ by more than 1 %; the longer of the two counts as the "
+            f"batch's length; for example: {apart[0]}"
+        )
+    own = [each.name for each in request.services if each.late_share or each.queue]
+    if own:
+        yield (
+            "late_share and queue have no effect where blocks are shared in time (given for "
+            f"{own[0]}{' and others' if len(own) > 1 else ''}): the rules of cycles are for evenly "
+            "spaced arrivals"
+        )

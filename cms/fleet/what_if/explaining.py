@@ -43,7 +43,7 @@ class BlockChoices:
     only: Alternative  #: no other kind serves it
     #: None of this kind serves it; None where the plan has none that does.
     without: Alternative | None = None
-    #: One such instance serves it and nobody else; None where instances are not shared, or it would
+    #: One such instance serves it alone; None where instances are not shared, or it would
     #: not meet the limit.
     alone: Alternative | None = None
 
@@ -71,19 +71,11 @@ def explain(plan: Plan, service: str) -> Explanation:
     """Say which instances serve a service, and what each other choice would cost at least.
 
     All numbers follow exactly from the plan's certificate, which is checked on the way, by weak
-    duality (``docs/methods/proofs.md``, :mod:`cms.fleet.what_if.one_job`). A bound is no promise:
-    there may be no plan of that cost. A reduced cost of 0 says only that the proof does not tell
-    the choice from what was chosen.
-
-    Raises
-    ------
-    InvalidOption
-        If the plan has no such service.
-    UnsupportedProblem
-        If the plan is proved infeasible, or its batches slow one another, so that its bound is of
-        another problem than its schedule.
-    InvalidCertificate
-        If the certificate does not hold.
+    duality (``docs/methods/proofs.md``). A bound is no promise: there may be no plan of that cost.
+    A reduced cost of 0 says only that the proof does not tell the choice from what was chosen.
+    InvalidOption if the plan has no such service, UnsupportedProblem if it is proved infeasible or
+    its batches slow one another, so that its bound is of another problem than its schedule;
+    InvalidCertificate if the certificate does not hold.
 
     Examples
     --------
@@ -122,10 +114,6 @@ def explain(plan: Plan, service: str) -> Explanation:
         one = plain_job(serving.problem.one_job_a_block(), certificate, service)
     else:
         one = shared_job(serving.problem, certificate, service)
-    return _explanation(plan, service, one)
-
-
-def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
     given, counts = plan.service(service), Counter[Block]()
     for use in given.uses:
         counts[use.block] += use.count
@@ -134,7 +122,7 @@ def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
     # of more than serve the service by themselves a proof may say nothing
     within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
     case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
-    serving = needed if one.row.demand else ()
+    priced = needed if one.row.demand else ()
     return Explanation(
         given=given,
         cost=plan.solution.cost,
@@ -143,7 +131,7 @@ def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
         cases=one.leaves,
         pays=None if case is None else one.bound - case.rest,
         as_planned=_alternative(plan, one, Given(within)) if within and not shared else None,
-        blocks=tuple(_choices(plan, one, block, counts[block]) for block in serving),
+        blocks=tuple(_choices(plan, one, block, counts[block]) for block in priced),
         useless=tuple(block for block in one.blocks if block not in needed),
     )
 

@@ -63,7 +63,7 @@ class Ladder(ABC):
         return self._rows[state]
 
     def serves(self, state: Fraction, blocks: Sequence[int]) -> bool:
-        """Whether so many blocks of each type serve the service in a state."""
+        """Whether these numbers of blocks serve the service in a state."""
         row = self.row(state)
         return sum(n * gives for n, gives in zip(blocks, row.supply, strict=True)) >= row.demand
 

@@ -7,7 +7,6 @@ state too dear does so up to a later one: both ends are moved that far, exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
@@ -26,7 +25,7 @@ from .ladders import Ladder, find_last
 from .one_job import Given, plain_job
 from .posing import Posing
 
-#: A question gets one of so many parts of the time left; what fails in it is tried once more.
+#: The parts that the time left is divided into for a question; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
 
 
@@ -34,8 +33,8 @@ class Outcome(StrEnum):
     """What is known about the relaxations of one number.
 
     ``LEAST``: one was found that saves enough, and all smaller ones are proved not to. ``FOUND``:
-    one was found; that there is no smaller one is not proved. ``NONE``: none saves enough: proved.
-    ``OPEN``: none was found, and it is not proved that there is none.
+    one was found. ``NONE``: none saves enough: proved. ``OPEN``: none was found, and nothing is
+    proved.
     """
 
     LEAST = "least"
@@ -99,8 +98,7 @@ class Least(NamedTuple):
 class Climb:
     """The search for the first state of a ladder with a plan that costs little enough.
 
-    ``low`` is the loosest state that ``proof`` proves to be too little; without one, the present.
-    Every claim is checked: schedules by the driver, certificates on the problem of their state.
+    ``low`` is the loosest state that ``proof`` proves to be too little. Every claim is checked.
     """
 
     def __init__(self, ladder: Ladder, base: Base, asking: Asking) -> None:
@@ -236,8 +234,12 @@ class Climb:
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:
         """Find the first state in which a schedule serves."""
-        blocks = _blocks_of(schedule, self.base.posing.problem, self.name)
-        serves = self.ladder.serves
+        problem, serves = self.base.posing.problem, self.ladder.serves
+        blocks = [0] * len(problem.blocks)
+        for group in schedule.groups:
+            for (block, content), count in group.assignment.items():
+                if content == self.name:
+                    blocks[problem.block_index[block]] += count * group.count
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
@@ -263,13 +265,3 @@ class Climb:
 
     def _problem(self, state: Fraction) -> Problem:
         return self.base.posing.with_row(self.name, self.ladder.row(state))
-
-
-def _blocks_of(schedule: Schedule, problem: Problem, job: str) -> Sequence[int]:
-    """How many blocks of each type a schedule gives to a job."""
-    counts = [0] * len(problem.blocks)
-    for group in schedule.groups:
-        for (block, content), count in group.assignment.items():
-            if content == job:
-                counts[problem.block_index[block]] += count * group.count
-    return counts

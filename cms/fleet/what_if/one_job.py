@@ -45,20 +45,12 @@ class Case(NamedTuple):
     # Least and most blocks of a type that the job has, by the branches above.
     within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
 
-    def may_be(self, given: Given) -> bool:
-        """Whether the branches above leave room for what the job gets."""
-        return all(
-            (high is None or given.at_least.get(block, 0) <= high)
-            and (low <= 0 or block not in given.without)
-            for block, (low, high) in self.within.items()
-        )
-
 
 class OneJob(NamedTuple):
-    """What a certificate of so many leaves proves of every schedule, by one job's blocks.
+    """What a certificate proves of every schedule, by one job's blocks.
 
-    ``alone`` has the cases in which one block of a type serves nobody else, for the types that can;
-    None where blocks are not shared at all.
+    ``alone`` has the cases in which one block of a type serves no other job; None where blocks are
+    not shared at all.
     """
 
     blocks: tuple[Block, ...]
@@ -77,7 +69,12 @@ class OneJob(NamedTuple):
         """Return what every schedule that gives it so costs at least; None if there is none."""
         found: list[Fraction] = []
         for case in self.cases if cases is None else cases:
-            if case.may_be(given):
+            is_open = all(  # whether the branches leave room for what the job gets
+                (high is None or given.at_least.get(block, 0) <= high)
+                and (low <= 0 or block not in given.without)
+                for block, (low, high) in case.within.items()
+            )
+            if is_open:
                 paid = self._paid(case.prices, given)
                 if paid is None:
                     return None
@@ -107,16 +104,13 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
         if not proved.infeasible:
             general, special = prices_of_jobs(problem, leaf, path)
             prices = tuple(special.get(j, general))
-            rest = proved.value - _paid_at_most(prices, row)
+            # at its cheapest, or a little more where the search for that ended early
+            found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
+            assert found is not None, "a leaf with a job that nothing serves is infeasible"
+            paid = (p * n for p, n in zip(prices, found.option, strict=True))
+            rest = proved.value - sum(paid, Fraction(0))
             cases[Case(rest, prices, _within(path, name))] = None
     return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
-
-
-def _paid_at_most(prices: Sequence[Fraction], row: Row) -> Fraction:
-    """What a job pays at its cheapest, or a little more where the search for that ended early."""
-    found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
-    assert found is not None, "a leaf with a job that nothing serves is infeasible"
-    return sum((p * n for p, n in zip(prices, found.option, strict=True)), Fraction(0))
 
 
 def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:

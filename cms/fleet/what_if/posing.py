@@ -39,8 +39,15 @@ class Posing:
         self.points = None if points is None else tuple(points)
         self.rule = with_curves(serving.rule, load_curves)
         self._prefix = block_prefixes(serving.gpus)
-        if self.points is not None:
-            self._refuse_other_points()
+        if self.points is None:
+            return
+        posed = self._posed(serving.services).problem
+        if posed.sha256 != self.problem.sha256:
+            raise InvalidOption(
+                "the operating points are not those of the plan: "
+                f"{_difference(self.problem, posed)}; "
+                "give the table that it was made from, and its load curves if it had any"
+            )
 
     @property
     def problem(self) -> Problem:
@@ -101,26 +108,18 @@ class Posing:
             costs={one.name: one.cost for one in types},
         )
 
-    def _refuse_other_points(self) -> None:
-        mine, theirs = self.problem, self._posed(self.serving.services).problem
-        if theirs.sha256 != mine.sha256:
-            raise InvalidOption(
-                f"the operating points are not those of the plan: {_difference(mine, theirs)}; "
-                "give the table that it was made from, and its load curves if it had any"
-            )
 
-
-def _difference(mine: Problem, theirs: Problem) -> str:
+def _difference(mine: Problem, posed: Problem) -> str:
     """Word the first thing in which two problems of the same services differ."""
-    if mine.blocks != theirs.blocks:
-        gone = [block for block in mine.blocks if block not in theirs.blocks]
-        new = [block for block in theirs.blocks if block not in mine.blocks]
+    if mine.blocks != posed.blocks:
+        gone = [block for block in mine.blocks if block not in posed.blocks]
+        new = [block for block in posed.blocks if block not in mine.blocks]
         said = [f"nothing was measured on {gone[0]}" if gone else ""]
         said.append(f"the plan knows nothing of {new[0]}" if new else "")
         return ", and ".join(filter(None, said)) or "instances are in another order"
     for j, name in enumerate(mine.job_names):
         for at, block in enumerate(mine.blocks):
-            own, other = mine.rows.supply(j, at), theirs.rows.supply(j, at)
+            own, other = mine.rows.supply(j, at), posed.rows.supply(j, at)
             if own != other:
                 return (
                     f"service {name!r} counts {shown(own)} requests/s for {block} in the plan, "

@@ -18,8 +18,7 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from .least import Base, Outcome
 from .posing import Posing
-from .questions import list_questions, order_questions
-from .relaxations import Relaxation, Rightsizing
+from .relaxations import Relaxation, Rightsizing, list_questions, order_questions
 from .services import named_service
 
 _WANTED = "rightsizing"
@@ -40,44 +39,18 @@ def rightsize(
 ) -> Rightsizing:
     """Find for each service how little of its rate or a limit would save a GPU, if given up.
 
-    Parameters
-    ----------
-    plan : Plan
-        With a schedule; its instances serve one service each.
-    points : iterable of OperatingPoint, optional
-        All that were measured: a plan keeps only those in use, and a looser limit may admit others.
-        Without them only rates are looked at.
-    load_curves : mapping, optional
-        Of the points, if the plan was made with any.
-    services : iterable of str, optional
-        Only these.
-    to : number, optional
-        The cost that is wanted; by default the next one below the plan's: one GPU less, where all
-        GPUs cost the same.
-    time_limit : float or None, default 60
-        Seconds for all together; None means none.
-    seed, threads : int
-    cancel : threading.Event, optional
-        Set it to end with what is known; so does Ctrl-C.
-    on_step : callable, optional
-        Called after each number with how many are done, of how many.
+    A plan keeps only the points in use, and a looser limit may admit others: `points` are all that
+    were measured, with `load_curves` if it was made with any. Without them only rates are looked
+    at. `services` leaves others out; `to` is the cost that is wanted, by default the next one below
+    the plan's. The time limit is in seconds for all together; `cancel` and Ctrl-C end with what is
+    known. `on_step` is called after each number with how many are done, of how many. InvalidOption
+    for an unknown service, a bad cost, or points that are not the plan's; UnsupportedProblem if
+    there is no schedule, or services share instances in time.
 
-    Raises
-    ------
-    InvalidOption
-        For an unknown service, a bad cost, or points that are not the plan's.
-    UnsupportedProblem
-        If there is no schedule, or services share instances in time.
-
-    Notes
-    -----
-    Nothing changes between two breakpoints: sums that blocks can add up to, limits at which a point
-    counts for more. Between what a certificate proves to be too little and what a schedule serves,
-    the search asks :func:`cms.solve` at breakpoints alone, and moves either end as far as the
-    answer's schedule or certificate reaches, which is most of the way. So an answer ``least`` is
-    exact: a checked plan at the breakpoint, and a checked certificate just short of it. What may be
-    enough with the smallest change, by the plan's own certificate, is asked first. Without a time
-    limit the same arguments give the same answer, but for the seconds.
+    Plans are asked for at breakpoints alone: sums that blocks can add up to, limits at which a
+    point counts for more. So an answer ``least`` is exact: a checked plan at the breakpoint, and a
+    checked certificate just short of it. Without a time limit the same arguments give the same
+    answer.
 
     Examples
     --------
@@ -106,11 +79,16 @@ def rightsize(
     if not plan.solution.cost:
         raise UnsupportedProblem("the plan costs nothing, so that there is nothing to save")
     known = {service.name: service for service in serving.services}
-    places = {name: place for place, name in enumerate(known)}
+    places = [*known]
     chosen = [*known.values()]
     if services is not None:
         chosen = [named_service(known, name) for name in dict.fromkeys(services)]
-    wanted = None if to is None else _wanted(to, plan.solution.cost)
+    wanted = None if to is None else exact(to, "the wanted cost", error=InvalidOption)
+    if wanted is not None and wanted >= plan.solution.cost:
+        raise InvalidOption(
+            f"the wanted cost is {shown(wanted)}, and the plan costs {shown(plan.solution.cost)}; "
+            "expected less"
+        )
     posing = Posing(serving, points, load_curves)
     with CtrlC() as interrupt:
         asking = Asking("auto", seed, threads, started + how.seconds, interrupt, cancel)
@@ -126,19 +104,12 @@ def rightsize(
         target=base.target,
         proved=base.proved,
         better=better,
-        relaxations=tuple(sorted(found, key=lambda each: (*_rank(each), places[each.service]))),
+        relaxations=tuple(
+            sorted(found, key=lambda each: (*_rank(each), places.index(each.service)))
+        ),
         unasked=tuple(unasked),
         seconds=time.monotonic() - started,
     )
-
-
-def _wanted(to: Number, cost: Fraction) -> Fraction:
-    wanted = exact(to, "the wanted cost", error=InvalidOption)
-    if wanted >= cost:
-        raise InvalidOption(
-            f"the wanted cost is {shown(wanted)}, and the plan costs {shown(cost)}; expected less"
-        )
-    return wanted
 
 
 def _base(

@@ -20,25 +20,9 @@ def changed_services(
 ) -> tuple[Service, ...]:
     """Return services at multiples of their rates, some of them left out.
 
-    Parameters
-    ----------
-    services : iterable of Service
-    scale : number or mapping, default 1
-        What all rates are multiplied by, >= 0; or those of single services, by name: the others
-        stay as they are.
-    drop : iterable of str
-        Services that are left out.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such service, with the nearest name; or for a bad number.
-
-    Examples
-    --------
-    >>> services = [Service("chat", "bert", 100, 60), Service("photos", "resnet50", 40, 30)]
-    >>> print(*changed_services(services, scale={"chat": "1.5"}, drop=["photos"]))
-    chat (bert): 150 requests/s within 60 ms
+    `scale` is what all rates are multiplied by, >= 0, or those of single services, by name: the
+    others stay as they are. `drop` names services that are left out. InvalidOption, with the
+    nearest name, if there is no such service; or for a bad number.
     """
     given = tuple(services)
     gone = set(drop)
