@@ -151,7 +151,8 @@ def _recheck_plan(document: Parsed) -> Rechecked:
     It compares services and GPUs with problem and solution. Under interference, limits beside the
     worst neighbour are checked against the pairs, and the bound against the problem that bounds.
     """
-    from cms.files.model import read_as, require_head
+    from cms.files.model import read_as
+    from cms.files.schema_version import require_head
     from cms.fleet.serving.neighbour_check import neighbour_faults
     from cms.fleet.serving.neighbours import NeighbourServing
     from cms.fleet.serving.plan_document import plan_from_json

@@ -15,8 +15,6 @@ from .json_text import parse_json
 from .parsed import Parsed
 from .source import StrPath, read_source, write_bytes
 
-#: The schema that this version writes and reads.
-SCHEMA = 2
 #: What a document of each format holds.
 FORMATS = {
     "cms-problem": "a problem",
@@ -33,11 +31,6 @@ FORMATS = {
     "cms-monitor": "thresholds and times of a monitor",
     "cms-predictor": "a predictor of what workloads do to each other",
 }
-
-
-def head(kind: str) -> dict[str, Any]:
-    """Begin a document: ``{"format": "cms-problem", "schema": 2}``."""
-    return {"format": kind, "schema": SCHEMA}
 
 
 def parse_document(path: StrPath) -> Parsed:

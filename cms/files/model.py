@@ -6,7 +6,6 @@ The models are pydantic's; an error has the file, the line and the column of wha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_serializer, model_validator
@@ -15,9 +14,9 @@ from pydantic_core import PydanticCustomError, PydanticSerializationError, core_
 from ..errors import CmsError, FileError
 from ..values.frozen import FrozenMap
 from ..values.names import nearest
-from .documents import FORMATS, SCHEMA, head
 from .fields import RAISED, blaming, first_refusal, refusal, refusing, written_by
 from .parsed import Parsed
+from .schema_version import head, require_head
 from .source import quoted
 
 if TYPE_CHECKING:
@@ -136,30 +135,6 @@ class Built:
             refusing(lambda part: part.build()), handler.generate_schema(self._part),
             serialization=write,
         )  # fmt: skip
-
-
-_OLD = (
-    "configurable-machines 0.1.0 (tag v0.1.0) wrote this file and reads it; make it anew with this "
-    "version, from the tables or the problem it was made from"
-)
-
-
-def require_head(value: Any, kind: str) -> None:
-    """Refuse what is no document of a kind, or is of a schema that this version does not read."""
-    holds = FORMATS[kind]
-    if not isinstance(value, dict) or "format" not in value:
-        raise refusal(f'an object with "format": "{kind}" ({holds})')
-    schema = value.get("schema")
-    if schema == 1 and schema is not True and str(value["format"]).startswith("cms-"):
-        raise refusal(str(SCHEMA), "schema", fix=_OLD)  # some formats had other names then
-    if value["format"] != kind:
-        raise refusal(f'"{kind}" ({holds})', "format")
-    if "schema" not in value:
-        raise refusal('the key "schema"', what='{} has no "schema"')
-    if schema != SCHEMA or isinstance(schema, bool):
-        newer = isinstance(schema, int | Fraction) and schema > SCHEMA
-        fix = "a newer version of configurable-machines wrote this file; install it to read it"
-        raise refusal(str(SCHEMA), "schema", fix=fix if newer else None)
 
 
 class Document(Part):

@@ -17,8 +17,9 @@ from ..values.numbers import shown
 from . import fields as f
 from . import model as m
 from .claims import Block, JobName, SchedulePart, Tree, TypeName
-from .documents import head, parse_document, read_folder_document, write_document
+from .documents import parse_document, read_folder_document, write_document
 from .parsed import Parsed
+from .schema_version import head
 from .shards.folders import FolderSchedulePart, write_solution_folder
 from .source import StrPath
 

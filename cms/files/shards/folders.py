@@ -22,9 +22,10 @@ from ...values.names import NumberedNames
 from .. import fields as f
 from .. import model as m
 from ..claims import Block, MachinesPart
-from ..documents import head, read_folder_document, write_document
+from ..documents import read_folder_document, write_document
 from ..folders import new_folder
 from ..problems import MachinesDocument, MachineTypePart, problem_to_json
+from ..schema_version import head
 from .journal import Journal
 from .stored import (
     StoredShard,

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...values.words import at_least, count, decimal, printable
-from .page import TONES, Part, Picture
+from .colours import TONES
+from .page import Part, Picture
 from .tables import Cell, number, table
 
 if TYPE_CHECKING:

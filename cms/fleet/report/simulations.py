@@ -14,7 +14,8 @@ from ...values.numbers import exact
 from ...values.words import count, decimal, percent, printable
 from ..simulation.colocation_loop.loop import POLICIES
 from .charts import legend_name
-from .page import TONES, Bullets, Fact, Page, Part, Picture, Section, Words
+from .colours import TONES
+from .page import Bullets, Fact, Page, Part, Picture, Section, Words
 from .tables import MOST_ROWS, Cell, limit_of, number, table
 
 if TYPE_CHECKING:

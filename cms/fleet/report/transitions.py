@@ -21,8 +21,9 @@ from ..deployment.transition.durations import schedule
 from ..deployment.transition.folder import summary
 from ..deployment.transition.model import What
 from .bars import names
+from .colours import COLOURS, TONES
 from .deployments import fleet_section
-from .page import COLOURS, TONES, Fact, Page, Part, Picture, Section, Words
+from .page import Fact, Page, Part, Picture, Section, Words
 from .proofs import recheck
 from .tables import MOST_ROWS, Grid, key_of, number, table
 

@@ -13,7 +13,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from ...values.words import printable
-from .page import COLOURS, Bars, Page, Section, legend
+from .colours import COLOURS
+from .page import Bars, Page, Section, legend
 
 #: Rows of a table that a page holds; a browser sorts them in a moment.
 MOST_ROWS = 10_000
