@@ -27,7 +27,6 @@ from tests.fleet.stand_ins.machines import StandInNode
 from tests.samples import few
 
 A100 = get_gpu("a100-80gb")
-OLD: dict[str, object] = {"names": {"7g.80gb": "7g.79gb"}, "texts": "old"}
 THEIRS = "pod team-x/trainer"
 
 
@@ -55,22 +54,14 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
 
 
 @pytest.mark.parametrize(
-    ("key", "before", "after", "options"),
+    ("key", "before", "after", "texts"),
     [
-        pytest.param("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD, marks=pytest.mark.long),
-        pytest.param(
-            "h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}, marks=pytest.mark.long
-        ),
-        pytest.param("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), {}, marks=pytest.mark.long),
-        ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), {"texts": "old"}),
+        pytest.param("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), "new", marks=pytest.mark.long),
+        ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), "old"),
     ],
 )
-def test_other_cards_texts_and_names(
-    tmp_path: Path,
-    key: str,
-    before: tuple[str, int],
-    after: tuple[str, int],
-    options: dict[str, object],
+def test_other_cards_and_texts(
+    tmp_path: Path, key: str, before: tuple[str, int], after: tuple[str, int], texts: str
 ) -> None:
     """One GPU is cut otherwise, MIG is switched on on a second, and off on a third."""
     held, others = (Instance(*before),), (Instance(*after),)
@@ -85,7 +76,7 @@ def test_other_cards_texts_and_names(
         ))
         for side in zip(*changes_of, strict=True)
     )  # fmt: skip
-    nodes = stand_ins(tmp_path, now, **options)
+    nodes = stand_ins(tmp_path, now, texts=texts)
     is_there(nodes, now)
     write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(observed(nodes, now))))
     for word, reached in (("", target), ("undo", now)):

@@ -73,7 +73,7 @@ def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("choice", ["lowest", "guide", "any"])
+@pytest.mark.parametrize("choice", ["lowest", "any"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_is_cut_as_its_file_says(tmp_path: Path, name: str, choice: str) -> None:
     empty = fleet(node_a=8, node_b=8)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -11,35 +15,51 @@ from hypothesis import given, settings
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Mode, State, check_deployment
 from cms.fleet.deployment.export import ExportOptions, export
+from tests.fleet.bridging import stand_ins
 from tests.fleet.deployments import deployments
-from tests.fleet.export.cases import MIXED, machines
+from tests.fleet.export.cases import MIXED, body, machines
 from tests.fleet.export.manifests import applied, documents
 from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.kubernetes import validators
+from tests.fleet.stand_ins.kubernetes.allocation import claims, synthetic_slices
+from tests.fleet.stand_ins.kubernetes.rules import label_value
 from tests.samples import so_many
 
 S1 = placed("S1", fleet(a=1, b=1))
-
-
-def models(deployment: Deployment) -> dict[str, list[str]]:
-    return {node.name: [card.gpu.key for card in node.gpus] for node in deployment.nodes}
 
 
 def as_json(objects: list[dict[str, object]]) -> str:
     return "\n---\n".join(map(json.dumps, objects))
 
 
+def faults_of(deployment: Deployment, text: str, configs: Mapping[str, str]) -> list[str]:
+    """What mig-parted has against a file, on nodes that are as its configurations are to say."""
+    with TemporaryDirectory() as folder:
+        nodes = stand_ins(Path(folder), deployment)
+        ran = {
+            name: nodes[name].mig_parted(["assert", "-f", "-", "-c", config], text)
+            for name, config in configs.items()
+        }
+    assert ran.keys() == {node.name for node in deployment.nodes if node.gpus}
+    return [f"{name}: {each.error}" for name, each in ran.items() if each.code]
+
+
 def of_mig_parted(deployment: Deployment) -> list[str]:
     files = export(deployment, "mig-parted").files
-    rows = [line.split(",") for line in files["nodes.csv"].splitlines() if line[:1] not in "#"]
-    gpus = {config: models(deployment)[node] for node, config in rows[1:]}
-    return validators.mig_parted_config(files["mig-parted.yaml"], gpus)
+    rows = body(files["nodes.csv"]).splitlines()[1:]
+    return faults_of(deployment, files["mig-parted.yaml"], dict(row.split(",") for row in rows))
 
 
 def of_the_operator(deployment: Deployment) -> list[str]:
+    """The file in the ConfigMap, and the labels that choose from it."""
     files = export(deployment, "gpu-operator").files
-    text, labels = files["configmap.yaml"], files["labels.sh"]
-    return validators.gpu_operator(text, labels, models(deployment))
+    (config,) = documents(files["configmap.yaml"])
+    line = r"^kubectl label --overwrite node (\S+) nvidia\.com/mig\.config=(\S+)$"
+    chosen = dict(re.findall(line, files["labels.sh"], re.MULTILINE))
+    assert all(map(label_value, chosen.values()))
+    assert "\n  all-disabled:\n" in config["data"]["config.yaml"]
+    faults = faults_of(deployment, config["data"]["config.yaml"], chosen)
+    return [*validators.manifests(files["configmap.yaml"]), *faults]
 
 
 def of_slurm(deployment: Deployment) -> list[str]:
@@ -62,26 +82,8 @@ def of_dra(deployment: Deployment) -> list[str]:
         if path in written.files:
             objects += documents(written.files[path])
     text = as_json(objects)
-    slices = validators.synthetic_slices(machines(deployment))
-    return [*validators.manifests(text), *validators.claims(text, slices)]
-
-
-def of_nvidia_smi(deployment: Deployment) -> list[str]:
-    """What the script's table will have it create, as one command line for each GPU."""
-    said = []
-    for node in deployment.nodes:
-        if not node.gpus:
-            continue
-        script = export(deployment, "nvidia-smi").files[f"nodes/{node.name}.sh"]
-        said += validators.nvidia_smi(script, models(deployment)[node.name])
-        rows = script.partition("wanted() {")[2].partition("END'\n")[2].partition("END\n")[0]
-        tuples: dict[str, list[str]] = {}
-        for index, profile, start, *_ in map(str.split, rows.splitlines()):
-            tuples.setdefault(index, []).append(f"{profile}:{start}")
-        for index, items in tuples.items():
-            line = f"nvidia-smi mig -i {index} -cgi {','.join(items)} -C"
-            said += validators.nvidia_smi(line, models(deployment)[node.name])
-    return said
+    slices = synthetic_slices(machines(deployment))
+    return [*validators.manifests(text), *claims(text, slices)]
 
 
 VALIDATED = {
@@ -90,7 +92,6 @@ VALIDATED = {
     "slurm": of_slurm,
     "kubernetes": of_kubernetes,
     "dra": of_dra,
-    "nvidia-smi": of_nvidia_smi,
 }
 
 

@@ -1,7 +1,4 @@
-"""The command line of `nvidia-smi`: what it takes, and what it says to the rest.
-
-What the real tool has and this one has not (`-lgip`, `-lgipp` and much more) it refuses.
-"""
+"""The command line of `nvidia-smi`: what the scripts use of it; all else is refused."""
 
 from __future__ import annotations
 
@@ -9,33 +6,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# The short and the long name of each option of `nvidia-smi mig`, and whether it has an argument.
+# The options of `nvidia-smi mig` and of `nvidia-smi`, and whether each has an argument.
 MIG_OPTIONS = {
-    "-i": ("--id", True),
-    "-gi": ("--gpu-instance-id", True),
-    "-ci": ("--compute-instance-id", True),
-    "-C": ("--default-compute-instance", False),
-    "-lgi": ("--list-gpu-instances", False),
-    "-lci": ("--list-compute-instances", False),
-    "-cgi": ("--create-gpu-instance", True),
-    "-cci": ("--create-compute-instance", None),
-    "-dgi": ("--destroy-gpu-instance", False),
-    "-dci": ("--destroy-compute-instance", False),
-}
+    "-i": True, "-gi": True, "-C": False, "-lgi": False, "-lci": False, "-cgi": True,
+    "-cci": False, "-dgi": False, "-dci": False,
+}  # fmt: skip
 OPTIONS = {
-    "-i": ("--id", True),
-    "-L": ("--list-gpus", False),
-    "-q": ("--query", False),
-    "-x": ("--xml-format", False),
-    "-r": ("--gpu-reset", False),
-    "-mig": ("--multi-instance-gpu", True),
-    "--query-gpu": ("--query-gpu", True),
-    "--format": ("--format", True),
-}
+    "-i": True, "-L": False, "-q": False, "-x": False, "--gpu-reset": False, "-mig": True,
+    "--query-gpu": True, "--format": True,
+}  # fmt: skip
 # What each action may be restricted by.
 RESTRICTED = {
     "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi", "-lci": "-i -gi", "-cci": "-i -gi",
-    "-dci": "-i -gi -ci",
+    "-dci": "-i -gi",
 }  # fmt: skip
 
 
@@ -43,23 +26,18 @@ class Usage(Exception):
     """The command line is wrong."""
 
 
-def parsed(
-    arguments: Sequence[str], options: Mapping[str, tuple[str, bool | None]], tool: str
-) -> dict[str, str]:
-    """The options by their short names; None as need of an argument means that it is optional."""
-    names = {name: short for short, (long, _) in options.items() for name in (short, long)}
+def parsed(arguments: Sequence[str], options: Mapping[str, bool], tool: str) -> dict[str, str]:
+    """The options with their arguments."""
     found: dict[str, str] = {}
     waiting = list(arguments)
     while waiting:
         word = waiting.pop(0)
         name, equals, value = word.partition("=")
-        if name not in names:
+        if name not in options:
             raise Usage(f"ERROR: Option {word} is not recognized. Please run '{tool} -h' for help.")
-        short = names[name]
-        needs = options[short][1]
-        if not equals and needs is not False and waiting and not waiting[0].startswith("-"):
+        if not equals and options[name] and waiting and not waiting[0].startswith("-"):
             value = waiting.pop(0)
-        if (needs is True and not value) or (needs is False and equals) or short in found:
+        if options[name] is not bool(value) or name in found:
             raise Usage(f"Invalid combination of input arguments. Please run '{tool} -h' for help.")
-        found[short] = value
+        found[name] = value
     return found

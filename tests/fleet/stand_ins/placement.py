@@ -25,7 +25,6 @@ class Profile:
         size: int,
         starts: tuple[int, ...],
         most: int,
-        since: int = 0,
         default_ci: int | None = None,
     ) -> None:
         self.number = number
@@ -34,7 +33,6 @@ class Profile:
         self.size = size
         self.starts = starts
         self.most = most
-        self.since = since
         # Compute instances of 1, 2, 3, 4, 7 slices have the profiles 0, 1, 2, 3, 4.
         self.default_ci = (
             {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[compute] if default_ci is None else default_ci
@@ -76,11 +74,6 @@ class Model:
         """Whether MIG mode changes by a reset only: so it is on Ampere."""
         return self.architecture == "ampere"
 
-    def known_to(self, driver: str) -> tuple[Profile, ...]:
-        """The profiles that a driver lists."""
-        release = int(driver.partition(".")[0])
-        return tuple(profile for profile in self.profiles if profile.since <= release)
-
 
 def _seven(
     product: str,
@@ -102,12 +95,9 @@ def _seven(
         sms,
         (
             Profile(19, one, 1, 1, (0, 1, 2, 3, 4, 5, 6), 7),
-            Profile(20, f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1, since=470),
+            Profile(20, f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1),
             # Published: an H100's listing shows 7 as its compute profile.
-            Profile(
-                15, double, 1, 2, (0, 2, 4, 6), 4, since=525 if ampere else 0,
-                default_ci=0 if ampere else 7,
-            ),
+            Profile(15, double, 1, 2, (0, 2, 4, 6), 4, default_ci=0 if ampere else 7),
             Profile(14, two, 2, 2, (0, 2, 4), 3),
             Profile(9, three, 3, 4, (0, 4), 2),
             Profile(5, four, 4, 4, (0,), 1),
@@ -169,9 +159,9 @@ MODELS = {
         "NVIDIA A30", "ampere", (4, 4), 24576, 0x20B7, (14, 14, 28, 28, 56),
         (
             Profile(14, "1g.6gb", 1, 1, (0, 1, 2, 3), 4),
-            Profile(21, "1g.6gb+me", 1, 1, (0, 1, 2, 3), 1, since=470),
+            Profile(21, "1g.6gb+me", 1, 1, (0, 1, 2, 3), 1),
             Profile(5, "2g.12gb", 2, 2, (0, 2), 2),
-            Profile(6, "2g.12gb+me", 2, 2, (0, 2), 1, since=525),
+            Profile(6, "2g.12gb+me", 2, 2, (0, 2), 1),
             Profile(0, "4g.24gb", 4, 4, (0,), 1),
         ),
     ),
@@ -193,8 +183,6 @@ MODELS = {
             Profile(32, "4g.96gb+gfx", 4, 12, (0,), 1),
         ),
     ),
-    # One that has no MIG at all.
-    "l40s": Model("NVIDIA L40S", "ada", (0, 0), 46068, 0x26B9, (), ()),
 }  # fmt: skip
 
 
@@ -225,23 +213,6 @@ def trouble(model: Model, placed: Iterable[tuple[Profile, int]]) -> str:
 def room(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> list[int]:
     """The starts at which one more of a profile fits."""
     return [start for start in profile.starts if not trouble(model, [*placed, (profile, start)])]
-
-
-def least_blocking(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> int | None:
-    """The start that leaves the most places of all profiles, the lowest among equals.
-
-    No document states the driver's rule. This one gives every placement that NVIDIA's guide
-    prints for lists without starts, the refused one included; the lowest start does not.
-    """
-    starts = room(model, placed, profile)
-    if not starts:
-        return None
-
-    def left(start: int) -> int:
-        then = [*placed, (profile, start)]
-        return sum(len(room(model, then, other)) for other in model.profiles)
-
-    return max(starts, key=lambda start: (left(start), -start))
 
 
 def layouts(model: Model, names: Iterable[str]) -> Iterator[tuple[tuple[str, int], ...]]:
