@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load, late_share
+from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load
 from cms import find_growth, solve
 from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet import (
@@ -51,24 +51,6 @@ def chat(limit: Any = 60, **more: Any) -> Service:
 
 
 KEY = ("bert", A100, "1g.10gb", 1, 8)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "loads"),
-    [
-        (2, [0.135, 0.207, 0.332, 0.507, 0.662, 0.777, 0.856, 0.909, 0.943]),
-        ("2.22", [0.163, 0.258, 0.423, 0.628, 0.782, 0.879, 0.935, 0.965, 0.982]),
-        ("2.5", [0.213, 0.346, 0.552, 0.739, 0.857, 0.923, 0.960, 0.979, 0.989]),
-        (3, [0.320, 0.489, 0.685, 0.826, 0.908, 0.952, 0.975, 0.987, 0.994]),
-        (4, [0.463, 0.644, 0.799, 0.893, 0.945, 0.972, 0.986, 0.993]),
-    ],
-)
-def test_the_largest_loads_are_the_known_ones_to_three_digits(
-    ratio: Any, loads: list[float]
-) -> None:
-    for b, load in zip(BATCHES, loads, strict=False):
-        below, above = (late_share(b * (load + off), b, Fraction(ratio)) for off in (-6e-4, 6e-4))
-        assert below < 0.01 < above
 
 
 @pytest.mark.parametrize(("name", "processes"), [("certified", 1), ("simulated", 6)])

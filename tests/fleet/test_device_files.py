@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import re
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from cms import solve
@@ -26,7 +24,6 @@ from cms.fleet.hardware.enumeration import MOST_SETS
 from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from tests.fleet.plans import GONE, set_at
 from tests.references.layouts import small_cards
-from tests.texts import LETTERS
 
 # Four slices, three profiles, in the shape of hardware documentation: flow mappings, bare dates.
 MINE_YAML = """\
@@ -241,43 +238,6 @@ def test_a_file_that_is_no_device_file_is_refused(
     path = tmp_path / name
     path.write_text(text)
     assert words in str(refusal(path))
-
-
-# Only the package's own error may leave the reader, whatever stands in a file.
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(LETTERS, max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["name", "starts", "max", "id", "key", "profiles"])
-            | st.text(LETTERS, max_size=3),
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=6,
-)
-
-
-@given(
-    value=ANY_JSON,
-    at=st.sampled_from(
-        [
-            *DEVICE,
-            *(f"1.{key}" for key in DEVICE["profiles"][1]),
-            "0",
-            "sources.0",
-            "sources.0.date",
-        ]
-    ),
-)
-def test_anything_in_any_place_is_taken_or_refused_as_a_file_error(
-    tmp_path_factory: pytest.TempPathFactory, value: object, at: str
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(json.dumps(changed(at, value)))
-    with contextlib.suppress(FileError):
-        read_gpu(path)
 
 
 def wide(slices: int, profiles: int, **changes: Any) -> dict[str, Any]:

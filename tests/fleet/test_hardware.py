@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from cms.errors import InvalidOption
 from cms.fleet.hardware import Gpu, Layout, Placement, enumeration, explain, get_gpu, list_gpus
 from tests.references.layouts import assert_valid, every_layout, fits, small_cards
-from tests.samples import so_many
 
 KEYS = [device.key for device in list_gpus()]
 SEVEN_SLICES = [device.key for device in list_gpus() if device.compute_slices == 7]
@@ -160,21 +159,6 @@ def assert_answers_follow(device: Gpu, names: list[str], around: frozenset[Place
                 assert device.place(more, around=around) is None
                 assert device.layouts_of(more, around=around) == ()
                 assert device.why_not(more, around=around)
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_what_fits_beside_any_layout_of_a_card_is_what_the_definition_says(key: str) -> None:
-    """Of the plain profiles: some of the layouts of a large card, all of a small one."""
-    device = get_gpu(key)
-    names = list(device.base_profiles)
-    layouts = EVERY[device, tuple(names)]
-    step = so_many(97, 11)
-    for around in layouts if len(layouts) < 100 else layouts[KEYS.index(key) % step :: step]:
-        assert_answers_follow(device, names, around)
-    if key == "a30-24gb":  # with media engines too
-        names = [profile.name for profile in device.profiles]
-        for around in EVERY[device, tuple(names)]:
-            assert_answers_follow(device, names, around)
 
 
 @given(small_cards(), st.data())

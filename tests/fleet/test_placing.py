@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, InvalidProblem
@@ -134,14 +134,6 @@ def test_a_placement_is_as_good_as_any(
 ) -> None:
     """Also where of some instances nobody knows which does what: what may be another's stays."""
     agrees_with_all_there_is(data, (A30,), known)
-
-
-@pytest.mark.long
-@settings(max_examples=3000, derandomize=False)
-@given(st.data())
-def test_thousands_of_placements_are_as_good_as_any(data: st.DataObject) -> None:
-    known = data.draw(st.sampled_from((None, guesses_in, less_known)))
-    agrees_with_all_there_is(data, data.draw(st.sampled_from(((A30,), (A100, A30)))), known)
 
 
 @share(6)

@@ -22,7 +22,6 @@ from cms.fleet.deployment import (
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, run, stand_ins, write
-from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.machines import StandInNode
 from tests.samples import few
 
@@ -111,32 +110,6 @@ def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool
     switched = [line for line in changes(nodes["a"]) if " -mig " in line]
     assert [line for line in switched if "-i 2 " not in line] == []
     assert len(switched) == (2 if is_told else 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:
-    """From a today of other instances of ours and of others'."""
-    size = sum(group.count for group in plan_of(name).groups) + 1
-    rest = random.Random(name)
-    layouts = A100.layouts(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb"])
-    cards = {}
-    empty = fleet(node_a=(size + 1) // 2, node_b=size // 2)
-    for number, card in enumerate(empty.gpus()):
-        held = [Instance(*place) for place in rest.choice(layouts)]
-        if number == size - 1:
-            held = [Instance("1g.10gb", 2, owner=THEIRS), Instance("3g.40gb", 4)]
-        cards[card.node, card.index] = card.with_instances(held)
-    now = empty.with_gpus(cards)
-    target = placed(name, now)
-    nodes = stand_ins(tmp_path, now, choice="any")
-    there = foreign(nodes, now)
-    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(now)))
-    for node in nodes:
-        ran = run(nodes[node], tmp_path / f"out/nodes/{node}.sh")
-        assert (ran.code, ran.error) == (0, ""), ran
-    is_there(nodes, target)
-    assert foreign(nodes, now) == there
 
 
 # Each fault, and the words with which the script stops; none where it goes on by itself.
