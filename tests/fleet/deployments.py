@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -21,9 +22,11 @@ from cms.fleet.deployment import (
     Kind,
     Mode,
     Observation,
+    PlacementResult,
     State,
     Work,
     desired_state,
+    place,
 )
 from cms.fleet.hardware import Layout
 from cms.fleet.serving import RULES, Scenario
@@ -133,6 +136,13 @@ def promises(draw: st.DrawFn, fleet: Deployment) -> DesiredState:
         counts[Kind(key, profile, point(service, key, profile))] += draw(st.integers(1, 2))
     counts = +counts
     return wanted_for(counts, {key: draw(st.integers(0, 2)) for key in keys})
+
+
+def placed(wanted: DesiredState, now: Deployment, **how: Any) -> PlacementResult:
+    """A placement that there is."""
+    found = place(wanted, now, **how)
+    assert isinstance(found, PlacementResult), found
+    return found
 
 
 @cache

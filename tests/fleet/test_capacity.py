@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load
 from cms import find_growth, solve
-from cms.errors import FileError, InvalidOption, InvalidProblem
+from cms.errors import FileError, InvalidProblem
 from cms.fleet import (
     RULES,
     CapacityRule,
@@ -79,11 +79,6 @@ def test_queues_of_an_instance_allow_more_and_what_is_certified_is_a_queue_a_pro
     assert "proved for a queue a process" in rule.refusal(chat(queue="instance"), two)
     assert rule.promise is not None
     assert rule.promise.queue == "process"
-    curves = {KEY: LoadCurve([1], [1])}
-    with pytest.raises(InvalidOption, match="takes only what is proved"):
-        build_problem([chat()], [two], rule="capacity_certified", load_curves=curves)
-    with pytest.raises(InvalidOption, match="rate margin"):
-        build_problem([chat()], [two], rate_margin=-1)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +138,6 @@ def test_the_table_or_a_load_curve_is_entered_with_the_limit() -> None:
     )
     assert rule.supply(chat(limit=30), point()) == 0
     assert rule.supply(chat(limit=91), point()) == 310
-    with pytest.raises(InvalidOption, match="which the rule 'half' does not ask for"):
-        build_problem([chat()], [point()], rule="half", load_curves={KEY: curve})
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
 from cms.fleet.hardware import Gpu, get_gpu, list_gpus, mps_shares
-from tests.fleet.stand_ins.placement import MODELS, layouts, trouble
+from tests.fleet.stand_ins.placement import MODELS, layouts
 
 
 @pytest.mark.parametrize("card", list_gpus(), ids=lambda card: card.key)
@@ -154,48 +150,14 @@ def test_importing_the_fleet_loads_nothing_and_a_shipped_device_no_yaml() -> Non
 
 
 LARGEST = get_gpu("a100-40gb")
-THEIRS = {profile.name: profile for profile in MODELS[LARGEST.key].profiles}
-PLACES = [(name, start) for name in THEIRS for start in range(-1, LARGEST.memory_slices + 1)]
-Places = tuple[tuple[str, int], ...]
-
-
-def ours(layout: Places) -> bool:
-    held = tuple(Instance(*place) for place in layout)
-    card = FleetGpu("a", 0, LARGEST, instances=held)
-    legal = not check_deployment(Deployment((FleetNode("a", (card,)),)))
-    assert legal == LARGEST.is_layout(layout)
-    return legal
-
-
-def theirs(layout: Places) -> bool:
-    return not trouble(MODELS[LARGEST.key], [(THEIRS[name], start) for name, start in layout])
-
-
-@cache
-def every() -> list[Places]:
-    found = {tuple(sorted(each)) for each in layouts(MODELS[LARGEST.key], THEIRS)}
-    return sorted(found)
-
-
-def near(layout: Places) -> Iterator[Places]:
-    """One instance more, at any start, and one at another start."""
-    for place in PLACES:
-        yield (*layout, place)
-        for at in range(len(layout)):
-            if layout[at][0] == place[0] and layout[at] != place:
-                yield (*layout[:at], place, *layout[at + 1 :])
 
 
 def test_both_have_the_same_layouts_of_the_largest_table() -> None:
-    found = every()
-    mine = {tuple(sorted(map(tuple, each))) for each in LARGEST.layouts(list(THEIRS))}
-    assert (len(found), mine == set(found)) == (2318, True)
-    assert all(ours(layout) and theirs(layout) for layout in found)
-
-
-@given(st.deferred(lambda: st.sampled_from(every())), st.randoms(use_true_random=False))
-def test_both_refuse_the_same_sets_near_a_layout(layout: Places, random: object) -> None:
-    found = list(near(layout))
-    chosen = found[:: max(1, len(found) // 25)]
-    assert any(not theirs(each) for each in chosen)
-    assert [each for each in chosen if ours(each) != theirs(each)] == []
+    names = [profile.name for profile in LARGEST.profiles]
+    found = {tuple(sorted(each)) for each in layouts(MODELS[LARGEST.key], names)}
+    mine = {tuple(sorted(map(tuple, each))) for each in LARGEST.layouts(names)}
+    assert (len(found), mine == found) == (2318, True)
+    for layout in found:
+        held = tuple(Instance(*place) for place in layout)
+        card = FleetGpu("a", 0, LARGEST, instances=held)
+        assert check_deployment(Deployment((FleetNode("a", (card,)),))) == ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +25,6 @@ from cms.fleet.serving import (
     build_problem,
     neighbour_faults,
     read_gpulet_pairs,
-    read_gpulet_table,
     read_interference,
     read_utilisations,
 )
@@ -35,7 +33,6 @@ from cms.fleet.serving.linear_slowdown import Batch, Utilisation
 from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
 from tests.fleet.mixes import colocate
 from tests.fleet.plans import A100
-from tests.references.gpulet_table import VARIABLE
 from tests.references.interference import lengths_in, optimum, toy
 from tests.samples import few
 
@@ -254,9 +251,7 @@ def test_wrong_rows_are_refused_with_their_place(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     for rows, message in (
         (ROW + ROW, r"pairs\.csv:3: a second row for bert on .*; the first is line 2"),
-        (ROW.replace("mps:60", "mps:100"), r"which shares its GPU with no other"),
         (ROW.replace("mps:60", "3g.40gb"), r"expected a share under MPS"),
-        (ROW.replace("1.25", "0"), r'slowdown is "0", expected a number > 0'),
         (ROW.replace(",8,", ",0,"), r'batch is "0", expected a whole number >= 1'),
     ):
         path.write_text(HEAD + rows)
@@ -312,25 +307,3 @@ def test_utilisations_are_read_and_stand_once(tmp_path: Path) -> None:
     path.write_text("model,device,profile,batch,l2_util,dram_util\n" + row + row)
     with pytest.raises(FileError, match=r"used\.csv:3: a second row for bert on"):
         read_utilisations(path)
-
-
-PAIRS = "CMS_GPULET_PAIRS"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("classes", [1, 3])
-def test_three_services_on_published_pairs_need_four_gpus(classes: int) -> None:
-    solo, pairs = os.environ.get(VARIABLE), os.environ.get(PAIRS)
-    if not (solo and pairs):
-        pytest.skip(f"{VARIABLE} and {PAIRS} name no files: the tables have no licence")
-    limits = {"vgg19": 142, "resnet50": 108, "densenet121": 120}
-    points = [p for p in read_gpulet_table(solo, device=A100) if p.model in limits]
-    table = read_gpulet_pairs(pairs, read_gpulet_table(solo, device=A100), device=A100)
-    services = [Service(model, model, 2400, limit) for model, limit in limits.items()]
-    posed = build_problem(
-        services, points, A100, sharing="time", interference=table, classes=classes
-    )
-    found, bound = solve(posed.problem), solve(posed.outer)
-    assert neighbour_faults(posed, found.schedule) == ()
-    assert found.cost == bound.lower_bound == 4
-    assert solve(posed.solo.problem).cost == 3

@@ -46,7 +46,7 @@ from tests.property.problems import share
 from tests.references.keeping import most_kept_by_cp_sat
 from tests.references.placements import best_placement
 
-from .deployments import SERVICES, deployments, point, promises, wanted_for
+from .deployments import SERVICES, deployments, placed, point, promises, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 PRICES = st.fractions(0, 2, max_denominator=6)
@@ -83,12 +83,6 @@ def fleet(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG, key: str = A100) 
 def asked(wanted: str, gpus: int) -> DesiredState:
     """A promise as it is written: ``chat 3g.40gb, sum 4g.40gb``."""
     return wanted_for(Counter(kind(*each.split()) for each in wanted.split(", ")), {A100: gpus})
-
-
-def placed(wanted: DesiredState, now: Deployment, *, whole_gpus: bool = False) -> PlacementResult:
-    found = place(wanted, now, whole_gpus=whole_gpus)
-    assert isinstance(found, PlacementResult), found
-    return found
 
 
 def shown(found: PlacementResult) -> list[str]:

@@ -37,7 +37,7 @@ from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import best_placement, worth
 
-from .deployments import SERVICES, deployments, point, promises, published, wanted_for
+from .deployments import SERVICES, deployments, placed, point, promises, published, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 
@@ -64,12 +64,6 @@ def empty(nodes: int, each: int, key: str = A100) -> Deployment:
             for i in range(nodes)
         )
     )
-
-
-def placed(wanted: DesiredState, now: Deployment, *, as_grouped: bool = False) -> PlacementResult:
-    found = place(wanted, now, as_grouped=as_grouped)
-    assert isinstance(found, PlacementResult), found
-    return found
 
 
 def agrees_with_all_there_is(

@@ -127,7 +127,6 @@ VGG = point(model="vgg16")
         ({"services": [service(model="brt")]}, "was not measured; nearest: 'bert'"),
         ({"services": [service(), service()]}, "two services are called 'chat'"),
         ({"points": [point(device="a100-80bg")]}, "did you mean a100-80gb, h100-80gb or a100-40gb"),
-        ({"points": [point(device="H100")]}, r"H100 PCIe\), h100-94gb \(H100 NVL\) or h100-96gb"),
         (
             {"points": [point(device="H100 NVL"), point(device="A30")]},
             r"only on h100-94gb, a30-24gb; .*\(--gpu h100-94gb --gpu a30-24gb, in Python gpus=",
@@ -154,12 +153,9 @@ def test_data_that_cannot_be_right_is_refused_by_name(case: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        ({"rule": "parvagpo"}, r"'parvagpo'.*half.*nearest: 'parvagpu'"),
         ({"rule": 0.45}, r"expected a name .* or an object"),
-        ({"gpus": "a100-80bg"}, "unknown GPU 'a100-80bg'"),
         ({"gpus": []}, "no GPU type"),
         ({"gpus": [A100, A100]}, "named twice"),
-        ({"limits": {H100: 3}}, "a limit is given for the GPU 'h100-80gb', which is not in"),
         ({"costs": {A100: 1, "A100-SXM4-80GB": 2}}, "a cost is given for a100-80gb twice"),
         ({"max_processes": 0}, "max_processes is 0; expected an integer >= 1"),
     ],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import (
@@ -17,20 +18,25 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Kind,
-    PlacementResult,
     Work,
-    place,
 )
 from cms.fleet.deployment.transition import Transition, exchange_and_compact, transition
 from cms.fleet.serving import RULES
 from tests.references.transitions import Content, Thing, contents
 
-from ..deployments import published
+from ..deployments import placed, published
 
 A30 = get_gpu("a30-24gb")
 A100 = get_gpu("a100-80gb")
 CHAIN = ("S2", "S5", "S1", "S6", "S3")
 SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
+
+
+def reached(now: Deployment, then: DesiredState | Deployment, **how: Any) -> Transition:
+    """A transition that there is."""
+    found = transition(now, then, **how)
+    assert isinstance(found, Transition), found
+    return found
 
 
 @cache
@@ -40,9 +46,7 @@ def leg(step: int) -> tuple[Transition, Transition]:
         now = leg(step - 1)[0].target
     else:
         cards = tuple(FleetGpu("a", index, A100) for index in range(24))
-        first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
-        assert isinstance(first, PlacementResult)
-        now = first.deployment
+        now = placed(published(CHAIN[0]), Deployment((FleetNode("a", cards),))).deployment
     wanted = published(CHAIN[step + 1])
     ours, other = transition(now, wanted), exchange_and_compact(now, wanted)
     assert isinstance(ours, Transition), ours
@@ -120,9 +124,7 @@ def planned(seed: int, tool: str = "nvidia-smi") -> Transition:
     """A transition between two random A30s' contents; of other tools on nodes of two GPUs each."""
     pair = Pair(seed, spare=3 if tool == "nvidia-smi" else 6)
     start = pair.start if tool == "nvidia-smi" else on_nodes(pair.start, 2)
-    found = transition(start, pair.wanted, tool=tool)
-    assert isinstance(found, Transition), found
-    return found
+    return reached(start, pair.wanted, tool=tool)
 
 
 def on_nodes(start: Deployment, size: int) -> Deployment:
@@ -153,9 +155,7 @@ def small(tool: str) -> Transition:
     beside = (does("b", "2g.12gb"),)
     parts = (does("b", "2g.12gb"), Instance("1g.6gb", 3))
     now = on_node((does("a", "4g.24gb"),), beside)
-    found = transition(now, on_node(parts, beside), tool=tool, floor=0)
-    assert isinstance(found, Transition), found
-    return found
+    return reached(now, on_node(parts, beside), tool=tool, floor=0)
 
 
 def _services(rates: dict[str, Fraction]) -> tuple[Service, ...]:

@@ -24,7 +24,6 @@ from cms.fleet.deployment.transition import (
     floors_of,
     read_durations,
     schedule,
-    transition,
 )
 from cms.fleet.deployment.transition.checking import most_gpus
 from cms.fleet.deployment.transition.curves import (
@@ -46,7 +45,7 @@ from tests.fleet.transitions import every_kind, pair
 from tests.property.problems import share
 from tests.samples import few, so_many
 
-from .cases import Pair, chain, does, leg, on_node, planned, small, work
+from .cases import Pair, chain, does, leg, on_node, planned, reached, small, work
 
 
 @pytest.mark.parametrize("most", [None, 3, 1])
@@ -134,11 +133,6 @@ def test_floors_in_words(old: int, new: int, share: int | str, says: str) -> Non
     assert str(floors["a"]) == says
 
 
-def test_a_floor_of_a_service_that_is_not_there() -> None:
-    with pytest.raises(InvalidOption, match="'c'; expected one of a"):
-        floors_of(_with(1), _with(1), shares={"c": 1})
-
-
 def test_supplies_are_counted_by_the_new_limits() -> None:
     """What a new limit does not admit serves as before, and is outdated; the target's holds."""
     now, same, target = _with(20, 0, 1), _with(20), _with(20, limit=150)
@@ -201,8 +195,7 @@ def _shortest(found: Transition) -> Fraction:
 def test_no_order_is_shorter_than_the_bound() -> None:
     close = tried = 0
     for seed in range(so_many(11, 16)):
-        found = transition(Pair(seed).start, Pair(seed).wanted)
-        assert isinstance(found, Transition)
+        found = reached(Pair(seed).start, Pair(seed).wanted)
         if 2 <= len(found.actions) <= _MOST_ACTIONS:
             least, best = schedule(found).least_s, _shortest(found)
             assert least <= best <= schedule(found).makespan_s

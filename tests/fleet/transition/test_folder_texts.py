@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cms.cli.app import run
-from cms.errors import InvalidOption, InvalidProblem
+from cms.errors import InvalidProblem
 from cms.fleet import OperatingPoint, Service
 from cms.fleet.deployment import (
     Deployment,
@@ -53,7 +53,7 @@ from cms.solving.solution import Proof
 from tests.samples import few
 
 from .acting import Site
-from .cases import A30, A100, does, leg, on_node, planned
+from .cases import A30, A100, does, leg, on_node, planned, reached
 
 WHOLE = [name for name in TOOLS if name != "nvidia-smi"]
 
@@ -116,8 +116,7 @@ def test_where_a_mode_changes_with_a_reset_the_whole_node_is_one_part() -> None:
         Deployment((FleetNode("n", (FleetGpu("n", 0, A100, mode, held), other)),))
         for mode, held in ((Mode.WHOLE, ()), (Mode.MIG, (Instance("7g.80gb", 0),)))
     )
-    found = transition(now, then, tool="mig-parted")
-    assert isinstance(found, Transition), found
+    found = reached(now, then, tool="mig-parted")
     (part,) = (part for step in steps_of(found, "mig-parted") for part in step.parts)
     assert (part.name, len(part.cards)) == ("01-n-all", 2)
 
@@ -161,10 +160,7 @@ def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
 
 
 def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
-    found = transition(
-        on_node([Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)]), on_node([])
-    )
-    assert isinstance(found, Transition)
+    found = reached(on_node([Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)]), on_node([]))
     assert len(found.actions) == 1
     back = reversal(found)
     assert (back.actions, back.spare.count) == ((), 0)
@@ -183,8 +179,6 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
             folder_of(parts, FolderOptions(tool))
     with pytest.raises(InvalidProblem, match="nvidia-smi cuts instance by instance"):
         folder_of(whole)
-    with pytest.raises(InvalidOption, match="no tool 'nvidia-sm'; nearest: 'nvidia-smi'"):
-        folder_of(parts, FolderOptions("nvidia-sm"))
     assert [*reversal(whole).target.instances()] == []
     held = (Instance("1g.6gb"), does("a", "1g.6gb", None))
     blind = FleetGpu("n", 0, A30, instances=held, start_source=StartSource.UNKNOWN)

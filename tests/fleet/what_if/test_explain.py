@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import InvalidCertificate, InvalidOption, Status, UnsupportedProblem, solve
-from cms.certificate.certificate import BlockPrices, round_up
+from cms import InvalidOption, UnsupportedProblem, solve
+from cms.certificate.certificate import round_up
 from cms.fleet import Plan, build_problem, changed_services, explain
 from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
@@ -149,26 +149,6 @@ def test_rates_of_a_million_million_are_explained_exactly() -> None:
     assert 0 < seven.one.more < 1
 
 
-def test_a_certificate_that_does_not_hold_explains_nothing() -> None:
-    plan = planned([CHAT], POINTS)
-    assert plan is not None
-    wrong = replace(plan.solution, certificate=BlockPrices({"3g.40gb": 1}))
-    said = refusal(InvalidCertificate, explain, Plan(plan.serving, wrong), "chat")
-    assert "is worth 2 at these prices" in said
-
-
-def test_what_cannot_be_explained_is_said_in_words() -> None:
-    plan = planned([CHAT], POINTS)
-    assert plan is not None
-    said = refusal(InvalidOption, explain, plan, "caht")
-    assert said == "there is no service 'caht'; nearest: 'chat'; expected one of: chat"
-    lost = build_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
-    infeasible = Plan(lost, solve(lost.problem))
-    assert infeasible.solution.status is Status.INFEASIBLE
-    said = refusal(UnsupportedProblem, explain, infeasible, "chat")
-    assert said.startswith("the plan is infeasible, so that there are no choices to compare")
-
-
 SHARED = [
     OperatingPoint("bert", A100, "mps:50", 1, 8, 800, 10),
     OperatingPoint("bert", A100, "mps:100", 1, 8, 1600, 5),
@@ -242,20 +222,6 @@ def test_all_else_of_a_service_stays() -> None:
         "chat", "bert", 300, 60, ["3g.40gb"], {"team": "a"}, "", "0.05", "process"
     )
     assert chat.origin == "s.csv:2"
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"drop": ["chta"]}, "there is no service 'chta'; nearest: 'chat'; expected one of: chat"),
-        ({"scale": {"x": 2}}, "there is no service 'x'; expected one of: chat, see"),
-        ({"scale": -1}, "the factor of all rates is -1; expected a number >= 0"),
-        ({"scale": {"see": float("nan")}}, "the factor of the rate of 'see' is nan; expected a"),
-        ({"scale": {"see": 2}, "drop": ["see"]}, "service 'see' is left out, and its rate is"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_by_name(asked: dict[str, Any], said: str) -> None:
-    assert refusal(InvalidOption, changed_services, [LABELLED, UNLIMITED], **asked).startswith(said)
 
 
 def test_of_many_services_an_error_names_some() -> None:
