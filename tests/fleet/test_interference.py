@@ -31,8 +31,7 @@ from cms.fleet.serving import (
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
 from cms.fleet.serving.linear_slowdown import Batch, Utilisation
 from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
-from tests.fleet.mixes import colocate
-from tests.fleet.plans import A100
+from tests.fleet.plans import A100, colocate
 from tests.references.interference import lengths_in, optimum, toy
 from tests.samples import few
 

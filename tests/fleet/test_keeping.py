@@ -46,14 +46,10 @@ from tests.property.problems import share
 from tests.references.keeping import most_kept_by_cp_sat
 from tests.references.placements import best_placement
 
-from .deployments import SERVICES, deployments, placed, point, promises, wanted_for
+from .deployments import SERVICES, deployments, kind, placed, point, promises, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 PRICES = st.fractions(0, 2, max_denominator=6)
-
-
-def kind(service: str, profile: str, key: str = A100) -> Kind:
-    return Kind(key, profile, point(service, key, profile))
 
 
 def works(service: str, profile: str, start: int | None, key: str = A100) -> Instance:
@@ -86,7 +82,6 @@ def asked(wanted: str, gpus: int) -> DesiredState:
 
 
 def shown(found: PlacementResult) -> list[str]:
-    """Each GPU's instances: places and services."""
     return [
         " ".join(f"{e.place}={e.work.service if e.work else '-'}" for e in card.instances)
         for card in found.deployment.gpus()
@@ -289,22 +284,6 @@ def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
     assert fault.kind == "state"
     unknown = Instance("1g.10gb", None, owner="unknown")
     assert not verify(on(unknown, unknown, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
-
-
-@pytest.mark.parametrize(
-    ("there", "says"),
-    [
-        ((CODE, CHAT), None),
-        ((None, CHAT), f"a/0 has 1 x 1g.10gb idle, needs 1 x 1g.10gb {CODE}"),
-        ((CHAT, CHAT), f"a/0 has 1 x 1g.10gb {CHAT}, needs 1 x 1g.10gb {CODE}"),
-    ],
-)
-def test_where_only_counts_are_known_what_they_do_is_compared(
-    there: tuple[object, ...], says: str | None
-) -> None:
-    held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
-    faults = verify(on(*held, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
-    assert [*map(str, faults)] == ([] if says is None else [says])
 
 
 def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:

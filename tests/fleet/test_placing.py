@@ -37,13 +37,9 @@ from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import best_placement, worth
 
-from .deployments import SERVICES, deployments, placed, point, promises, published, wanted_for
+from .deployments import SERVICES, deployments, kind, placed, point, promises, published, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
-
-
-def kind(service: str, profile: str, key: str = A100) -> Kind:
-    return Kind(key, profile, point(service, key, profile))
 
 
 def other(profile: str, start: int | None) -> Instance:

@@ -33,8 +33,18 @@ from cms.fleet.serving import (
 from cms.fleet.serving.headroom import poisson_quantile, read_overheads
 from cms.fleet.serving.time_sharing import slot_ms
 from tests.files.test_schemas import require_valid
-from tests.fleet.mixes import POINTS, SERVICES, colocate, plan, serving
-from tests.fleet.plans import A100, mixed_plan, printed, set_at, words_of
+from tests.fleet.plans import (
+    A100,
+    POINTS,
+    SERVICES,
+    colocate,
+    mixed_plan,
+    plan,
+    printed,
+    serving,
+    set_at,
+    words_of,
+)
 from tests.samples import few
 
 

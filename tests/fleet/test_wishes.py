@@ -50,7 +50,6 @@ def empty(nodes: int, each: int, zones: str = "ew") -> Deployment:
 
 
 def where(found: PlacementResult, service: str) -> list[str]:
-    """The GPUs of a service's instances."""
     return [
         card.name
         for card, each in found.deployment.instances()

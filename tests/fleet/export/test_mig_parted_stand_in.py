@@ -18,8 +18,8 @@ from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, rea
 from cms.fleet.deployment.observation.sources import SourceFile, observe
 from cms.values.frozen import FrozenMap
 from tests.fleet.bridging import observed, run, stand_ins, write
+from tests.fleet.deployments import SCENARIOS, fleet, scenario
 from tests.fleet.export.cases import A30
-from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.machines import StandInNode
 
 SLURM = """#!/bin/sh
@@ -72,7 +72,7 @@ def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
     empty = fleet(node_a=4, node_b=3)
     first = next(iter(empty.gpus()))
     cards = {("node-a", 0): first.with_instances([Instance("4g.40gb", 0), Instance("1g.10gb", 5)])}
-    applied(tmp_path, placed("S4", empty), empty.with_gpus(cards))
+    applied(tmp_path, scenario("S4", empty), empty.with_gpus(cards))
 
 
 @pytest.mark.long
@@ -80,7 +80,7 @@ def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_is_cut_as_its_file_says(tmp_path: Path, name: str, choice: str) -> None:
     empty = fleet(node_a=8, node_b=8)
-    applied(tmp_path, placed(name, empty), empty, choice)
+    applied(tmp_path, scenario(name, empty), empty, choice)
 
 
 def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path) -> None:
 
 
 def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> None:
-    target = placed("S4", fleet(node_a=4, node_b=3))
+    target = scenario("S4", fleet(node_a=4, node_b=3))
     nodes = stand_ins(tmp_path, target)
     exports = exports_of(tmp_path, nodes)
     assert [*observed(nodes, exports=exports).gpus()] == [*observed(nodes).gpus()]
@@ -128,7 +128,7 @@ def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> N
 
 
 def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
-    target = placed("S1", fleet(node_a=2))
+    target = scenario("S1", fleet(node_a=2))
     nodes = stand_ins(tmp_path, target)
     files = export(target, "nvidia-smi", ExportOptions(target))
     write(tmp_path / "out", files)
@@ -145,7 +145,7 @@ def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
 
 def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
     empty = fleet(node_a=2)
-    target = placed("S1", empty)
+    target = scenario("S1", empty)
     nodes = stand_ins(tmp_path, empty)
     write(tmp_path / "out", export(target, "slurm", ExportOptions(empty)))
     node = nodes["node-a"]

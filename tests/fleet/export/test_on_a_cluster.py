@@ -18,9 +18,9 @@ from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from tests.fleet.bridging import write
+from tests.fleet.deployments import SCENARIOS, fleet, plan_of, scenario
 from tests.fleet.export.cases import machines
 from tests.fleet.export.manifests import applied, documents
-from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 
 STATE = "nvidia.com/mig.config.state"
@@ -32,7 +32,7 @@ def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
     empty = fleet(node_a=count) if one else fleet(node_a=(count + 1) // 2, node_b=count // 2)
     first = next(iter(empty.gpus()))
     old = (Instance("2g.20gb", 0), Instance("2g.20gb", 2), Instance("2g.20gb", 4))
-    return placed(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
+    return scenario(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
 
 
 def run(
@@ -57,27 +57,6 @@ def is_cut(c: Cluster, target: Deployment) -> None:
         assert c.allocatable(node.name) == dict(offer.resources)
         assert "unschedulable" not in c.get("Node", node.name)["spec"]
         assert "cms.cordoned" not in c.get("Node", node.name)["metadata"]["labels"]
-
-
-def the_operator_cuts(folder: Path, name: str) -> None:
-    target, now = halves(name)
-    with cluster(folder, machines(now)) as c:
-        c.kubectl("get", "nodes")  # an old kubectl is left out here, with the reason
-        write(folder / "out", export(target, "gpu-operator", ExportOptions(now)))
-        c.kubectl("apply", "-f", str(folder / "out/configmap.yaml"))
-        c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the README has it
-        for word, reached in (("", target), ("verify", target), ("", target), ("undo", now)):
-            for node in target.nodes:
-                done = run(c, folder / f"out/nodes/{node.name}.sh", word)
-                assert (done.returncode, said(done)) == (0, []), done
-            is_cut(c, reached)
-
-
-@needs_kubectl
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_operator_cuts_the_nodes_of_every_scenario(tmp_path: Path, name: str) -> None:
-    the_operator_cuts(tmp_path, name)
 
 
 @needs_kubectl
@@ -106,6 +85,10 @@ def test_a_change_that_fails_leaves_the_node_cordoned_and_a_second_one_arrives(
         before = len(c.api.log)
         assert "nothing to do" in run(c, script, "apply").stdout
         assert {method for method, _ in c.api.log[before:]} == {"GET"}
+        for word, reached in (("verify", target), ("undo", now)):
+            done = run(c, script, word)
+            assert (done.returncode, said(done)) == (0, []), done
+            is_cut(c, reached)
 
 
 @pytest.mark.parametrize(

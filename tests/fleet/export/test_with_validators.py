@@ -16,16 +16,15 @@ from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Mode, State, check_deployment
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.bridging import stand_ins
-from tests.fleet.deployments import deployments
+from tests.fleet.deployments import SCENARIOS, deployments, fleet, scenario
 from tests.fleet.export.cases import MIXED, body, machines
 from tests.fleet.export.manifests import applied, documents
-from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.kubernetes import validators
-from tests.fleet.stand_ins.kubernetes.allocation import claims, synthetic_slices
+from tests.fleet.stand_ins.kubernetes.cluster import cluster
 from tests.fleet.stand_ins.kubernetes.rules import label_value
 from tests.samples import so_many
 
-S1 = placed("S1", fleet(a=1, b=1))
+S1 = scenario("S1", fleet(a=1, b=1))
 
 
 def as_json(objects: list[dict[str, object]]) -> str:
@@ -76,14 +75,19 @@ def of_kubernetes(deployment: Deployment) -> list[str]:
 
 def of_dra(deployment: Deployment) -> list[str]:
     """The claims are asked for on nodes that are cut so, all at once."""
-    written = export(deployment, "dra")
-    objects = applied(written)
-    for path in ("claims.yaml", "device-classes.yaml"):
-        if path in written.files:
-            objects += documents(written.files[path])
-    text = as_json(objects)
-    slices = synthetic_slices(machines(deployment))
-    return [*validators.manifests(text), *claims(text, slices)]
+    written = export(deployment, "dra", ExportOptions(namespace="default"))
+    paths = [path for path in ("device-classes.yaml", "claims.yaml") if path in written.files]
+    objects = [each for path in paths for each in documents(written.files[path])]
+    objects += applied(written)
+    there = {name: gpus for name, gpus in machines(deployment).items() if gpus}
+    with (
+        TemporaryDirectory() as folder,
+        cluster(Path(folder), there, pace=0, dra_driver=True) as c,
+    ):
+        c.apply(*objects)
+        c.settle()
+        waits = [pod for pod in c.objects("Pod", "default") if pod["status"]["phase"] != "Running"]
+    return [*validators.manifests(as_json(objects)), *map(str, waits)]
 
 
 VALIDATED = {
@@ -99,15 +103,15 @@ SLOW = {(name, target) for name in SCENARIOS[1:] for target in ("kubernetes", "d
 
 
 @pytest.mark.parametrize(
-    ("scenario", "target"),
+    ("name", "target"),
     [
         pytest.param(name, target, marks=pytest.mark.long if (name, target) in SLOW else ())
         for name in SCENARIOS
         for target in VALIDATED
     ],
 )
-def test_the_files_of_the_scenarios(scenario: str, target: str) -> None:
-    deployment = placed(scenario, fleet(a=6, b=6, c=4))
+def test_the_files_of_the_scenarios(name: str, target: str) -> None:
+    deployment = scenario(name, fleet(a=6, b=6, c=4))
     assert check_deployment(deployment) == ()
     assert VALIDATED[target](deployment) == []
 
@@ -152,7 +156,7 @@ def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> Non
 
 @pytest.mark.parametrize("target", ["mig-parted", "gpu-operator", "nvidia-smi", "slurm"])
 def test_the_shell_can_read_the_scripts_of_the_scenarios(target: str) -> None:
-    written = export(placed("S6", fleet(a=8, b=8)), target)
+    written = export(scenario("S6", fleet(a=8, b=8)), target)
     for path in written.executables:
         text = written.files[path]
         told = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)

@@ -45,8 +45,8 @@ from cms.fleet.replanner import (
 from cms.fleet.replanner.changing import Change, gpus_at_work
 from cms.fleet.replanner.playing import shortage_s
 from cms.fleet.serving import OperatingPoint
-from tests.fleet.mixes import POINTS as SHARED_POINTS
-from tests.fleet.mixes import colocate
+from tests.fleet.plans import POINTS as SHARED_POINTS
+from tests.fleet.plans import colocate
 from tests.samples import refusal, so_many
 
 HOUR = Fraction(3600)

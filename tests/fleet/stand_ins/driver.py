@@ -80,7 +80,6 @@ def uuid(kind: str, seed: int) -> str:
 
 
 def copy(value: Any) -> Any:
-    """A copy that shares nothing."""
     return json.loads(json.dumps(value))
 
 
@@ -128,7 +127,6 @@ class Driver:
 
     @property
     def gpus(self) -> list[dict[str, Any]]:
-        """The GPUs as they are."""
         gpus: list[dict[str, Any]] = self.state["gpus"]
         return gpus
 
@@ -166,14 +164,11 @@ class Driver:
         raise DriverError(NOT_FOUND)
 
     def clients(self, gpu: int, gi: int) -> list[Any]:
-        """The clients of a GPU instance."""
         return [client for client in self.gpus[gpu]["clients"] if client["gi"] == gi]
 
     # What can be done
 
     def create_gpu_instance(self, gpu: int, number: int, start: int | None = None) -> int:
-        """Make a GPU instance and say its id."""
-
         def act() -> int:
             self._must_be_on(gpu)
             profile, placed = self.profile(gpu, number), self.placed(gpu)
@@ -190,8 +185,6 @@ class Driver:
         return self._perhaps("cgi", gpu, act)
 
     def create_compute_instance(self, gpu: int, gi: int) -> None:
-        """Make the compute instance that is all of a GPU instance."""
-
         def act() -> None:
             self._must_be_on(gpu)
             instance = self.instance(gpu, gi)
@@ -205,8 +198,6 @@ class Driver:
             self._perhaps("cci", gpu, act)
 
     def destroy_compute_instance(self, gpu: int, gi: int) -> None:
-        """Destroy the compute instance of a GPU instance that no client uses."""
-
         def act() -> None:
             instance = self.instance(gpu, gi)
             if self.clients(gpu, gi):
@@ -216,8 +207,6 @@ class Driver:
         self._perhaps("dci", gpu, act)
 
     def destroy_gpu_instance(self, gpu: int, gi: int) -> None:
-        """Destroy a GPU instance that has no compute instance and no client."""
-
         def act() -> None:
             instance = self.instance(gpu, gi)
             if instance["cis"]:

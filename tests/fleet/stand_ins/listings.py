@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fleet.stand_ins.command_line import Usage
-from tests.fleet.stand_ins.driver import NOT_FOUND, Driver
+from tests.fleet.stand_ins.driver import INVALID, NOT_FOUND, Driver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,12 +121,12 @@ class Listings:
 
     def query(self, given: dict[str, str]) -> int:
         if given.get("--format") != "csv,noheader":
-            raise Usage("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")
+            raise Refusal('"--format=" switch is missing.', INVALID)
         gpus = self.driver.listed()
         for gpu in self.chosen(given):
             facts = {"uuid": gpus[gpu]["uuid"], "mig.mode.current": gpus[gpu]["mode"]}
             if given["--query-gpu"] not in facts:
-                raise Usage(f'Field "{given["--query-gpu"]}" is not a valid field to query.\n')
+                raise Refusal(f'Field "{given["--query-gpu"]}" is not a valid field.', INVALID)
             self.say(facts[given["--query-gpu"]])
         return 0
 

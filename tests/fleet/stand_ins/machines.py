@@ -46,18 +46,10 @@ class Held(NamedTuple):
 
 
 class StandInNode:
-    """A node in a folder of its own.
+    """A node in a folder of its own, with GPUs by keys of `placement.MODELS`.
 
-    Parameters
-    ----------
-    gpus
-        Keys of `placement.MODELS`, in the order of their indices.
-    seed
-        Decides ids and UUIDs, and the starts where `choice` is `any`.
-    choice
-        Where the driver puts an instance without a start: `lowest` or `any`.
-    texts
-        `new` or `old`: the width of the tables, and whether `-lci` shows placements.
+    `seed` decides ids and UUIDs, and starts that are not given where `choice` is `any` instead of
+    `lowest`. `texts`, `new` or `old`: the width of tables, and whether `-lci` shows placements.
 
     Examples
     --------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 
-from tests.fleet.stand_ins.command_line import MIG_OPTIONS, OPTIONS, RESTRICTED, Usage, parsed
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,
@@ -30,6 +29,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 WRONG = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+# The options of `nvidia-smi mig` and of `nvidia-smi`, and whether each has an argument.
+MIG_OPTIONS = {
+    "-i": True, "-gi": True, "-C": False, "-lgi": False, "-lci": False, "-cgi": True,
+    "-cci": False, "-dgi": False, "-dci": False,
+}  # fmt: skip
+OPTIONS = {
+    "-i": True, "-L": False, "-q": False, "-x": False, "--gpu-reset": False, "-mig": True,
+    "--query-gpu": True, "--format": True,
+}  # fmt: skip
+# What each action may be restricted by.
+RESTRICTED = {
+    "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi", "-lci": "-i -gi", "-cci": "-i -gi",
+    "-dci": "-i -gi",
+}  # fmt: skip
+
+
+def parsed(arguments: Sequence[str], options: Mapping[str, bool], tool: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in options:
+            text = f"ERROR: Option {word} is not recognized. Please run '{tool} -h' for help."
+            raise Refusal(text, INVALID)
+        if not equals and options[name] and waiting and not waiting[0].startswith("-"):
+            value = waiting.pop(0)
+        if options[name] is not bool(value) or name in found:
+            raise Refusal(WRONG, INVALID)
+        found[name] = value
+    return found
 
 
 class Tool(Listings):
@@ -43,10 +73,10 @@ class Tool(Listings):
             return self.log(given)
         actions = given.keys() - {"-i", "--format"}
         if len(actions) != 1:
-            raise Usage(WRONG)
+            raise Refusal(WRONG, INVALID)
         action = actions.pop()
         if action in ("-q", "-x"):  # known together alone
-            raise Usage(WRONG)
+            raise Refusal(WRONG, INVALID)
         if action == "--query-gpu":
             return self.query(given)
         does = {"-L": self.list_all, "--gpu-reset": self.reset, "-mig": self.set_mode}
@@ -70,7 +100,7 @@ class Tool(Listings):
     def set_mode(self, given: dict[str, str]) -> int:
         wanted = {"1": "Enabled", "0": "Disabled"}
         if given["-mig"] not in wanted:
-            raise Usage(WRONG)
+            raise Refusal(WRONG, INVALID)
         mode = wanted[given["-mig"]]
         verb = mode.lower()[:-1]
         for gpu in self.chosen(given):
@@ -98,7 +128,7 @@ class Tool(Listings):
     def mig(self, given: dict[str, str]) -> int:
         actions = given.keys() & RESTRICTED.keys()
         if len(actions) != 1 or given.keys() - actions - set(RESTRICTED[min(actions)].split()):
-            raise Usage(WRONG.replace("smi", "smi mig"))
+            raise Refusal(WRONG, INVALID)
         action = actions.pop()
         gpus = self.mig_chosen(given)
         if not given.get("-gi", "0").isdigit():
@@ -202,9 +232,6 @@ def main(
         tool = Tool(driver, write)
         try:
             code = tool.run(list(arguments))
-        except Usage as error:
-            tool.say(str(error))
-            code = INVALID
         except Refusal as error:
             tool.say(str(error))
             code = error.code

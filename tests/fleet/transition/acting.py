@@ -64,7 +64,6 @@ class Watch:
         self.known |= {called(work): work for work in works}
 
     def floors_held(self, found: Transition) -> bool:
-        """Whether no service has been below its floor."""
         floors = {name: floor.rps for name, floor in found.floors.items() if floor.rps}
         return all(self.lowest.get(name, Fraction(0)) >= rps for name, rps in floors.items())
 
@@ -164,7 +163,6 @@ class Site(Watch):
         return int(what == "ready" and not is_there), "", ""
 
     def write(self, found: Transition, name: str = "out", **options: object) -> Path:
-        """Write its folder here."""
         self.learn(found)
         told = FolderOptions(self.tool, **options)  # type: ignore[arg-type]
         write_folder(folder_of(found, told).files, self.folder / name)
@@ -300,7 +298,6 @@ def a_fault_is_survived(
 
 
 def adopted(text: str) -> dict[str, str]:
-    """What `run.sh --serving` says serves, by place."""
     return dict(re.findall(r"--adopt (\S+?)=(\S+)", text))
 
 

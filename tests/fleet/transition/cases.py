@@ -33,7 +33,6 @@ SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
 
 
 def reached(now: Deployment, then: DesiredState | Deployment, **how: Any) -> Transition:
-    """A transition that there is."""
     found = transition(now, then, **how)
     assert isinstance(found, Transition), found
     return found
@@ -55,12 +54,10 @@ def leg(step: int) -> tuple[Transition, Transition]:
 
 
 def chain() -> tuple[tuple[Transition, Transition], ...]:
-    """All the legs."""
     return tuple(map(leg, range(len(CHAIN) - 1)))
 
 
 def work(service: str, profile: str) -> Work:
-    """What an instance of an A30 does."""
     size = int(profile[0])
     speed = Fraction({1: 10, 2: 22, 4: 40}[size] + (3 * size if service == "b" else 0))
     return Work(service, OperatingPoint(service, A30.key, profile, 1, 4, speed, 100), speed)
@@ -115,7 +112,6 @@ class Pair:
 
     @property
     def contents(self) -> list[Content]:
-        """The two GPUs now."""
         return self.before
 
 
@@ -128,7 +124,6 @@ def planned(seed: int, tool: str = "nvidia-smi") -> Transition:
 
 
 def on_nodes(start: Deployment, size: int) -> Deployment:
-    """The same GPUs on nodes of so many each."""
     nodes: dict[str, list[FleetGpu]] = {}
     for number, card in enumerate(start.gpus()):
         own = nodes.setdefault(f"n{number // size}", [])
@@ -145,7 +140,6 @@ def on_node(*held: Sequence[Instance], rate: int = 0, limit: int = 1000) -> Depl
 
 
 def does(service: str, profile: str, start: int | None = 0) -> Instance:
-    """An instance of an A30 with what it does."""
     return Instance(profile, start, work(service, profile))
 
 

@@ -92,7 +92,6 @@ class ClusterSite(Watch):
         return found
 
     def work(self, words: Sequence[str]) -> tuple[int, str, str]:
-        """What the hooks ask."""
         what, node, gpu, profile, number, service, label = words
         seat, call = (node, gpu, profile, number), (service, label)
         there = {each[:2]: each[2] for each in self._pods()}

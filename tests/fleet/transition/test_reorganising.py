@@ -50,8 +50,7 @@ from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from cms.fleet.deployment.turns import shares_of
 from proofs_checks.checker.deployment import check_deployment as check_again
 from proofs_checks.checker.replay import check_transition as recheck
-from tests.fleet.mixes import POINTS, SERVICES, colocate
-from tests.fleet.plans import set_at, solution
+from tests.fleet.plans import POINTS, SERVICES, colocate, set_at, solution
 from tests.samples import few
 
 CARD = get_gpu("a100-80gb")

@@ -203,7 +203,6 @@ def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
 
 
 def with_jobs(plain: Problem, jobs: Iterable[Job]) -> Fraction | None:
-    """The optimum with other jobs."""
     configurations, types = plain.configurations, plain.machine_types
     return proved_optimum(Problem(configurations=configurations, jobs=jobs, machine_types=types))
 

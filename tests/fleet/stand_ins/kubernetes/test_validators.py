@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fleet.stand_ins.kubernetes import allocation, validators
+from tests.fleet.stand_ins.kubernetes import validators
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 from tests.fleet.stand_ins.kubernetes.schemas import VERSIONS, documents, schema_faults
 
@@ -38,10 +38,6 @@ CUT = {"a": [Gpu("a100-80gb", True, (("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb",
 SLURM = "GresTypes=gpu\nNodeName=a Gres=gpu:a100_2g.20gb:2,gpu:a100_3g.40gb:1\n"
 
 
-def claims(text: str, count: int = 1) -> list[str]:
-    return allocation.claims(text, allocation.synthetic_slices(CUT), {"slice": count, "any": 1})
-
-
 def slurm(text: str) -> list[str]:
     return validators.slurm("AutoDetect=nvml\n", text, CUT)
 
@@ -54,10 +50,6 @@ def slurm(text: str) -> list[str]:
         (validators.manifests, POD, "20gb: 1", "20gb: '0.5'", "not a whole number"),
         (validators.manifests, POD, "name: chat", "name: Chat", "not a name"),
         (validators.manifests, TEMPLATE, TEMPLATE, FLAT, "Additional properties"),
-        (claims, TEMPLATE, "].profile", "].profil", "no such member"),
-        (claims, TEMPLATE, "2g.20gb", "4g.40gb", "no device meets"),
-        (claims, TEMPLATE, "profile == '2g.20gb'", "profile", "neither true nor false"),
-        (claims, TEMPLATE, "device.a", "(((device.a", "((("),
         (slurm, SLURM, "20gb:2", "20gb:3", "beside 2 devices"),
         (slurm, SLURM, ",gpu:a100_3g.40gb:1", "", "not in Gres: nvidia_a100_3g.40gb"),
         (slurm, SLURM, "GresTypes=gpu", "GresTypes=mps", "GresTypes without gpu"),
@@ -70,13 +62,6 @@ def test_a_planted_break_is_refused(
     assert good in text
     said = check(text.replace(good, bad))
     assert any(message in fault for fault in said), said
-
-
-def test_claims_must_be_met_at_once_in_any_order() -> None:
-    assert claims(TEMPLATE, 3) == ["2 of 3 devices can be had at once"]
-    any_one = TEMPLATE.replace("profile == '2g.20gb'", "type == 'mig'").replace("slice,", "any,")
-    both = claims(f"{TEMPLATE}---\n{any_one}")
-    assert both == ["claims of different templates want the same devices"]
 
 
 def test_verdicts_on_structure_are_those_of_the_package() -> None:
