@@ -74,26 +74,6 @@ def test_lengths_lie_in_order_and_grow_with_the_neighbours_class(seed: int) -> N
                 assert found.get(higher, own)[name, amount] >= length
 
 
-@pytest.mark.parametrize("seed", few(8, range(400)))
-def test_with_a_class_a_kind_both_images_bracket_less_than_with_one_class(seed: int) -> None:
-    """One class is cut into finer ones, so that every finer block has a coarser one above it."""
-    of = toy(random.Random(seed))
-    coarse, fine = of.pose(1), of.pose(100)
-    for job in fine.problem.jobs:
-        for block, points in job.points.items():
-            if classes_in(block) is None:
-                continue
-            above = f"{plain_block(block)} (1 beside 1)"
-            for point in points:
-                worst = coarse.problem.job(job.name).point(above, point.amount)
-                best = coarse.outer.job(job.name).point(above, point.amount)
-                lower = fine.outer.job(job.name).point(block, point.amount)
-                assert worst is not None
-                assert best is not None
-                assert lower is not None
-                assert best.length <= lower.length <= point.length <= worst.length
-
-
 POINTS = [colocate("bert", 60, 8, 10), colocate("vgg", 40, 4, 20), colocate("vgg", 40, 8, 30)]
 FACTORS = {
     Pair("bert", A100, "mps:60", 8, "vgg", 4): "1.1",

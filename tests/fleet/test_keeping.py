@@ -239,20 +239,6 @@ def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
         assert (found.kept, then or shown(found)) == (kept, shown(found))
 
 
-@share(3)
-@given(st.data())
-def test_on_whole_gpus_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
-    now = data.draw(deployments(most_nodes=2, most_gpus=1, keys=(A30,)))
-    wanted = data.draw(promises(now))
-    best = best_placement(now, wanted, whole=True)
-    found = place(wanted, now, whole_gpus=True)
-    assert isinstance(found, PlacementResult) == (best is not None)
-    if isinstance(found, PlacementResult) and best is not None:
-        assert (-sum(found.more_gpus.values()), found.kept) == best[:2]
-        for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
-            assert not before.foreign or before.layout == after.layout
-
-
 CARD, H100 = get_gpu("a100-80gb"), get_gpu("h100-80gb")
 CHAT, CODE = (point(name, CARD.key, "1g.10gb") for name in ("chat", "code"))
 

@@ -32,7 +32,6 @@ from cms.fleet.deployment import (
     check_deployment,
     desired_state,
     nearest,
-    nearest_program,
     place,
 )
 from cms.fleet.deployment.keeping_bound import Prices
@@ -292,20 +291,6 @@ def test_a_plan_that_cannot_be_is_refused() -> None:
     for over in ({"time_limit": 0.0}, {"cancel": cancel}):
         with pytest.raises(CmsError, match="expected a longer time limit"):
             nearest(now, plan, **over)
-
-
-@pytest.mark.long
-def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(20))
-    first = placed(desired_state(scenario("S6")), Deployment((FleetNode("a", cards),)))
-    plan = scenario("S6", drift=10)
-    whole = found_near(first.deployment, plan)
-    monkeypatch.setattr(nearest_program, "_WHOLE", 0)
-    parts = found_near(first.deployment, plan)
-    assert parts.blind_kept is not None
-    assert parts.blind_kept < parts.kept <= whole.kept <= parts.most_kept
 
 
 def test_what_is_wanted_is_reached_by_a_transition_and_not_taken_for_the_plans_groups() -> None:

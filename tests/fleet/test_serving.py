@@ -142,17 +142,6 @@ VGG = point(model="vgg16")
         ({"gpus": [A100, H100]}, "nothing was measured on h100-80gb, only on a100-80gb"),
         ({"points": [VGG, point(processes=4)], "max_processes": 3}, "model 'bert' was left out"),
         ({"points": [VGG, point(device=H100)]}, "of model 'bert' was left out .on h100-80gb."),
-    ],
-)
-def test_data_that_cannot_be_right_is_refused_by_name(case: dict[str, Any], message: str) -> None:
-    data: dict[str, Any] = {"services": [service()], "points": [point()], **case}
-    with pytest.raises(InvalidProblem, match=message):
-        build_problem(data.pop("services"), data.pop("points"), data.pop("gpus", [A100]), **data)
-
-
-@pytest.mark.parametrize(
-    ("case", "message"),
-    [
         ({"rule": 0.45}, r"expected a name .* or an object"),
         ({"gpus": []}, "no GPU type"),
         ({"gpus": [A100, A100]}, "named twice"),
@@ -160,9 +149,12 @@ def test_data_that_cannot_be_right_is_refused_by_name(case: dict[str, Any], mess
         ({"max_processes": 0}, "max_processes is 0; expected an integer >= 1"),
     ],
 )
-def test_options_that_cannot_be_right_are_refused(case: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
-        build_problem([service()], [point()], **case)
+def test_data_and_options_that_cannot_be_right_are_refused(
+    case: dict[str, Any], message: str
+) -> None:
+    data: dict[str, Any] = {"services": [service()], "points": [point()], **case}
+    with pytest.raises((InvalidProblem, InvalidOption), match=message):
+        build_problem(data.pop("services"), data.pop("points"), data.pop("gpus", [A100]), **data)
 
 
 def test_a_wrong_service_or_operating_point_is_refused() -> None:

@@ -52,38 +52,6 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
     return found
 
 
-@pytest.mark.parametrize(
-    ("key", "before", "after", "texts"),
-    [
-        pytest.param("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), "new", marks=pytest.mark.long),
-        ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), "old"),
-    ],
-)
-def test_other_cards_and_texts(
-    tmp_path: Path, key: str, before: tuple[str, int], after: tuple[str, int], texts: str
-) -> None:
-    """One GPU is cut otherwise, MIG is switched on on a second, and off on a third."""
-    held, others = (Instance(*before),), (Instance(*after),)
-    changes_of = [(held, others), (None, others), (held, None)]
-    now, target = (
-        Deployment((
-            FleetNode("a", tuple(
-                FleetGpu("a", index, get_gpu(key), Mode.WHOLE if each is None else Mode.MIG,
-                         each or ())
-                for index, each in enumerate(side)
-            )),
-        ))
-        for side in zip(*changes_of, strict=True)
-    )  # fmt: skip
-    nodes = stand_ins(tmp_path, now, texts=texts)
-    is_there(nodes, now)
-    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(observed(nodes, now))))
-    for word, reached in (("", target), ("undo", now)):
-        ran = run(nodes["a"], tmp_path / "out/nodes/a.sh", word)
-        assert (ran.code, ran.error) == (0, ""), ran
-        is_there(nodes, reached)
-
-
 @pytest.mark.parametrize("is_told", [False, True])
 def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool) -> None:
     """As from a table of nodes, which does not say whether MIG is on."""

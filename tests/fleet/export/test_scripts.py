@@ -46,16 +46,17 @@ def ran(one: StandInNode, target: Deployment, now: Deployment | None, word: str 
     return run_on(one, path, word)
 
 
-def stand_in(folder: Path, now: Deployment) -> StandInNode:
+def stand_in(folder: Path, now: Deployment, texts: str = "new") -> StandInNode:
     """A node that has these, and their UUIDs."""
-    made = stand_ins(folder, now)["node-a"]
+    made = stand_ins(folder, now, texts=texts)["node-a"]
     for card in now.gpus():
         made.swap(card.index, card.uuid or "")
     return made
 
 
-def test_the_script_goes_there_and_back_and_does_nothing_twice(tmp_path: Path) -> None:
-    one = stand_in(tmp_path, NOW)
+@pytest.mark.parametrize("texts", ["new", "old"])
+def test_the_script_goes_there_and_back_and_does_nothing_twice(tmp_path: Path, texts: str) -> None:
+    one = stand_in(tmp_path, NOW, texts)
     kept = [one.at(*place) for place in ((0, 4), (0, 6), (1, 0))]
     told = ran(one, NEXT, NOW, "check")
     assert (told.code, told.text.splitlines()) == (0, [

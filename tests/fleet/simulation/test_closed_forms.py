@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.loads import late_share, shapes
+from bench.loads import late_share
 from bench.peers.simpy_queues import ends_in_simpy
 from cms.fleet.serving.fills import fills_of
 from cms.fleet.serving.load_curve import LoadCurve, key_of
@@ -255,23 +255,6 @@ def test_all_that_a_simulated_curve_sustains_is_in_time_near_one_batch_time_too(
         if rate := curve.sustained(limit):
             found = latencies(times, processes, unit, 10**9 / float(rate), compiled.alone)
             assert (found > float(limit * 10**6)).mean() < CENT
-
-
-def test_the_measured_batch_times_lie_between_the_shapes_of_the_table() -> None:
-    fills = fills_of(POINTS, POINTS)
-    below = 0.0
-    for batch in (2, 8, 64):
-        drawn = np.array(shapes(batch)) / 2**30
-        assert (np.diff(drawn, axis=1) >= 0).all()
-        assert (drawn[:, -1] == 1).all()
-        assert (drawn.max(axis=0) == 1).all()
-        for point in POINTS:
-            if point.batch == batch and point.processes > 1:
-                times = fills[key_of(point)].rounded_up(10**6)
-                gap = drawn.min(axis=0) - np.array(times) / times[-1]
-                below = max(below, float(gap.max()))
-    # of a few points half a batch takes a little less than half the time
-    assert below < 0.1
 
 
 def test_only_the_rates_of_a_curve_count_since_nothing_is_known_between_them() -> None:

@@ -9,16 +9,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from tests.fleet.stand_ins.placement import MODELS, Model, Profile, room, trouble
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any, Self, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 # The environment: the state file, and the process group that a cut may end.
 STATE, GROUP = "STANDIN_STATE", "STANDIN_GROUP"
@@ -132,6 +129,10 @@ class Driver:
 
     def model(self, gpu: int) -> Model:
         return MODELS[self.gpus[gpu]["model"]]
+
+    def sms(self, gpu: int, number: int) -> int:
+        of = zip(self.model(gpu).profiles, self.model(gpu).sms, strict=True)
+        return next(sms for profile, sms in of if profile.number == number)
 
     def profile(self, gpu: int, number: int) -> Profile:
         for profile in self.model(gpu).profiles:

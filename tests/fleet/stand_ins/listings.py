@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tests.fleet.stand_ins.driver import INVALID, NOT_FOUND, Driver
+from collections.abc import Callable, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+from tests.fleet.stand_ins.driver import INVALID, NOT_FOUND, Driver
 
 
 class Refusal(Exception):
@@ -104,7 +102,7 @@ class Listings:
                 if instance["cis"]
             ]
             for number, instance in enumerate(made):
-                size = self.driver.model(gpu).sms[instance["profile"]]
+                size = self.driver.sms(gpu, instance["profile"])
                 self.say(
                     f"\t\t\t<mig_device><index>{number}</index>",
                     f"\t\t\t<gpu_instance_id>{instance['id']}</gpu_instance_id>",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.fleet.stand_ins.driver import (
     INVALID,
@@ -23,10 +24,6 @@ from tests.fleet.stand_ins.driver import (
 )
 from tests.fleet.stand_ins.listings import Listings, Refusal
 from tests.fleet.stand_ins.placement import Profile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 WRONG = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
 # The options of `nvidia-smi mig` and of `nvidia-smi`, and whether each has an argument.

@@ -25,7 +25,6 @@ from cms.fleet.deployment.transition import (
 from cms.fleet.deployment.transition.order import ordered
 from cms.solving.solution import Proof
 from proofs_checks import checker
-from tests.samples import few, so_many
 
 from .cases import A30, does, leg, on_node, work
 
@@ -39,23 +38,6 @@ def kinds(transition: Transition) -> set[str]:
 def changed(found: Transition, at: int, **parts: object) -> Transition:
     action = replace(found.actions[at], **parts)  # type: ignore[arg-type]
     return replace(found, actions=(*found.actions[:at], action, *found.actions[at + 1 :]))
-
-
-@pytest.mark.parametrize("step", few(1, [0, SHRINKING]))
-def test_a_wait_that_can_be_left_out_is_rare_and_idle(step: int) -> None:
-    """What others wait for can make up for one: the second checker must say so too."""
-    found, _ = leg(step)
-    needed = idle = 0
-    for at, action in [*enumerate(found.actions)][:: so_many(2, 1)]:
-        for before in action.after[:: so_many(4, 1)]:
-            fewer = tuple(other for other in action.after if other != before)
-            cut = changed(found, at, after=fewer)
-            if kinds(cut) & {"floor", "layout", "wait", "gpus"}:
-                needed += 1
-            else:
-                assert not checker.check_transition(transition_to_json(cut))
-                idle += 1
-    assert needed > so_many(7, 10) > 5 * idle
 
 
 @pytest.mark.parametrize(

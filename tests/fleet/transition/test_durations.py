@@ -273,14 +273,6 @@ def test_a_capacity_is_never_below_its_floor_whatever_the_durations(
     assert_curves(found, random_execution(found, rng))
 
 
-@pytest.mark.parametrize("step", range(4))
-def test_the_published_chain_keeps_its_floors_in_any_execution(step: int) -> None:
-    for found in leg(step)[: so_many(1, 2)]:
-        assert_curves(found, schedule(found))
-        for seed in range(so_many(1, 3)):
-            assert_curves(found, random_execution(found, random.Random(seed)))
-
-
 def test_a_curve_by_hand() -> None:
     found = every_kind()
     curve = capacity_curve(found, schedule(found), "chat")

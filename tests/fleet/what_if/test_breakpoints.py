@@ -18,7 +18,7 @@ from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
 from cms.fleet.what_if import Relaxation, Rightsizing
-from cms.fleet.what_if.ladders import LimitLadder, RateLadder, SteppedRule, find_last
+from cms.fleet.what_if.ladders import RateLadder, SteppedRule, find_last
 from cms.fleet.what_if.least import Outcome
 from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
@@ -224,41 +224,3 @@ def test_a_rate_ladder_stops_at_all_sums_of_blocks_alone(seed: int) -> None:
     assert first <= 17
     assert last == ladder.now or last > 17
     assert ladder.following(last) == first
-
-
-@given(st.integers(0, 10**9))
-def test_a_limit_ladder_finds_every_limit_at_which_a_supply_changes(seed: int) -> None:
-    rng = random.Random(seed)
-    services, points = tiny_fleet(rng)
-    service = services[0]
-    rule = rng.choice(["plain", "parvagpu", "capacity"])
-    posing = Posing(build_problem(services, points, "a100-80gb", rule=rule), points)
-    assert isinstance(posing.rule, SteppedRule)
-    ladder = LimitLadder(posing, service, posing.rule)
-    assert service.latency_limit_ms == ladder.now
-    # walked one by one, each row is another one or the same; searched, the same row is found
-    states = [ladder.now]
-    while states[-1] < ladder.end and len(states) < 400:
-        states.append(ladder.following(states[-1]))
-    states = [state for state in states if state <= ladder.end]
-    rows = [ladder.row(state) for state in states]
-    assert ladder.row(ladder.end) == rows[-1]
-    wanted = rng.choice(rows)
-    if wanted != rows[0]:
-        at = rows.index(wanted)
-        low, high = find_last(
-            ladder, ladder.now, ladder.end, lambda state: not_yet(ladder, state, states[at])
-        )
-        assert ladder.row(high) == wanted
-        assert ladder.row(low) != wanted
-        found = ladder.first_after(low)
-        assert found.limit_ms <= high
-
-
-def not_yet(ladder: LimitLadder, state: Fraction, wanted: Fraction) -> bool:
-    """Whether some supply at a state is below that at another one."""
-    now, then = ladder.row(state), ladder.row(wanted)
-    return any(
-        Fraction(one, now.denominator) < Fraction(other, then.denominator)
-        for one, other in zip(now.supply, then.supply, strict=True)
-    )
