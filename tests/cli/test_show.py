@@ -23,7 +23,7 @@ from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
 from tests.cli.fleets import fleet, work, written
 from tests.cli.shared import Cms
 from tests.fleet.plans import words_of
-from tests.fleet.simulation.shared import made_up_day
+from tests.fleet.simulation.cases import made_up_day
 from tests.fleet.transitions import pair
 
 PAGE = "-o page.html"

@@ -14,7 +14,7 @@ from cms.cli.app import run
 from cms.fleet.serving import write_plan
 from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat
-from tests.fleet.mixes import plan as mixed
+from tests.fleet.plans import plan as mixed
 
 QUICK = "--requests 1500"
 

@@ -26,7 +26,7 @@ from proofs_checks.checker.__main__ import main as second
 from proofs_checks.checker.interference import examine_beside
 from proofs_checks.checker.problem import read_problem
 from tests.cli.shared import POINTS, SERVICES, Cms
-from tests.fleet import mixes
+from tests.fleet import plans as mixes
 from tests.fleet.plans import words_of
 from tests.references.interference import toy
 from tests.samples import few

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import re
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from cms import solve
@@ -26,7 +24,6 @@ from cms.fleet.hardware.enumeration import MOST_SETS
 from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from tests.fleet.plans import GONE, set_at
 from tests.references.layouts import small_cards
-from tests.texts import LETTERS
 
 # Four slices, three profiles, in the shape of hardware documentation: flow mappings, bare dates.
 MINE_YAML = """\
@@ -114,24 +111,16 @@ def changed(path: str, value: object) -> dict[str, Any]:
 
 # What is changed, the line of `as_json` (a field put at the end stands below the sources), words.
 WRONG: list[tuple[str, object, int, str]] = [
-    ("schema", 2, 2, "schema is 2, expected 1"),
     ("schema", GONE, 1, 'has no "schema"'),
     ("sources", [], 14, "sources is empty, expected at least one entry"),
-    ("version", "3", 3, 'version is "3", expected a whole number >= 1'),
     ("key", "My Card", 4, 'key is "My Card", expected a key in lower case'),
     ("compute_slices", 0, 6, "compute_slices is 0, expected a whole number >= 1"),
-    ("compute_slices", 4.5, 6, "compute_slices is 4.5, expected a whole number"),
     ("memory_slices", 10**6, 7, "memory_slices is 1000000, expected at most 16"),
-    ("mode_change_needs_reset", "yes", 8, 'reset is "yes", expected true or false'),
     ("pci_device_ids", ["20B7"], 15, 'pci_device_ids[0] is "20B7", expected "0xDDDD'),
     ("aliases", [""], 15, "aliases[0] is empty"),
     ("geometry", "mine", 15, 'geometry is "mine", expected one of own'),
-    ("memry_slices", 4, 15, 'unknown key "memry_slices"'),
-    ("profiles", {}, 9, "profiles is an object, expected an array"),
     ("profiles", [], 9, "profiles is empty"),
-    ("1", 3, 11, "profiles[1] is 3, expected an object"),
     ("1.starts", GONE, 11, "profiles[1] (profile '2g.12gb') has no \"starts\""),
-    ("1.start", [0], 11, 'unknown key "start"'),
     ("1.starts", [0, 3], 11, "profiles[1].starts[1] (profile '2g.12gb'): an instance of 2 memory"),
     ("1.starts", [-1], 11, "starts[0] (profile '2g.12gb') is -1, expect"),
     ("1.starts", [], 11, "starts (profile '2g.12gb') is empty"),
@@ -148,14 +137,11 @@ WRONG: list[tuple[str, object, int, str]] = [
     ("1.family", "3g", 11, 'is "3g", expected "2g", or "2g.double" for'),
     ("1.max", 3, 11, "is 3, but only 2 of '2g.12gb' fit at once, expected at most 2"),
     ("1.id", 7, 11, "id (profile '2g.12gb') is 7, as in profile '1g.6gb', expected another id"),
-    ("1.sms", 0, 11, "sms (profile '2g.12gb') is 0"),
-    ("1.memory_mib", "12 GiB", 11, 'is "12 GiB", expected a whole number'),
     ("1.since_driver", 525, 11, "since_driver (profile '2g.12gb') is 525"),
     ("1.other_names", ["4g.24gb"], 11, 'is "4g.24gb", expected a name that no profile of this'),
     ("1.named_since", "R1", 11, "named_since (profile '2g.12gb') is 'R1', and what drivers before"),
     ("1.starts", [0, 1, 2], 9, "profiles: these starts, sizes and maxima allow "),
     ("sources.0.evidence", "hearsay", 14, 'is "hearsay", expected one of page, code'),
-    ("sources.0.source", " ", 14, "sources[0].source is empty"),
     ("sources.0.date", "1.11.2026", 14, "expected a date such as 2026-11-01"),
 ]
 
@@ -218,19 +204,11 @@ def test_a_wrong_table_in_circulation_is_caught_unless_a_driver_does_print_it(
         ("a.txt", MINE, "the name ends with '.txt', expected a device file: .json, .yaml or .yml"),
         ("a.json", "", "the file is empty, expected a device"),
         ("a.json", "[]", "the document is an array, expected an object"),
-        ("a.yaml", "# nothing\n", "the file holds only comments"),
         ("a.yaml", "- 1\n", ":1:1: the document is an array, expected an object"),
-        ("a.yaml", "schema: [1\nversion: 2\n", ":2:8: this is no YAML: "),
-        ("a.yaml", "schema: 1\n\tversion: 2\n", ":2:1: this is no YAML: "),
-        ("a.yaml", MINE_YAML + "schema: 2\n", ':18:1: the key "schema" is there twice'),
-        ("a.yaml", "a: &x [1]\nb: *x\n", ":1:"),
-        ("a.yaml", "a: !python/object:os.system 1\n", ":1:"),
         ("a.yaml", "? [1, 2]\n: 3\n", "a key is no plain text"),
         ("a.yaml", "[" * 5000, "a.yaml:1:51: a value is nested in more than 50 others"),
         ("a.yaml", "#" * 50_001, "has 50001 characters, expected at most 50000 of YAML; write the"),
-        ("a.yaml", "a: &x [*x]\n", "holds itself by an alias"),
         ("a.yaml", MINE_YAML + "---\nschema: 1\n", ":19:1: a second document begins here"),
-        ("a.yaml", "schema: 1\nkey: \x07\n", "this is no YAML: "),
         ("a.yaml", MINE_YAML.replace("starts: [0, 2]", "starts: [0, 3]"), ":12:73: profiles[1]."),
         ("a.yaml", MINE_YAML.replace("max: 2", "max: 0x2"), ":12:82: profiles[1].max"),
     ],
@@ -241,43 +219,6 @@ def test_a_file_that_is_no_device_file_is_refused(
     path = tmp_path / name
     path.write_text(text)
     assert words in str(refusal(path))
-
-
-# Only the package's own error may leave the reader, whatever stands in a file.
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(LETTERS, max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["name", "starts", "max", "id", "key", "profiles"])
-            | st.text(LETTERS, max_size=3),
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=6,
-)
-
-
-@given(
-    value=ANY_JSON,
-    at=st.sampled_from(
-        [
-            *DEVICE,
-            *(f"1.{key}" for key in DEVICE["profiles"][1]),
-            "0",
-            "sources.0",
-            "sources.0.date",
-        ]
-    ),
-)
-def test_anything_in_any_place_is_taken_or_refused_as_a_file_error(
-    tmp_path_factory: pytest.TempPathFactory, value: object, at: str
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(json.dumps(changed(at, value)))
-    with contextlib.suppress(FileError):
-        read_gpu(path)
 
 
 def wide(slices: int, profiles: int, **changes: Any) -> dict[str, Any]:
@@ -298,12 +239,11 @@ def refused(document: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("suffix", ["json", "yaml"])
 def test_a_small_file_of_too_many_layouts_is_refused_before_any_is_listed(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(enumeration, "_with")  # without it no layout can be made
-    path = tmp_path / f"mine.{suffix}"
+    path = tmp_path / "mine.json"
     path.write_text(json.dumps(wide(16, 4), indent=1), "utf-8")
     fault = refusal(path)
     assert f"allow {5**16 - 1} sets of instances that do not overlap, expected at most" in str(

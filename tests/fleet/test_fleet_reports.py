@@ -158,10 +158,8 @@ def seen_at(**moments: str) -> Deployment:
 
 def test_ages_are_judged_and_said_in_words() -> None:
     fleet = seen_at(a="2026-11-23T11:50:00Z", b="2026-11-23T10:00:00Z", c="2026-11-23T11:00:00Z")
-    with pytest.raises(StaleObservation, match="node 'b' was observed 2 h ago") as fault:
+    with pytest.raises(StaleObservation, match=r"2 h ago.* \(1 more nodes likewise\)"):
         refuse_stale(fleet, NOW)
-    assert "(1 more nodes likewise)" in str(fault.value)
-    assert "cms observe a=a.txt b=b.txt c=c.txt -o now.json" in str(fault.value)
     assert refuse_stale(fleet, NOW, None) == refuse_stale(fleet, NOW, timedelta(hours=2)) == ()
     for moment, words in (("2026-11-23T20:00:00Z", "observed 8 h from"), ("noon", "no moment")):
         with pytest.raises(StaleObservation, match=words):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -26,15 +25,12 @@ from cms.fleet.serving import (
     build_problem,
     neighbour_faults,
     read_gpulet_pairs,
-    read_gpulet_table,
     read_interference,
     read_utilisations,
 )
 from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Batch, Slowdowns, Utilisation
 from cms.fleet.serving.neighbours import Side, classes_in, plain_block, rank_kinds
-from tests.fleet.mixes import colocate
-from tests.fleet.plans import A100
-from tests.references.gpulet_table import VARIABLE
+from tests.fleet.plans import A100, colocate
 from tests.references.interference import lengths_in, optimum, toy
 from tests.samples import few
 
@@ -75,26 +71,6 @@ def test_lengths_lie_in_order_and_grow_with_the_neighbours_class(seed: int) -> N
             else:
                 higher = f"{plain_block(block)} ({classes[0]} beside {classes[1] + 1})"
                 assert found.get(higher, own)[name, amount] >= length
-
-
-@pytest.mark.parametrize("seed", few(8, range(400)))
-def test_with_a_class_a_kind_both_images_bracket_less_than_with_one_class(seed: int) -> None:
-    """One class is cut into finer ones, so that every finer block has a coarser one above it."""
-    of = toy(random.Random(seed))
-    coarse, fine = of.pose(1), of.pose(100)
-    for job in fine.problem.jobs:
-        for block, points in job.points.items():
-            if classes_in(block) is None:
-                continue
-            above = f"{plain_block(block)} (1 beside 1)"
-            for point in points:
-                worst = coarse.problem.job(job.name).point(above, point.amount)
-                best = coarse.outer.job(job.name).point(above, point.amount)
-                lower = fine.outer.job(job.name).point(block, point.amount)
-                assert worst is not None
-                assert best is not None
-                assert lower is not None
-                assert best.length <= lower.length <= point.length <= worst.length
 
 
 POINTS = [colocate("bert", 60, 8, 10), colocate("vgg", 40, 4, 20), colocate("vgg", 40, 8, 30)]
@@ -253,9 +229,7 @@ def test_wrong_rows_are_refused_with_their_place(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     for rows, message in (
         (ROW + ROW, r"pairs\.csv:3: a second row for bert on .*; the first is line 2"),
-        (ROW.replace("mps:60", "mps:100"), r"which shares its GPU with no other"),
         (ROW.replace("mps:60", "3g.40gb"), r"expected a share under MPS"),
-        (ROW.replace("1.25", "0"), r'slowdown is "0", expected a number > 0'),
         (ROW.replace(",8,", ",0,"), r'batch is "0", expected a whole number >= 1'),
     ):
         path.write_text(HEAD + rows)
@@ -311,25 +285,3 @@ def test_utilisations_are_read_and_stand_once(tmp_path: Path) -> None:
     path.write_text("model,device,profile,batch,l2_util,dram_util\n" + row + row)
     with pytest.raises(FileError, match=r"used\.csv:3: a second row for bert on"):
         read_utilisations(path)
-
-
-PAIRS = "CMS_GPULET_PAIRS"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("classes", [1, 3])
-def test_three_services_on_published_pairs_need_four_gpus(classes: int) -> None:
-    solo, pairs = os.environ.get(VARIABLE), os.environ.get(PAIRS)
-    if not (solo and pairs):
-        pytest.skip(f"{VARIABLE} and {PAIRS} name no files: the tables have no licence")
-    limits = {"vgg19": 142, "resnet50": 108, "densenet121": 120}
-    points = [p for p in read_gpulet_table(solo, device=A100) if p.model in limits]
-    table = read_gpulet_pairs(pairs, read_gpulet_table(solo, device=A100), device=A100)
-    services = [Service(model, model, 2400, limit) for model, limit in limits.items()]
-    posed = build_problem(
-        services, points, A100, sharing="time", interference=table, classes=classes
-    )
-    found, bound = solve(posed.problem), solve(posed.outer)
-    assert neighbour_faults(posed, found.schedule) == ()
-    assert found.cost == bound.lower_bound == 4
-    assert solve(posed.solo.problem).cost == 3

@@ -46,14 +46,10 @@ from tests.property.problems import share
 from tests.references.keeping import most_kept_by_cp_sat
 from tests.references.placements import best_placement
 
-from .deployments import SERVICES, deployments, point, promises, wanted_for
+from .deployments import SERVICES, deployments, kind, placed, point, promises, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 PRICES = st.fractions(0, 2, max_denominator=6)
-
-
-def kind(service: str, profile: str, key: str = A100) -> Kind:
-    return Kind(key, profile, point(service, key, profile))
 
 
 def works(service: str, profile: str, start: int | None, key: str = A100) -> Instance:
@@ -85,14 +81,7 @@ def asked(wanted: str, gpus: int) -> DesiredState:
     return wanted_for(Counter(kind(*each.split()) for each in wanted.split(", ")), {A100: gpus})
 
 
-def placed(wanted: DesiredState, now: Deployment, *, whole_gpus: bool = False) -> PlacementResult:
-    found = place(wanted, now, whole_gpus=whole_gpus)
-    assert isinstance(found, PlacementResult), found
-    return found
-
-
 def shown(found: PlacementResult) -> list[str]:
-    """Each GPU's instances: places and services."""
     return [
         " ".join(f"{e.place}={e.work.service if e.work else '-'}" for e in card.instances)
         for card in found.deployment.gpus()
@@ -250,20 +239,6 @@ def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
         assert (found.kept, then or shown(found)) == (kept, shown(found))
 
 
-@share(3)
-@given(st.data())
-def test_on_whole_gpus_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
-    now = data.draw(deployments(most_nodes=2, most_gpus=1, keys=(A30,)))
-    wanted = data.draw(promises(now))
-    best = best_placement(now, wanted, whole=True)
-    found = place(wanted, now, whole_gpus=True)
-    assert isinstance(found, PlacementResult) == (best is not None)
-    if isinstance(found, PlacementResult) and best is not None:
-        assert (-sum(found.more_gpus.values()), found.kept) == best[:2]
-        for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
-            assert not before.foreign or before.layout == after.layout
-
-
 CARD, H100 = get_gpu("a100-80gb"), get_gpu("h100-80gb")
 CHAT, CODE = (point(name, CARD.key, "1g.10gb") for name in ("chat", "code"))
 
@@ -295,22 +270,6 @@ def test_what_a_plug_in_does_not_tell_is_no_difference_if_it_runs() -> None:
     assert fault.kind == "state"
     unknown = Instance("1g.10gb", None, owner="unknown")
     assert not verify(on(unknown, unknown, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
-
-
-@pytest.mark.parametrize(
-    ("there", "says"),
-    [
-        ((CODE, CHAT), None),
-        ((None, CHAT), f"a/0 has 1 x 1g.10gb idle, needs 1 x 1g.10gb {CODE}"),
-        ((CHAT, CHAT), f"a/0 has 1 x 1g.10gb {CHAT}, needs 1 x 1g.10gb {CODE}"),
-    ],
-)
-def test_where_only_counts_are_known_what_they_do_is_compared(
-    there: tuple[object, ...], says: str | None
-) -> None:
-    held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
-    faults = verify(on(*held, start_source=StartSource.UNKNOWN), on(CHAT_0, CODE_1))
-    assert [*map(str, faults)] == ([] if says is None else [says])
 
 
 def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:

@@ -32,16 +32,16 @@ from cms.fleet.deployment import (
     check_deployment,
     desired_state,
     nearest,
-    nearest_program,
     place,
 )
 from cms.fleet.deployment.keeping_bound import Prices
 from cms.fleet.deployment.nearest_bound import most_kept_by_plans
 from cms.fleet.deployment.nearest_program import NearestProgram, plans_near
 from cms.fleet.deployment.recounting import recounted
-from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.serving import RULES, Scenario, build_problem
 from cms.solving.solution import Proof
+from tests.fleet.deployments import placed
+from tests.fleet.transition.cases import reached
 from tests.property.problems import share
 from tests.references.placements import contents
 from tests.samples import few
@@ -201,8 +201,7 @@ def scenario(name: str, drift: int = 0) -> Plan:
 
 def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> None:
     cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(20))
-    first = place(desired_state(scenario("S2")), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, PlacementResult)
+    first = placed(desired_state(scenario("S2")), Deployment((FleetNode("a", cards),)))
     now, kept = first.deployment, []
     for name in ("S5", "S1"):
         plan = scenario(name)
@@ -294,26 +293,10 @@ def test_a_plan_that_cannot_be_is_refused() -> None:
             nearest(now, plan, **over)
 
 
-@pytest.mark.long
-def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(20))
-    first = place(desired_state(scenario("S6")), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, PlacementResult)
-    plan = scenario("S6", drift=10)
-    whole = found_near(first.deployment, plan)
-    monkeypatch.setattr(nearest_program, "_WHOLE", 0)
-    parts = found_near(first.deployment, plan)
-    assert parts.blind_kept is not None
-    assert parts.blind_kept < parts.kept <= whole.kept <= parts.most_kept
-
-
 def test_what_is_wanted_is_reached_by_a_transition_and_not_taken_for_the_plans_groups() -> None:
     now = fleet([running("a", "2g.12gb", 0, 8), running("b", "2g.12gb", 2)], [], [])
     found = found_near(now, plan_of({"a": 30, "b": 40}))
-    way = transition(now, found.wanted)
-    assert isinstance(way, Transition), way
+    way = reached(now, found.wanted)
     assert way.kept.count == found.kept
     assert way.target.kinds() == found.deployment.kinds()
     with pytest.raises(InvalidProblem, match="no plan whose groups hold what is wanted"):

@@ -131,8 +131,6 @@ NO_NUMBER = "<mig_devices><mig_device/></mig_devices>"
 ALL_OFF = "No MIG-enabled devices found.\n"
 BOTH = log(card(devices=[(2, 42), (1, 42)]))
 BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "not a listing": (("hello\n",), "file0.txt:1", "hello"),
-    "nothing": (("\n",), "file0.txt", ""),
     "no placement": ((ON, "|   0  MIG 3g.40gb  9  2  |\n"), "file1.txt:1", "3g.40gb"),
     "half an instance": ((ON, "| 0 MIG 3g.40gb 4:4 |\n"), "file1.txt:1", "4:4"),
     "a compute instance": ((ON, LGI, "| 0 2 MIG 3g.40gb 2 0 0:3 |\n"), "file2.txt:1", "0:3"),
@@ -147,14 +145,12 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "two products": ((ON, LIST.replace("A100-SXM4-80GB", "A30", 1)), "file0.txt:5", "NVIDIA A30"),
     "two drivers": ((ON, log(card("GPU-0"), driver="535.1")), "file1.txt:3", "535.1"),
     "two modes": ((ON, log(card(mig="Disabled"))), "file1.txt:5", "off"),
-    "no card": ((LGI,), "file0.txt:6", "a/0"),
     "no mode": ((LIST, LGI), "file0.txt:3", "a/1"),
     "an odd mode": ((log(card(mig="Maybe")),), "file0.txt:5", "Maybe"),
     "an odd driver": ((log(card(), driver="new"), LGI), "file0.txt:3", "new"),
     "a device before its GPU": ((LIST.split("\n", 1)[1],), "file0.txt:1", "MIG device"),
     "another's device": ((LOG, LGI, LIST.replace("3g.40", "1c.2g.20")), "file2.txt:2", "1c.2g.20"),
     "a device without a number": ((log(card(more=NO_NUMBER)),), "file0.txt:5", ""),
-    "no instances": ((LOG,), "file0.txt:5", "a/0"),
     "a cut log": ((LOG[:-30],), "file0.txt", ""),
     "a long card": ((f"GPU {'9' * 5000}: NVIDIA A30 (UUID: GPU-0)\n",), "file0.txt:1", "GPU"),
     "a long place": ((ON, f"| 0 MIG 1g.10gb 19 7 {'9' * 5000}:1 |\n"), "file1.txt:1", "1g.10gb"),

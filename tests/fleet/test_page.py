@@ -53,7 +53,7 @@ from cms.values.words import printable
 from instances.families.colocation import shared_gpus
 from tests.fleet.deployments import deployments
 from tests.fleet.plans import NASTY, many_services, mixed_plan, point, printed
-from tests.fleet.simulation.shared import made_up_day
+from tests.fleet.simulation.cases import made_up_day
 from tests.fleet.transitions import every_kind, growth
 from tests.property.problems import share as some
 from tests.references.mixes import time_shared_toy

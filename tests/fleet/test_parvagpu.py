@@ -21,7 +21,6 @@ from cms.fleet.serving import (
     read_parvagpu_slo,
 )
 from instances import published
-from tests.references.gpulet_table import VARIABLE
 
 HEADER = "Mig instance,Batch size,Workload Number,Throughput,Latency\r\n"
 #: Where the artifact's ``prof_data`` and ``SLO`` may be found; it is not part of this repository.
@@ -154,12 +153,3 @@ def test_wrong_rows_are_refused_with_their_place(tmp_path: Path) -> None:
     ):
         with pytest.raises(FileError, match=message):
             read_gpulet_table(table(tmp_path, ROW + row), device="a100-80gb")
-
-
-def test_the_public_table_has_420_rows_that_ran() -> None:
-    path = os.environ.get(VARIABLE)
-    if not path:
-        pytest.skip(f"{VARIABLE} names no file: the measured table has no licence to be shipped")
-    points = read_gpulet_table(path, device="a100-80gb")
-    assert len(points) == 420
-    assert {point.batch for point in points} == {1, 2, 4, 8, 16, 32, 64}

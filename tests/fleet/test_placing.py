@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, InvalidProblem
@@ -37,13 +37,9 @@ from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import best_placement, worth
 
-from .deployments import SERVICES, deployments, point, promises, published, wanted_for
+from .deployments import SERVICES, deployments, kind, placed, point, promises, published, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
-
-
-def kind(service: str, profile: str, key: str = A100) -> Kind:
-    return Kind(key, profile, point(service, key, profile))
 
 
 def other(profile: str, start: int | None) -> Instance:
@@ -64,12 +60,6 @@ def empty(nodes: int, each: int, key: str = A100) -> Deployment:
             for i in range(nodes)
         )
     )
-
-
-def placed(wanted: DesiredState, now: Deployment, *, as_grouped: bool = False) -> PlacementResult:
-    found = place(wanted, now, as_grouped=as_grouped)
-    assert isinstance(found, PlacementResult), found
-    return found
 
 
 def agrees_with_all_there_is(
@@ -134,14 +124,6 @@ def test_a_placement_is_as_good_as_any(
 ) -> None:
     """Also where of some instances nobody knows which does what: what may be another's stays."""
     agrees_with_all_there_is(data, (A30,), known)
-
-
-@pytest.mark.long
-@settings(max_examples=3000, derandomize=False)
-@given(st.data())
-def test_thousands_of_placements_are_as_good_as_any(data: st.DataObject) -> None:
-    known = data.draw(st.sampled_from((None, guesses_in, less_known)))
-    agrees_with_all_there_is(data, data.draw(st.sampled_from(((A30,), (A100, A30)))), known)
 
 
 @share(6)

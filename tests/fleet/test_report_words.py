@@ -51,9 +51,8 @@ from cms.solving.solution import Incumbent, StopReason
 from cms.solving.words import circumstances, log_line, verdict
 from cms.values.views import Tabular, Viewed
 from cms.values.words import at_least, decimal, fraction, percent
-from tests.fleet.deployments import published
+from tests.fleet.deployments import fleet, published
 from tests.fleet.plans import A100, NASTY, many_services, point, printed, solution
-from tests.fleet.scenarios import fleet
 from tests.references.mixes import time_shared_toy
 from tests.scripted import told
 

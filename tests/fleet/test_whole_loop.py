@@ -22,12 +22,10 @@ from cms.fleet.deployment import (
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, run, stand_ins, write
-from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.machines import StandInNode
 from tests.samples import few
 
 A100 = get_gpu("a100-80gb")
-OLD: dict[str, object] = {"names": {"7g.80gb": "7g.79gb"}, "texts": "old"}
 THEIRS = "pod team-x/trainer"
 
 
@@ -52,46 +50,6 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
     assert told.is_empty, [str(each) for each in told.touched]
     assert [fault for fault in check_deployment(found) if fault.kind != "capacity"] == []
     return found
-
-
-@pytest.mark.parametrize(
-    ("key", "before", "after", "options"),
-    [
-        pytest.param("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD, marks=pytest.mark.long),
-        pytest.param(
-            "h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}, marks=pytest.mark.long
-        ),
-        pytest.param("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), {}, marks=pytest.mark.long),
-        ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), {"texts": "old"}),
-    ],
-)
-def test_other_cards_texts_and_names(
-    tmp_path: Path,
-    key: str,
-    before: tuple[str, int],
-    after: tuple[str, int],
-    options: dict[str, object],
-) -> None:
-    """One GPU is cut otherwise, MIG is switched on on a second, and off on a third."""
-    held, others = (Instance(*before),), (Instance(*after),)
-    changes_of = [(held, others), (None, others), (held, None)]
-    now, target = (
-        Deployment((
-            FleetNode("a", tuple(
-                FleetGpu("a", index, get_gpu(key), Mode.WHOLE if each is None else Mode.MIG,
-                         each or ())
-                for index, each in enumerate(side)
-            )),
-        ))
-        for side in zip(*changes_of, strict=True)
-    )  # fmt: skip
-    nodes = stand_ins(tmp_path, now, **options)
-    is_there(nodes, now)
-    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(observed(nodes, now))))
-    for word, reached in (("", target), ("undo", now)):
-        ran = run(nodes["a"], tmp_path / "out/nodes/a.sh", word)
-        assert (ran.code, ran.error) == (0, ""), ran
-        is_there(nodes, reached)
 
 
 @pytest.mark.parametrize("is_told", [False, True])
@@ -120,32 +78,6 @@ def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool
     switched = [line for line in changes(nodes["a"]) if " -mig " in line]
     assert [line for line in switched if "-i 2 " not in line] == []
     assert len(switched) == (2 if is_told else 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:
-    """From a today of other instances of ours and of others'."""
-    size = sum(group.count for group in plan_of(name).groups) + 1
-    rest = random.Random(name)
-    layouts = A100.layouts(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb"])
-    cards = {}
-    empty = fleet(node_a=(size + 1) // 2, node_b=size // 2)
-    for number, card in enumerate(empty.gpus()):
-        held = [Instance(*place) for place in rest.choice(layouts)]
-        if number == size - 1:
-            held = [Instance("1g.10gb", 2, owner=THEIRS), Instance("3g.40gb", 4)]
-        cards[card.node, card.index] = card.with_instances(held)
-    now = empty.with_gpus(cards)
-    target = placed(name, now)
-    nodes = stand_ins(tmp_path, now, choice="any")
-    there = foreign(nodes, now)
-    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(now)))
-    for node in nodes:
-        ran = run(nodes[node], tmp_path / f"out/nodes/{node}.sh")
-        assert (ran.code, ran.error) == (0, ""), ran
-    is_there(nodes, target)
-    assert foreign(nodes, now) == there
 
 
 # Each fault, and the words with which the script stops; none where it goes on by itself.

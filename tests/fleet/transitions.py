@@ -12,9 +12,7 @@ from cms.fleet.deployment import (
     FleetGpu,
     FleetNode,
     Instance,
-    PlacementResult,
     Work,
-    place,
 )
 from cms.fleet.deployment.transition import (
     Action,
@@ -24,12 +22,11 @@ from cms.fleet.deployment.transition import (
     Spare,
     Transition,
     What,
-    transition,
 )
 from cms.solving.solution import Proof
-from tests.fleet.deployments import published
+from tests.fleet.deployments import placed, published
 from tests.fleet.plans import point
-from tests.fleet.transition.cases import A30, A100, Pair
+from tests.fleet.transition.cases import A30, A100, Pair, reached
 
 NOTHING = Durations(*(Fraction(0),) * 6)
 
@@ -84,15 +81,10 @@ def every_kind(chat: str = "chat", code: str = "code", node: str = "a") -> Trans
 def growth() -> Transition:
     """From 3 to 12 GPUs."""
     cards = tuple(FleetGpu("a", index, A100) for index in range(16))
-    first = place(published("S2"), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, PlacementResult)
-    found = transition(first.deployment, published("S5"))
-    assert isinstance(found, Transition)
-    return found
+    first = placed(published("S2"), Deployment((FleetNode("a", cards),)))
+    return reached(first.deployment, published("S5"))
 
 
 @cache
 def pair(seed: int) -> Transition:
-    found = transition(Pair(seed).start, Pair(seed).wanted)
-    assert isinstance(found, Transition)
-    return found
+    return reached(Pair(seed).start, Pair(seed).wanted)

@@ -13,7 +13,6 @@ GAVEL_PROFILES = DATA / "gavel_profiles.csv"
 
 
 def gavel() -> tuple[tuple[MeasuredPair, ...], Profiles]:
-    """The shipped table."""
     return read_measured_pairs(GAVEL), read_profiles(GAVEL_PROFILES)
 
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cms.errors import FileError, InvalidOption, InvalidProblem, UnsupportedProblem
+from cms.errors import FileError, InvalidProblem, UnsupportedProblem
 from cms.fleet.colocation import (
     OfflineClass,
     OnlineClass,
@@ -223,7 +223,6 @@ def test_what_cannot_be_trained_or_predicted_is_refused_by_name() -> None:
     none = [*pairs, pairs[0]._replace(online_slowdown=Fraction(0))]
     few = [pair for pair in pairs * 3 if {pair[0], pair[1]} <= {"m0", "m1"}]
     for error, measured, model, words in (
-        (InvalidOption, pairs, "rigde", "nearest: 'ridge'"),
         (InvalidProblem, pairs[:19], "mean", "19 measurements"),
         (InvalidProblem, none, "mean", "'m0' beside 'm0' has throughput 0.43 and slowdown 0"),
         (InvalidProblem, few, "mean", "at least 5"),

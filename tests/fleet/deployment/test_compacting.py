@@ -21,9 +21,10 @@ from cms.fleet.deployment import (
     check_deployment,
     compact,
 )
-from cms.fleet.deployment.transition import Transition, check_transition, transition
+from cms.fleet.deployment.transition import check_transition
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
+from tests.fleet.transition.cases import reached
 from tests.samples import few, so_many
 
 from ..deployments import point
@@ -133,8 +134,7 @@ def test_a_transition_leads_there_and_frees_what_is_said() -> None:
     now = fleet(random.Random(2), (2, 2, 2))
     found = compact(now)
     assert found.freed_gpus
-    way = transition(now, found.deployment)
-    assert isinstance(way, Transition)
+    way = reached(now, found.deployment)
     assert check_transition(way) == ()
     empty = {card.name for card in way.target.gpus() if card.is_empty}
     assert set(found.freed_gpus) <= empty
@@ -167,8 +167,6 @@ def test_empty_fleets_and_wrong_options() -> None:
     assert compact(empty) == Compacted(empty, 0, 0, 0, 0, "gpus", Proof.CHECKED, (), ())
     with pytest.raises(InvalidOption, match="max_restarts is -1"):
         compact(empty, max_restarts=-1)
-    with pytest.raises(InvalidOption, match="free is 'gpu'; expected 'gpus' or 'nodes'"):
-        compact(empty, free="gpu")  # type: ignore[arg-type]
     twice = Instance("2g.12gb", 0, point("chat", A30.key, "2g.12gb"))
     card = FleetGpu("a", 0, A30, instances=(twice, replace(twice, start=0)))
     with pytest.raises(InvalidProblem, match="cannot be as it is written"):

@@ -11,7 +11,6 @@ A100, A30 = get_gpu("a100-80gb"), get_gpu("a30-24gb")
 
 
 def node(*cards: FleetGpu) -> Deployment:
-    """One node with GPUs, with the services of the random deployments."""
     return Deployment((FleetNode("node-a", cards),), SERVICES)
 
 

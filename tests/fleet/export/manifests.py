@@ -50,7 +50,6 @@ def merged(base: Manifest, patch: Manifest) -> Manifest:
 
 
 def canonical(found: Iterable[Manifest]) -> list[Manifest]:
-    """Deployments with their variables in one order, for comparing."""
     done = []
     for each in sorted(found, key=lambda d: str(d["metadata"]["name"])):
         template = each["spec"]["template"]["spec"]

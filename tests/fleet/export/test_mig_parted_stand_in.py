@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
+from cms.files.source import Source
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import remove_head
+from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, read_cuts
 from cms.fleet.deployment.observation.sources import SourceFile, observe
+from cms.values.frozen import FrozenMap
 from tests.fleet.bridging import observed, run, stand_ins, write
+from tests.fleet.deployments import SCENARIOS, fleet, scenario
 from tests.fleet.export.cases import A30
-from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.machines import StandInNode
 
 SLURM = """#!/bin/sh
@@ -69,15 +72,15 @@ def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
     empty = fleet(node_a=4, node_b=3)
     first = next(iter(empty.gpus()))
     cards = {("node-a", 0): first.with_instances([Instance("4g.40gb", 0), Instance("1g.10gb", 5)])}
-    applied(tmp_path, placed("S4", empty), empty.with_gpus(cards))
+    applied(tmp_path, scenario("S4", empty), empty.with_gpus(cards))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("choice", ["lowest", "guide", "any"])
+@pytest.mark.parametrize("choice", ["lowest", "any"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_is_cut_as_its_file_says(tmp_path: Path, name: str, choice: str) -> None:
     empty = fleet(node_a=8, node_b=8)
-    applied(tmp_path, placed(name, empty), empty, choice)
+    applied(tmp_path, scenario(name, empty), empty, choice)
 
 
 def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path) -> None:
 
 
 def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> None:
-    target = placed("S4", fleet(node_a=4, node_b=3))
+    target = scenario("S4", fleet(node_a=4, node_b=3))
     nodes = stand_ins(tmp_path, target)
     exports = exports_of(tmp_path, nodes)
     assert [*observed(nodes, exports=exports).gpus()] == [*observed(nodes).gpus()]
@@ -125,7 +128,7 @@ def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> N
 
 
 def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
-    target = placed("S1", fleet(node_a=2))
+    target = scenario("S1", fleet(node_a=2))
     nodes = stand_ins(tmp_path, target)
     files = export(target, "nvidia-smi", ExportOptions(target))
     write(tmp_path / "out", files)
@@ -142,7 +145,7 @@ def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
 
 def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
     empty = fleet(node_a=2)
-    target = placed("S1", empty)
+    target = scenario("S1", empty)
     nodes = stand_ins(tmp_path, empty)
     write(tmp_path / "out", export(target, "slurm", ExportOptions(empty)))
     node = nodes["node-a"]
@@ -156,3 +159,55 @@ def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
         assert (done.code, (tmp_path / "state").read_text()) == (0, "idle none\n"), done
         is_cut(tmp_path, nodes, target)
     assert sum(" apply " in line for line in node.log()) == 1
+
+
+HEAD = "version: v1\nmig-configs:\n  a: "
+
+
+@pytest.mark.parametrize(
+    ("broken", "place", "has"),
+    [
+        ("mig-configs: {}", "1:1", '"version"'),
+        ("version: v2\nmig-configs: {}", "1:10", '"v2"'),
+        ("version: v1\nmig-configs: {}\nmore: 1", "3:1", '"more"'),
+        (f"{HEAD}[]", "3:6", "mig-configs.a"),
+        (f"{HEAD}[{{devices: 0, mig-enabled: false}}]", "3:17", "[0]"),
+        (f"{HEAD}[{{devices: all}}]", "3:7", '"mig-enabled"'),
+        (f"{HEAD}[{{devices: all, mig-enabled: true}}]", "3:7", "mig-devices"),
+        (f"{HEAD}[{{devices: all, mig-enabled: true, mig-devices: {{1g.5gb: 0}}}}]", "3:54", "0"),
+        (f"{HEAD}[{{devices: all, mig-enabled: false, mig-devices: {{1g.5gb: 2}}}}]", "3:55", ""),
+        ("version: v1\nmig-configs: {}\n---\nversion: v1", "4:1", ""),
+    ],
+)
+def test_a_file_that_mig_parted_refuses_is_refused(broken: str, place: str, has: str) -> None:
+    with pytest.raises(FileError) as fault:
+        read_configs(Source("c.yaml", broken))
+    assert f"{fault.value.line}:{fault.value.column}" == place
+    assert has in f"{fault.value}"
+
+
+def test_a_configuration_is_of_the_gpus_that_it_names() -> None:
+    source, seven = Source("c.yaml"), FrozenMap({"1g.6gb": 4})
+    filtered, b200 = Entry(None, None, ("0x20B710DE",)), get_gpu("b200-180gb")
+    assert A30.pci_device_ids == ("0x20B710DE",)
+    assert not b200.pci_device_ids
+
+    def cuts(*entries: Entry, card: object = A30) -> list[tuple[object, ...]]:
+        cards = () if card is None else (FleetGpu("n", 0, card),)  # type: ignore[arg-type]
+        found = read_cuts(source, entries, "n", cards)
+        return [(f.index, f.mig and f.mig.value, f.counts, f.product is None) for f in found]
+
+    assert cuts(filtered) == [(0, "off", None, True)]
+    assert cuts(Entry((0,), seven)) == [(0, "on", {"1g.6gb": 4}, True)]
+    assert cuts(Entry((1, 3), seven, filtered.filters), card=None) == [
+        (1, "on", {"1g.6gb": 4}, False), (3, "on", {"1g.6gb": 4}, False),
+    ]  # fmt: skip
+    for entries, card, has in (
+        ([filtered], b200, "0x20B710DE"),
+        ([Entry((0,), None), Entry(None, None)], A30, "n/0"),
+        ([Entry((0,), None), Entry((0,), seven)], None, "GPU 0"),
+        ([Entry((0, 3), None)], A30, "GPU 3"),
+        ([Entry(None, seven)], None, "'n'"),
+    ):
+        with pytest.raises(FileError, match=f"^c.yaml: .*{has}"):
+            cuts(*entries, card=card)

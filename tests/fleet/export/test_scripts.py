@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,6 @@ from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.bridging import changes, stand_ins
 from tests.fleet.bridging import run as run_on
-from tests.fleet.export.fakes import FakeCluster, run
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
 pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
@@ -45,16 +46,17 @@ def ran(one: StandInNode, target: Deployment, now: Deployment | None, word: str 
     return run_on(one, path, word)
 
 
-def stand_in(folder: Path, now: Deployment) -> StandInNode:
+def stand_in(folder: Path, now: Deployment, texts: str = "new") -> StandInNode:
     """A node that has these, and their UUIDs."""
-    made = stand_ins(folder, now)["node-a"]
+    made = stand_ins(folder, now, texts=texts)["node-a"]
     for card in now.gpus():
         made.swap(card.index, card.uuid or "")
     return made
 
 
-def test_the_script_goes_there_and_back_and_does_nothing_twice(tmp_path: Path) -> None:
-    one = stand_in(tmp_path, NOW)
+@pytest.mark.parametrize("texts", ["new", "old"])
+def test_the_script_goes_there_and_back_and_does_nothing_twice(tmp_path: Path, texts: str) -> None:
+    one = stand_in(tmp_path, NOW, texts)
     kept = [one.at(*place) for place in ((0, 4), (0, 6), (1, 0))]
     told = ran(one, NEXT, NOW, "check")
     assert (told.code, told.text.splitlines()) == (0, [
@@ -131,16 +133,16 @@ def operator_script(folder: Path) -> tuple[Path, str, str]:
 def test_a_node_is_cordoned_drained_labelled_awaited_and_opened_again(tmp_path: Path) -> None:
     path, wanted, former = operator_script(tmp_path)
     fake = FakeCluster(tmp_path)
-    told = run(fake, path)
+    told = run_fake(fake, path)
     assert told.returncode == 0, told
     assert [line.split()[0] for line in fake.done()] == [
         "label", "cordon", "drain", "label", "uncordon", "label"
     ]  # fmt: skip
     assert fake.says("config") == wanted
     assert (fake.says("closed"), fake.says("cordoned")) == ("", "")
-    assert run(fake, path).returncode == 0
+    assert run_fake(fake, path).returncode == 0
     assert fake.done() == []
-    assert run(fake, path, "undo").returncode == 0
+    assert run_fake(fake, path, "undo").returncode == 0
     assert fake.says("config") == former
 
 
@@ -150,15 +152,15 @@ def test_a_node_stays_closed_where_something_fails_and_opens_when_it_is_mended(
     path, wanted, _ = operator_script(tmp_path)
     fake = FakeCluster(tmp_path, answer="failed")
     fake.put(drain="1")
-    assert "could not be drained and stays cordoned" in run(fake, path).stderr
+    assert "could not be drained and stays cordoned" in run_fake(fake, path).stderr
     assert (fake.says("config"), fake.says("closed")) == ("all-disabled", "true")
     fake.put(drain="0")
-    assert "mig-manager has failed" in run(fake, path).stderr
-    assert "does not try again by itself" in run(fake, path).stderr
+    assert "mig-manager has failed" in run_fake(fake, path).stderr
+    assert "does not try again by itself" in run_fake(fake, path).stderr
     fake.put(answer="pending\n", state="pending\n")
-    assert "has not said success after 3 looks" in run(fake, path).stderr
+    assert "has not said success after 3 looks" in run_fake(fake, path).stderr
     fake.put(state="success\n")
-    assert run(fake, path).returncode == 0
+    assert run_fake(fake, path).returncode == 0
     assert (fake.says("config"), fake.says("closed")) == (wanted, "")
 
 
@@ -186,7 +188,7 @@ def test_a_drain_that_fails_is_told_what_helps_against_its_reason_alone(
     path, _, _ = operator_script(tmp_path)
     fake = FakeCluster(tmp_path)
     fake.put(drain="1", drain_says=f"error: {complaint}\n")
-    told = run(fake, path)
+    told = run_fake(fake, path)
     advice = told.stderr.replace(complaint, "")
     assert (told.returncode, complaint in told.stderr) == (1, True), told
     every = ("--delete-emptydir-data'", "--force'", "PodDisruptionBudget", "--timeout allows")
@@ -198,7 +200,76 @@ def test_a_node_that_somebody_else_cordoned_stays_so(tmp_path: Path) -> None:
     path, _, _ = operator_script(tmp_path)
     fake = FakeCluster(tmp_path)
     fake.put(closed="true\n")
-    told = run(fake, path)
+    told = run_fake(fake, path)
     assert told.returncode == 0
     assert "somebody else has cordoned it" in told.stdout
     assert fake.says("closed") == "true"
+
+
+_KUBECTL = r"""#!/bin/sh
+cd "$FAKE" || exit 9
+case $1 in
+get)
+    case $5 in
+    *state*) cat state ;;
+    *config*) cat config ;;
+    *cordoned*) cat cordoned ;;
+    *) cat closed ;;
+    esac
+    exit ;;
+esac
+echo "$*" >>log
+case $1 in
+cordon) echo true >closed ;;
+uncordon) : >closed ;;
+drain) cat drain_says >&2; exit "$(cat drain)" ;;
+label)
+    for word; do
+        case $word in
+        cms.cordoned=*) echo "${word#*=}" >cordoned ;;
+        cms.cordoned-) : >cordoned ;;
+        nvidia.com/mig.config=*) echo "${word#*=}" >config; cp answer state ;;
+        esac
+    done ;;
+esac
+"""
+
+
+class FakeCluster:
+    """A cluster of one node, whose mig-manager answers at once."""
+
+    def __init__(self, folder: Path, answer: str = "success") -> None:
+        self.folder = folder
+        tool = folder / "kubectl"
+        tool.write_text(_KUBECTL, encoding="utf-8")
+        tool.chmod(0o755)
+        self.put(log="", state="success\n", config="all-disabled\n", closed="", cordoned="")
+        self.put(answer=f"{answer}\n", drain="0", drain_says="")
+
+    def put(self, **tables: str) -> None:
+        for name, text in tables.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+
+    def done(self) -> list[str]:
+        """What has been changed since this was last asked."""
+        log = (self.folder / "log").read_text(encoding="utf-8").splitlines()
+        self.put(log="")
+        return log
+
+    def says(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8").strip()
+
+
+def run_fake(node: FakeCluster, script: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a script with the fake's tools first on the path, and without waiting."""
+    path = f"{node.folder}{os.pathsep}{os.environ['PATH']}"
+    env = {"PATH": path, "FAKE": str(node.folder), "CMS_PAUSE": "0", "CMS_TRIES": "3"}
+    return subprocess.run(
+        ["sh", str(script), *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=300,
+        check=False,
+    )

@@ -3,43 +3,76 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 
+from cms.files.source import Source
 from cms.fleet import get_gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Mode, State, check_deployment
-from cms.fleet.deployment.export import ExportOptions, export
-from tests.fleet.deployments import deployments
-from tests.fleet.export.cases import MIXED, machines
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    State,
+    check_deployment,
+)
+from cms.fleet.deployment.export import ExportOptions, advertise, export
+from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
+from cms.fleet.deployment.observation.kubernetes import read_kubernetes
+from cms.fleet.deployment.observation.merge import merge
+from cms.fleet.hardware.yaml_text import read_yaml_or_json
+from tests.fleet.bridging import stand_ins, write
+from tests.fleet.deployments import SCENARIOS, deployments, fleet, plan_of, scenario
+from tests.fleet.export.cases import MIXED, body, machines
 from tests.fleet.export.manifests import applied, documents
-from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.kubernetes import validators
+from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
+from tests.fleet.stand_ins.kubernetes.rules import label_value
 from tests.samples import so_many
 
-S1 = placed("S1", fleet(a=1, b=1))
-
-
-def models(deployment: Deployment) -> dict[str, list[str]]:
-    return {node.name: [card.gpu.key for card in node.gpus] for node in deployment.nodes}
+S1 = scenario("S1", fleet(a=1, b=1))
 
 
 def as_json(objects: list[dict[str, object]]) -> str:
     return "\n---\n".join(map(json.dumps, objects))
 
 
+def faults_of(deployment: Deployment, text: str, configs: Mapping[str, str]) -> list[str]:
+    """What mig-parted has against a file, on nodes that are as its configurations are to say."""
+    with TemporaryDirectory() as folder:
+        nodes = stand_ins(Path(folder), deployment)
+        ran = {
+            name: nodes[name].mig_parted(["assert", "-f", "-", "-c", config], text)
+            for name, config in configs.items()
+        }
+    assert ran.keys() == {node.name for node in deployment.nodes if node.gpus}
+    return [f"{name}: {each.error}" for name, each in ran.items() if each.code]
+
+
 def of_mig_parted(deployment: Deployment) -> list[str]:
     files = export(deployment, "mig-parted").files
-    rows = [line.split(",") for line in files["nodes.csv"].splitlines() if line[:1] not in "#"]
-    gpus = {config: models(deployment)[node] for node, config in rows[1:]}
-    return validators.mig_parted_config(files["mig-parted.yaml"], gpus)
+    rows = body(files["nodes.csv"]).splitlines()[1:]
+    return faults_of(deployment, files["mig-parted.yaml"], dict(row.split(",") for row in rows))
 
 
 def of_the_operator(deployment: Deployment) -> list[str]:
+    """The file in the ConfigMap, and the labels that choose from it."""
     files = export(deployment, "gpu-operator").files
-    text, labels = files["configmap.yaml"], files["labels.sh"]
-    return validators.gpu_operator(text, labels, models(deployment))
+    (config,) = documents(files["configmap.yaml"])
+    line = r"^kubectl label --overwrite node (\S+) nvidia\.com/mig\.config=(\S+)$"
+    chosen = dict(re.findall(line, files["labels.sh"], re.MULTILINE))
+    assert all(map(label_value, chosen.values()))
+    assert "\n  all-disabled:\n" in config["data"]["config.yaml"]
+    faults = faults_of(deployment, config["data"]["config.yaml"], chosen)
+    return [*validators.manifests(files["configmap.yaml"]), *faults]
 
 
 def of_slurm(deployment: Deployment) -> list[str]:
@@ -56,32 +89,19 @@ def of_kubernetes(deployment: Deployment) -> list[str]:
 
 def of_dra(deployment: Deployment) -> list[str]:
     """The claims are asked for on nodes that are cut so, all at once."""
-    written = export(deployment, "dra")
-    objects = applied(written)
-    for path in ("claims.yaml", "device-classes.yaml"):
-        if path in written.files:
-            objects += documents(written.files[path])
-    text = as_json(objects)
-    slices = validators.synthetic_slices(machines(deployment))
-    return [*validators.manifests(text), *validators.claims(text, slices)]
-
-
-def of_nvidia_smi(deployment: Deployment) -> list[str]:
-    """What the script's table will have it create, as one command line for each GPU."""
-    said = []
-    for node in deployment.nodes:
-        if not node.gpus:
-            continue
-        script = export(deployment, "nvidia-smi").files[f"nodes/{node.name}.sh"]
-        said += validators.nvidia_smi(script, models(deployment)[node.name])
-        rows = script.partition("wanted() {")[2].partition("END'\n")[2].partition("END\n")[0]
-        tuples: dict[str, list[str]] = {}
-        for index, profile, start, *_ in map(str.split, rows.splitlines()):
-            tuples.setdefault(index, []).append(f"{profile}:{start}")
-        for index, items in tuples.items():
-            line = f"nvidia-smi mig -i {index} -cgi {','.join(items)} -C"
-            said += validators.nvidia_smi(line, models(deployment)[node.name])
-    return said
+    written = export(deployment, "dra", ExportOptions(namespace="default"))
+    paths = [path for path in ("device-classes.yaml", "claims.yaml") if path in written.files]
+    objects = [each for path in paths for each in documents(written.files[path])]
+    objects += applied(written)
+    there = {name: gpus for name, gpus in machines(deployment).items() if gpus}
+    with (
+        TemporaryDirectory() as folder,
+        cluster(Path(folder), there, pace=0, dra_driver=True) as c,
+    ):
+        c.apply(*objects)
+        c.settle()
+        waits = [pod for pod in c.objects("Pod", "default") if pod["status"]["phase"] != "Running"]
+    return [*validators.manifests(as_json(objects)), *map(str, waits)]
 
 
 VALIDATED = {
@@ -90,7 +110,6 @@ VALIDATED = {
     "slurm": of_slurm,
     "kubernetes": of_kubernetes,
     "dra": of_dra,
-    "nvidia-smi": of_nvidia_smi,
 }
 
 
@@ -98,15 +117,15 @@ SLOW = {(name, target) for name in SCENARIOS[1:] for target in ("kubernetes", "d
 
 
 @pytest.mark.parametrize(
-    ("scenario", "target"),
+    ("name", "target"),
     [
         pytest.param(name, target, marks=pytest.mark.long if (name, target) in SLOW else ())
         for name in SCENARIOS
         for target in VALIDATED
     ],
 )
-def test_the_files_of_the_scenarios(scenario: str, target: str) -> None:
-    deployment = placed(scenario, fleet(a=6, b=6, c=4))
+def test_the_files_of_the_scenarios(name: str, target: str) -> None:
+    deployment = scenario(name, fleet(a=6, b=6, c=4))
     assert check_deployment(deployment) == ()
     assert VALIDATED[target](deployment) == []
 
@@ -151,8 +170,140 @@ def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> Non
 
 @pytest.mark.parametrize("target", ["mig-parted", "gpu-operator", "nvidia-smi", "slurm"])
 def test_the_shell_can_read_the_scripts_of_the_scenarios(target: str) -> None:
-    written = export(placed("S6", fleet(a=8, b=8)), target)
+    written = export(scenario("S6", fleet(a=8, b=8)), target)
     for path in written.executables:
         text = written.files[path]
         told = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
         assert (told.returncode, told.stderr) == (0, "")
+
+
+STATE = "nvidia.com/mig.config.state"
+
+
+def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
+    """A scenario on two nodes or one, and a today on which the first GPU is cut otherwise."""
+    count = sum(group.count for group in plan_of(name).groups)
+    empty = fleet(node_a=count) if one else fleet(node_a=(count + 1) // 2, node_b=count // 2)
+    first = next(iter(empty.gpus()))
+    old = (Instance("2g.20gb", 0), Instance("2g.20gb", 2), Instance("2g.20gb", 4))
+    return scenario(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
+
+
+def run(
+    c: Cluster, script: Path, word: str = "", more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    env = {**c.env, "CMS_PAUSE": "0", "CMS_TRIES": "40", **(more or {})}
+    return subprocess.run(
+        ["sh", str(script), *([word] if word else [])],
+        env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What a script complains of; that DaemonSets' pods stay is no complaint."""
+    return [each for each in done.stderr.splitlines() if "ignoring DaemonSet" not in each]
+
+
+def is_cut(c: Cluster, target: Deployment) -> None:
+    for node, offer in zip(target.nodes, advertise(target, "mixed"), strict=True):
+        held = [Counter(name for name, _ in gpu.layout) for gpu in c.machines[node.name].gpus]
+        assert held == [card.counts for card in node.gpus]
+        assert c.allocatable(node.name) == dict(offer.resources)
+        assert "unschedulable" not in c.get("Node", node.name)["spec"]
+        assert "cms.cordoned" not in c.get("Node", node.name)["metadata"]["labels"]
+
+
+@needs_kubectl
+def test_a_change_that_fails_leaves_the_node_cordoned_and_a_second_one_arrives(
+    tmp_path: Path,
+) -> None:
+    target, now = halves("S1", one=True)
+    with cluster(tmp_path, machines(now)) as c:
+        c.kubectl("get", "nodes")
+        write(tmp_path / "out", export(target, "gpu-operator", ExportOptions(now)))
+        script = tmp_path / "out/nodes/node-a.sh"
+        c.kubectl("apply", "-f", str(tmp_path / "out/configmap.yaml"))
+        done = run(c, script)  # the Operator has not been told of the map
+        assert (done.returncode, "mig-manager has failed" in done.stderr) == (1, True), done
+        assert "The node stays cordoned" in done.stderr
+        node = c.get("Node", "node-a")
+        state = node["metadata"]["labels"][STATE]
+        assert (node["spec"]["unschedulable"], state) == (True, "failed")
+        assert "does not try again by itself" in run(c, script).stderr
+        c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the README has it
+        c.set_labels("node-a", {"nvidia.com/mig.config": "all-disabled"})
+        c.settle()
+        done = run(c, script)
+        assert (done.returncode, said(done)) == (0, []), done
+        is_cut(c, target)
+        before = len(c.api.log)
+        assert "nothing to do" in run(c, script, "apply").stdout
+        assert {method for method, _ in c.api.log[before:]} == {"GET"}
+        for word, reached in (("verify", target), ("undo", now)):
+            done = run(c, script, word)
+            assert (done.returncode, said(done)) == (0, []), done
+            is_cut(c, reached)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("S1", "kubernetes"),
+        ("S1", "dra"),
+        *(
+            pytest.param(name, target, marks=pytest.mark.long)
+            for name in SCENARIOS[1:]
+            for target in ("kubernetes", "dra")
+        ),
+    ],
+)
+def test_every_pod_of_a_scenario_gets_its_instance(tmp_path: Path, name: str, target: str) -> None:
+    deployment, _ = halves(name)
+    written = export(deployment, target, ExportOptions(namespace="default"))
+    claims = documents(written.files["claims.yaml"]) if target == "dra" else []
+    wanted = Counter(
+        (instance.work.service, instance.profile)
+        for _, instance in deployment.instances()
+        if instance.work is not None
+    )
+    for turned in (False, True) if name != "S1" else (True,):
+        with cluster(tmp_path, machines(deployment), pace=0, dra_driver=target == "dra") as c:
+            c.world.nodes_reversed = c.world.devices_reversed = turned
+            c.apply(*claims, *applied(written))
+            c.settle()
+            services = {
+                pod["metadata"]["name"]: pod["metadata"]["labels"]["cms.service"]
+                for pod in c.running()
+                if "cms.service" in (pod["metadata"].get("labels") or {})
+            }
+            got = Counter(
+                (services[pod], profile)
+                for node in c.machines
+                for (_, profile, _), pod in c.occupants(node).items()
+                if pod in services
+            )
+            assert got == wanted
+            assert seen(c, deployment).kinds() == deployment.kinds()
+            if target == "dra":  # which says exactly which
+                held = {(n, i, s) for n in c.machines for i, _, s in c.occupants(n)}
+                works = seen(c, deployment).instances()
+                assert {(g.node, g.index, i.start) for g, i in works if i.work} == held
+
+
+def seen(c: Cluster, meant: Deployment) -> Deployment:
+    """What is observed of the cluster, beside a listing of its GPUs where claims say nothing."""
+    kinds = ("Node", "Pod", "ResourceSlice", "ResourceClaim")
+    items = [each for kind in kinds for each in c.objects(kind)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    facts = read_kubernetes(read_yaml_or_json(Source("cluster.json", text)), "cluster.json")
+    listed = [
+        NodeFacts("lgi", Statement(node, "lgi"), gpus=tuple(
+            GpuFacts(at, "lgi", mig=Statement("on", "lgi"), instances=tuple(
+                InstanceFacts(profile, "lgi", start) for profile, start in gpu.layout
+            ))
+            for at, gpu in enumerate(machine.gpus)
+        ))
+        for node, machine in c.machines.items()
+    ]  # fmt: skip
+    is_dra = any(each.gpus for each in facts)
+    return merge([*([] if is_dra else listed), *facts], meant).deployment

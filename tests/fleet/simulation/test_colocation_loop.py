@@ -38,7 +38,7 @@ from cms.fleet.simulation.colocation_loop.result import shared_day_from_json, sh
 from cms.fleet.simulation.kernel import alone
 from instances.families.colocation import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
-from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
+from tests.fleet.simulation.cases import LONG, STILL, pair, posed, trace
 from tests.samples import few, so_many
 
 

@@ -16,12 +16,10 @@ from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem
 from cms.fleet.simulation import Verdict, replay_duty_cycles, simulate
 from cms.fleet.simulation.duty_cycles import batches
 from instances.families.time_sharing import random_mix
-from tests.fleet.mixes import plan
-from tests.fleet.plans import A100, mixed_plan
+from tests.fleet.plans import A100, mixed_plan, plan
 
 
 def latencies(arrivals: list[Any], *slots: Any) -> list[Any]:
-    """How long each request takes."""
     return [
         each.ends - arrivals[at]
         for each in batches(arrivals, *slots)

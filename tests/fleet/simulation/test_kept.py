@@ -42,21 +42,6 @@ def planned(name: str, rule: str, *, grown: bool = False) -> Plan:
 
 
 @pytest.mark.long
-def test_equal_weights_break_limits_of_services_with_unlike_instances_alone() -> None:
-    total = 0
-    for name in SCENARIOS:
-        plan = planned(name, "capacity")
-        found = simulate(plan, routing="equal_random")
-        total += kept(found)
-        unlike = {each.service.name for each in plan.services if len(each.uses) > 1}
-        for each in found.services:
-            if each.verdict == Verdict.VIOLATED:
-                assert each.name in unlike
-                assert each.cause.startswith("equal weights for unlike instances: instance ")
-    assert 0.5 * SERVICES < total < 0.8 * SERVICES
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("routing", ["weighted_random", "shortest_queue"])
 @pytest.mark.parametrize("rule", ["capacity", "capacity_certified"])

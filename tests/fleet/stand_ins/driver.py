@@ -9,16 +9,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
-from tests.fleet.stand_ins.placement import MODELS, Model, Profile, least_blocking, room, trouble
+from tests.fleet.stand_ins.placement import MODELS, Model, Profile, room, trouble
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any, Self, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 # The environment: the state file, and the process group that a cut may end.
 STATE, GROUP = "STANDIN_STATE", "STANDIN_GROUP"
@@ -80,16 +77,15 @@ def uuid(kind: str, seed: int) -> str:
 
 
 def copy(value: Any) -> Any:
-    """A copy that shares nothing."""
     return json.loads(json.dumps(value))
 
 
 class Driver:
     """The state file, held under its lock for as long as one tool runs.
 
-    The file has `seed`, `made` (instances made so far), `driver`, `choice` (how the driver picks a
-    start: `lowest`, `guide` or `any`), `texts` (`new` or `old`), `gpus`, `faults`, `shadow` (what
-    delayed listings show) and `log` (every command line with its exit status).
+    The file has `seed`, `made` (instances made so far), `choice` (how the driver picks a start:
+    `lowest` or `any`), `texts` (`new` or `old`), `gpus`, `faults`, `shadow` (what delayed listings
+    show) and `log` (every command line with its exit status).
     """
 
     def __init__(self, path: str) -> None:
@@ -128,19 +124,18 @@ class Driver:
 
     @property
     def gpus(self) -> list[dict[str, Any]]:
-        """The GPUs as they are."""
         gpus: list[dict[str, Any]] = self.state["gpus"]
         return gpus
 
     def model(self, gpu: int) -> Model:
         return MODELS[self.gpus[gpu]["model"]]
 
-    def profiles(self, gpu: int) -> tuple[Profile, ...]:
-        """The profiles of a GPU that this driver knows, as `-lgip` orders them."""
-        return self.model(gpu).known_to(self.state["driver"])
+    def sms(self, gpu: int, number: int) -> int:
+        of = zip(self.model(gpu).profiles, self.model(gpu).sms, strict=True)
+        return next(sms for profile, sms in of if profile.number == number)
 
     def profile(self, gpu: int, number: int) -> Profile:
-        for profile in self.profiles(gpu):
+        for profile in self.model(gpu).profiles:
             if profile.number == number:
                 return profile
         raise DriverError(INVALID)
@@ -169,19 +164,12 @@ class Driver:
                 return instance  # type: ignore[no-any-return]
         raise DriverError(NOT_FOUND)
 
-    def clients(self, gpu: int, gi: int | None = None, ci: int | None = None) -> list[Any]:
-        """The clients of a GPU, of a GPU instance, or of a compute instance."""
-        return [
-            client
-            for client in self.gpus[gpu]["clients"]
-            if (gi is None or client["gi"] == gi) and (ci is None or client["ci"] == ci)
-        ]
+    def clients(self, gpu: int, gi: int) -> list[Any]:
+        return [client for client in self.gpus[gpu]["clients"] if client["gi"] == gi]
 
     # What can be done
 
     def create_gpu_instance(self, gpu: int, number: int, start: int | None = None) -> int:
-        """Make a GPU instance and say its id."""
-
         def act() -> int:
             self._must_be_on(gpu)
             profile, placed = self.profile(gpu, number), self.placed(gpu)
@@ -197,58 +185,32 @@ class Driver:
 
         return self._perhaps("cgi", gpu, act)
 
-    def create_compute_instance(
-        self, gpu: int, gi: int, slices: int, number: int
-    ) -> dict[str, Any]:
-        """Make a compute instance of so many slices at the lowest free place of a GPU instance."""
-
-        def act() -> dict[str, Any]:
+    def create_compute_instance(self, gpu: int, gi: int) -> None:
+        def act() -> None:
             self._must_be_on(gpu)
             instance = self.instance(gpu, gi)
-            total = self.profile(gpu, instance["profile"]).compute
-            taken = {
-                slot
-                for ci in instance["cis"]
-                for slot in range(ci["start"], ci["start"] + ci["size"])
-            }
-            for at in range(total - slices + 1):
-                if not taken & set(range(at, at + slices)):
-                    break
-            else:
+            if instance["cis"]:
                 raise DriverError(INSUFFICIENT)
-            ids = {ci["id"] for ci in instance["cis"]}
             self.state["made"] += 1
-            made = {
-                "id": min(set(range(len(ids) + 1)) - ids),
-                "profile": number,
-                "start": at,
-                "size": slices,
-                "uuid": uuid("MIG", self.state["seed"] * 100_003 + self.state["made"]),
-            }
-            instance["cis"].append(made)
-            return made
+            seed = self.state["seed"] * 100_003 + self.state["made"]
+            instance["cis"].append({"uuid": uuid("MIG", seed)})
 
-        if (gpu, gi) in self._phantoms:
-            return {"id": 0, "profile": number, "start": 0, "size": slices, "uuid": ""}
-        return self._perhaps("cci", gpu, act)
+        if (gpu, gi) not in self._phantoms:
+            self._perhaps("cci", gpu, act)
 
-    def destroy_compute_instance(self, gpu: int, gi: int, ci: int) -> None:
-        """Destroy a compute instance that no client uses."""
-
+    def destroy_compute_instance(self, gpu: int, gi: int) -> None:
         def act() -> None:
             instance = self.instance(gpu, gi)
-            if self.clients(gpu, gi, ci):
+            if self.clients(gpu, gi):
                 raise DriverError(IN_USE)
-            instance["cis"] = [other for other in instance["cis"] if other["id"] != ci]
+            instance["cis"] = []
 
         self._perhaps("dci", gpu, act)
 
     def destroy_gpu_instance(self, gpu: int, gi: int) -> None:
-        """Destroy a GPU instance that has no compute instance and no client."""
-
         def act() -> None:
             instance = self.instance(gpu, gi)
-            if instance["cis"] or self.clients(gpu, gi):
+            if instance["cis"]:
                 raise DriverError(IN_USE)
             self.gpus[gpu]["instances"].remove(instance)
             # The id that was free last is dealt first: who remembers ids is found out.
@@ -260,10 +222,8 @@ class Driver:
         """Turn MIG on or off: at once from Hopper on, pending until a reset on Ampere."""
 
         def act() -> None:
-            model, this = self.model(gpu), self.gpus[gpu]
-            if not model.profiles:
-                raise DriverError(UNSUPPORTED)
-            if not model.resets and mode != this["mode"]:
+            this = self.gpus[gpu]
+            if not self.model(gpu).resets and mode != this["mode"]:
                 if this["clients"] or this["instances"]:
                     raise DriverError(IN_USE)
                 this["mode"] = mode
@@ -294,10 +254,7 @@ class Driver:
             raise DriverError(UNSUPPORTED)
 
     def _choose(self, gpu: int, profile: Profile) -> int | None:
-        model, placed = self.model(gpu), self.placed(gpu)
-        if self.state["choice"] == "guide":
-            return least_blocking(model, placed, profile)
-        starts = room(model, placed, profile)
+        starts = room(self.model(gpu), self.placed(gpu), profile)
         if self.state["choice"] == "any" and starts:
             self.state["made"] += 1
             return starts[mixed(self.state["seed"] + self.state["made"]) % len(starts)]
@@ -309,7 +266,7 @@ class Driver:
         """Act, unless a fault of this operation is due."""
         due = None
         for fault in self.state["faults"]:
-            if fault["command"] == command and fault["gpu"] in (None, gpu):
+            if fault["command"] == command:
                 fault["seen"] += 1
                 if due is None and fault["at"] <= fault["seen"] < fault["at"] + fault["times"]:
                     due = fault
@@ -329,7 +286,7 @@ class Driver:
         elif kind == "half":
             # The GPU instance is there, and the compute instance that belongs to it never comes.
             self.state["faults"].append(
-                {"command": "cci", "gpu": gpu, "kind": "unknown", "at": 1, "times": 1, "seen": 0}
+                {"command": "cci", "kind": "unknown", "at": 1, "times": 1, "seen": 0}
             )
         elif kind == "delayed":
             self.state["shadow"] = {"gpus": before, "left": due["listings"]}

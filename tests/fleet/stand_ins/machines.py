@@ -46,21 +46,10 @@ class Held(NamedTuple):
 
 
 class StandInNode:
-    """A node in a folder of its own.
+    """A node in a folder of its own, with GPUs by keys of `placement.MODELS`.
 
-    Parameters
-    ----------
-    gpus
-        Keys of `placement.MODELS`, in the order of their indices.
-    seed
-        Decides ids and UUIDs, and the starts where `choice` is `any`.
-    driver
-        Its version; an old one does not know every profile.
-    choice
-        Where the driver puts an instance without a start: `lowest`, `guide` (as in the examples
-        of NVIDIA's guide) or `any`.
-    texts
-        `new` or `old`: the width of the tables, and whether `-lci` shows placements.
+    `seed` decides ids and UUIDs, and starts that are not given where `choice` is `any` instead of
+    `lowest`. `texts`, `new` or `old`: the width of tables, and whether `-lci` shows placements.
 
     Examples
     --------
@@ -81,20 +70,17 @@ class StandInNode:
         gpus: Sequence[str],
         *,
         seed: int = 0,
-        driver: str = "580.95.05",
         mig: bool | Sequence[bool] = True,
         choice: str = "lowest",
         texts: str = "new",
     ) -> None:
-        if choice not in ("lowest", "guide", "any") or texts not in ("new", "old"):
-            raise ValueError(f"no such choice or texts: {choice!r}, {texts!r}")
         self.folder = folder
         self.state_file = folder / "state.json"
         rest = random.Random(seed)
         modes = [mig] * len(gpus) if isinstance(mig, bool) else list(mig)
         made = []
         for index, (key, on) in enumerate(zip(gpus, modes, strict=True)):
-            mode = "Enabled" if on and MODELS[key].profiles else "Disabled"
+            mode = "Enabled" if on else "Disabled"
             made.append({
                 "model": key, "name": MODELS[key].product,
                 "uuid": uuid("GPU", seed * 1_009 + index),
@@ -105,8 +91,8 @@ class StandInNode:
             })  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         state = {
-            "seed": seed, "made": 0, "driver": driver, "choice": choice, "texts": texts,
-            "gpus": made, "faults": [], "shadow": None, "log": [],
+            "seed": seed, "made": 0, "choice": choice, "texts": texts, "gpus": made,
+            "faults": [], "shadow": None, "log": [],
         }  # fmt: skip
         self.state_file.write_text(json.dumps(state), encoding="utf-8")
         self._install()
@@ -235,26 +221,20 @@ class StandInNode:
         """Make instances at their starts behind the tools' backs; `hollow` without compute."""
         with self._driver() as driver:
             faults, driver.state["faults"] = driver.state["faults"], []
-            profiles = {profile.name: profile for profile in driver.profiles(gpu)}
             for name, start in placed:
-                profile = profiles[name]
-                gi = driver.create_gpu_instance(gpu, profile.number, start)
+                number = driver.model(gpu).by_name[name].number
+                gi = driver.create_gpu_instance(gpu, number, start)
                 if not hollow:
-                    driver.create_compute_instance(gpu, gi, profile.compute, profile.default_ci)
+                    driver.create_compute_instance(gpu, gi)
             driver.state["faults"] = faults
 
-    def client(self, gpu: int, start: int | None = None, *, compute: bool = True) -> int:
-        """A process on a GPU, or on the instance at a start; its pid is the answer.
-
-        It holds the compute instance, or with `compute=False` the GPU instance alone, as an agent
-        does.
-        """
+    def client(self, gpu: int, start: int | None = None) -> int:
+        """A process on a GPU, or on the instance at a start; its pid is the answer."""
         gi = None if start is None else self.at(gpu, start).gi
         with self._driver() as driver:
             driver.state["made"] += 1
             pid: int = 4000 + driver.state["made"]
-            ci = 0 if compute and gi is not None else None
-            driver.gpus[gpu]["clients"].append({"pid": pid, "gi": gi, "ci": ci})
+            driver.gpus[gpu]["clients"].append({"pid": pid, "gi": gi})
         return pid
 
     def leave(self, pid: int) -> None:
@@ -264,14 +244,7 @@ class StandInNode:
                 gpu["clients"] = [one for one in gpu["clients"] if one["pid"] != pid]
 
     def fault(
-        self,
-        command: str,
-        kind: str,
-        *,
-        at: int = 1,
-        times: int = 1,
-        gpu: int | None = None,
-        listings: int = 1,
+        self, command: str, kind: str, *, at: int = 1, times: int = 1, listings: int = 1
     ) -> None:
         """From the `at`-th operation on, `times` operations of a command go wrong.
 
@@ -286,12 +259,12 @@ class StandInNode:
         - `cut_before`, `cut_after`: the script of `sh` and all that it started end there by
           SIGKILL; elsewhere the same as `killed`
         """
-        if command not in COMMANDS or kind not in (*ERRORS, *TREASONS):
-            raise ValueError(f"no such fault: {command!r}, {kind!r}")
+        assert command in COMMANDS, command
+        assert kind in (*ERRORS, *TREASONS), kind
         with self._driver() as driver:
             driver.state["faults"].append({
-                "command": command, "kind": kind, "at": at, "times": times, "gpu": gpu,
-                "listings": listings, "seen": 0,
+                "command": command, "kind": kind, "at": at, "times": times, "listings": listings,
+                "seen": 0,
             })  # fmt: skip
 
     def pending_faults(self) -> int:

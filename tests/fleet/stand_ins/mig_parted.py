@@ -54,9 +54,6 @@ class Tool:
                 if entry.matches(gpu, self.driver.model(gpu).device_id):
                     yield entry, gpu
 
-    def capable(self, gpu: int) -> bool:
-        return bool(self.driver.model(gpu).profiles)
-
     def enabled(self, gpu: int) -> bool:
         return bool(self.driver.gpus[gpu]["mode"] == "Enabled")
 
@@ -66,7 +63,7 @@ class Tool:
         for made in self.driver.gpus[gpu]["instances"]:
             name = self.driver.profile(gpu, made["profile"]).name
             if made["cis"]:
-                counts[name] = counts.get(name, 0) + len(made["cis"])
+                counts[name] = counts.get(name, 0) + 1
         return counts
 
     # Assert
@@ -88,10 +85,6 @@ class Tool:
     def apply_modes(self, entries: list[Entry]) -> None:
         pending = False
         for entry, gpu in self.walk(entries):
-            if not self.capable(gpu):
-                if entry.enabled and entry.devices != "all":
-                    raise Failure("cannot set MIG mode on non MIG-capable GPU")
-                continue
             if self.enabled(gpu):
                 try:
                     self.clear(gpu)
@@ -118,10 +111,6 @@ class Tool:
 
     def apply_devices(self, entries: list[Entry]) -> None:
         for entry, gpu in self.walk(entries):
-            if not self.capable(gpu):
-                if entry.enabled and entry.devices != "all":
-                    raise Failure("cannot set MIG config on non MIG-capable GPU")
-                continue
             if entry.enabled and not self.enabled(gpu):
                 raise Failure("unable to apply MIG config with MIG mode disabled")
             if not entry.enabled and self.enabled(gpu):
@@ -157,18 +146,17 @@ class Tool:
         )
 
     def make(self, gpu: int, order: list[str]) -> None:
-        known = {profile.name: profile for profile in self.driver.profiles(gpu)}
+        known = self.driver.model(gpu).by_name
         for name in order:
             if name not in known:
                 raise Failure(f'MIG profile "{name}" not found on this GPU')
-            profile = known[name]
-            gi = self.driver.create_gpu_instance(gpu, profile.number)
-            self.driver.create_compute_instance(gpu, gi, profile.compute, profile.default_ci)
+            gi = self.driver.create_gpu_instance(gpu, known[name].number)
+            self.driver.create_compute_instance(gpu, gi)
 
     def clear(self, gpu: int) -> None:
         for made in list(self.driver.gpus[gpu]["instances"]):
-            for ci in list(made["cis"]):
-                self.driver.destroy_compute_instance(gpu, made["id"], ci["id"])
+            if made["cis"]:
+                self.driver.destroy_compute_instance(gpu, made["id"])
             self.driver.destroy_gpu_instance(gpu, made["id"])
 
     # Export
@@ -225,51 +213,18 @@ def as_yaml(entries: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FLAGS = {"-f": "--config-file", "-c": "--selected-config"}
-
-
-def flags(arguments: list[str]) -> dict[str, str]:
-    """The flags of a command by their long names."""
-    found: dict[str, str] = {}
-    while arguments:
-        word = arguments.pop(0)
-        name = FLAGS.get(word, word)
-        if name not in FLAGS.values():
-            raise Failure(f"flag provided but not defined: {word}")
-        if not arguments:
-            raise Failure(f"flag needs an argument: {word}")
-        found[name] = arguments.pop(0)
-    return found
-
-
 def run(
     tool: Tool, arguments: list[str], write: Callable[[str], object], read: Callable[[], str]
 ) -> None:
-    while arguments[:1] in (["-d"], ["--debug"]):
-        arguments.pop(0)
-    command = arguments.pop(0) if arguments else ""
-    if command not in ("apply", "assert", "export"):
-        raise Failure(f"No help topic for '{command}'")
-    if command == "export":
-        write(as_yaml(tool.export()))
-        return
-    given = flags(arguments)
-    file = given.get("--config-file")
-    if not file:
-        raise Failure("missing required flags 'config-file'")
-    try:
-        configs = specification(read() if file == "-" else Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise Failure(f"error parsing config file: read error: {error}") from None
-    except Failure as error:
-        raise Failure(f"error parsing config file: {error}") from None
-    label = given.get("--selected-config", "")
-    if not label and len(configs) > 1:
-        raise Failure(
-            "error selecting MIG config: missing required flag 'selected-config' when more than "
-            "one config available"
-        )
-    label = label or next(iter(configs), "")
+    """`export`, or `apply` or `assert` of a file (- is standard input) and the label in it."""
+    match arguments:
+        case ["export"]:
+            write(as_yaml(tool.export()))
+            return
+        case ["apply" | "assert" as command, "-f", file, "-c", label]:
+            configs = specification(read() if file == "-" else Path(file).read_text("utf-8"))
+        case _:
+            raise Failure(f"No help topic for '{' '.join(arguments)}'")
     if label not in configs:
         raise Failure(f"error selecting MIG config: selected mig-config not present: {label}")
     entries = configs[label]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
-from tests.fleet.stand_ins.command_line import MIG_OPTIONS, OPTIONS, RESTRICTED, Usage, parsed
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,
@@ -25,11 +25,38 @@ from tests.fleet.stand_ins.driver import (
 from tests.fleet.stand_ins.listings import Listings, Refusal
 from tests.fleet.stand_ins.placement import Profile
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 WRONG = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+# The options of `nvidia-smi mig` and of `nvidia-smi`, and whether each has an argument.
+MIG_OPTIONS = {
+    "-i": True, "-gi": True, "-C": False, "-lgi": False, "-lci": False, "-cgi": True,
+    "-cci": False, "-dgi": False, "-dci": False,
+}  # fmt: skip
+OPTIONS = {
+    "-i": True, "-L": False, "-q": False, "-x": False, "--gpu-reset": False, "-mig": True,
+    "--query-gpu": True, "--format": True,
+}  # fmt: skip
+# What each action may be restricted by.
+RESTRICTED = {
+    "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi", "-lci": "-i -gi", "-cci": "-i -gi",
+    "-dci": "-i -gi",
+}  # fmt: skip
+
+
+def parsed(arguments: Sequence[str], options: Mapping[str, bool], tool: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in options:
+            text = f"ERROR: Option {word} is not recognized. Please run '{tool} -h' for help."
+            raise Refusal(text, INVALID)
+        if not equals and options[name] and waiting and not waiting[0].startswith("-"):
+            value = waiting.pop(0)
+        if options[name] is not bool(value) or name in found:
+            raise Refusal(WRONG, INVALID)
+        found[name] = value
+    return found
 
 
 class Tool(Listings):
@@ -43,51 +70,34 @@ class Tool(Listings):
             return self.log(given)
         actions = given.keys() - {"-i", "--format"}
         if len(actions) != 1:
-            raise Usage(WRONG)
+            raise Refusal(WRONG, INVALID)
         action = actions.pop()
         if action in ("-q", "-x"):  # known together alone
-            raise Usage(WRONG)
-        if action == "-L":
-            return self.list_all(given)
-        if action == "-r":
-            return self.reset(given)
-        if action == "-mig":
-            return self.set_mode(given)
-        return self.query(given, action)
+            raise Refusal(WRONG, INVALID)
+        if action == "--query-gpu":
+            return self.query(given)
+        does = {"-L": self.list_all, "--gpu-reset": self.reset, "-mig": self.set_mode}
+        return does[action](given)
 
     def reset(self, given: dict[str, str]) -> int:
         chosen = self.chosen(given)
         held = [gpu for gpu in chosen if self.driver.gpus[gpu]["clients"]]
-        if not held:
-            for gpu in chosen:
-                try:
-                    self.driver.reset(gpu)
-                except DriverError:
-                    held.append(gpu)
-                else:
-                    self.say(f"GPU {self.bus(gpu)} was successfully reset.")
-        if held:
-            self.say("", "The following GPUs could not be reset:")
-            for gpu in held:
-                self.say(f"  GPU {self.bus(gpu)}: In use by another client")
-            devices, these = ("device is", "this device") if len(held) == 1 else (
-                "devices are", "these devices"
-            )  # fmt: skip
-            self.say(
-                "",
-                f"{len(held)} {devices} currently being used by one or more other processes (e.g., "
-                "Fabric Manager, CUDA application, graphics application such as an X server, or a "
-                "monitoring application such as another instance of nvidia-smi). Please first kill "
-                f"all processes using {these} and all compute applications running in the system.",
-            )
-            return UNKNOWN
-        self.say("All done.")
-        return 0
+        for gpu in [] if held else chosen:
+            try:
+                self.driver.reset(gpu)
+            except DriverError:
+                held.append(gpu)
+            else:
+                self.say(f"GPU {self.bus(gpu)} was successfully reset.")
+        for gpu in held:
+            self.say(f"  GPU {self.bus(gpu)}: In use by another client")
+        self.say("The GPUs could not be reset." if held else "All done.")
+        return UNKNOWN if held else 0
 
     def set_mode(self, given: dict[str, str]) -> int:
-        wanted = {"1": "Enabled", "ENABLED": "Enabled", "0": "Disabled", "DISABLED": "Disabled"}
+        wanted = {"1": "Enabled", "0": "Disabled"}
         if given["-mig"] not in wanted:
-            raise Usage(WRONG)
+            raise Refusal(WRONG, INVALID)
         mode = wanted[given["-mig"]]
         verb = mode.lower()[:-1]
         for gpu in self.chosen(given):
@@ -103,15 +113,6 @@ class Tool(Listings):
             this = self.driver.gpus[gpu]
             if this["mode"] == this["pending"]:
                 self.say(f"{mode} MIG Mode for GPU {bus}")
-            elif this["clients"]:
-                self.say(
-                    f"Warning: MIG mode is in pending {verb} state for GPU {bus}:In use by another "
-                    "client",
-                    f"{bus} is currently being used by one or more other processes (e.g. CUDA "
-                    "application or a monitoring application such as another instance of "
-                    "nvidia-smi). Please first kill all processes using the device and retry the "
-                    "command or reboot the system to make MIG mode effective.",
-                )
             else:
                 self.say(
                     f"Warning: MIG mode is in pending {verb} state for GPU {bus}:Not Supported",
@@ -124,12 +125,11 @@ class Tool(Listings):
     def mig(self, given: dict[str, str]) -> int:
         actions = given.keys() & RESTRICTED.keys()
         if len(actions) != 1 or given.keys() - actions - set(RESTRICTED[min(actions)].split()):
-            raise Usage(WRONG.replace("smi", "smi mig"))
+            raise Refusal(WRONG, INVALID)
         action = actions.pop()
         gpus = self.mig_chosen(given)
-        for option in ("-gi", "-ci"):
-            if not all(word.strip().isdigit() for word in given.get(option, "0").split(",")):
-                raise Refusal(WORDS[INVALID], INVALID)
+        if not given.get("-gi", "0").isdigit():
+            raise Refusal(WORDS[INVALID], INVALID)
         does: dict[str, Callable[[list[int], dict[str, str]], int]] = {
             "-lgi": self.gpu_instances, "-lci": self.compute_instances,
             "-cgi": self.create_gpu_instances, "-cci": self.create_compute_instances,
@@ -154,13 +154,13 @@ class Tool(Listings):
                     f"MIG {profile.name} (ID {profile.number:>2})"
                 )
                 if "-C" in given:
-                    self.create_compute_instance(gpu, gi, profile, "")
+                    self.create_compute_instance(gpu, gi, profile)
         return 0
 
     def tuple_of(self, gpu: int, word: str) -> tuple[Profile, int | None]:
-        """The profile and the start of a profile tuple, `9`, `3g.40gb:4` or `MIG 3g.40gb`."""
-        name, colon, start = word.removeprefix("MIG ").partition(":")
-        for profile in self.driver.profiles(gpu):
+        """The profile and the start of a profile tuple, `9` or `3g.40gb:4`."""
+        name, colon, start = word.partition(":")
+        for profile in self.driver.model(gpu).profiles:
             if name in (str(profile.number), profile.name):
                 if colon and not start.isdigit():
                     break
@@ -170,50 +170,35 @@ class Tool(Listings):
     def create_compute_instances(self, gpus: list[int], given: dict[str, str]) -> int:
         for gpu, made in self.wanted(gpus, given, listing=False):
             profile = self.driver.profile(gpu, made["profile"])
-            for word in given["-cci"].split(","):
-                self.create_compute_instance(gpu, made["id"], profile, word.strip())
+            self.create_compute_instance(gpu, made["id"], profile)
         return 0
 
-    def create_compute_instance(self, gpu: int, gi: int, profile: Profile, word: str) -> None:
-        number = profile.default_ci
+    def create_compute_instance(self, gpu: int, gi: int, profile: Profile) -> None:
         try:
-            slices = profile.compute
-            if word:
-                slices, number = self.ci_profile(profile, word)
-            ci = self.driver.create_compute_instance(gpu, gi, slices, number)
+            self.driver.create_compute_instance(gpu, gi)
         except DriverError as error:
             self.say(
                 f"Unable to create a compute instance on GPU {gpu:>2} GPU instance ID {gi:>2} "
-                f"using profile {word or number}: {error}"
+                f"using profile {profile.default_ci}: {error}"
             )
             raise Refusal(f"Failed to create compute instances: {error}", error.code) from None
         self.say(
-            f"Successfully created compute instance ID {ci['id']:>2} on GPU {gpu:>2} GPU instance "
-            f"ID {gi:>2} using profile MIG {self.ci_name(profile, ci)} (ID {number:>2})"
+            f"Successfully created compute instance ID  0 on GPU {gpu:>2} GPU instance "
+            f"ID {gi:>2} using profile MIG {profile.name} (ID {profile.default_ci:>2})"
         )
 
-    def ci_profile(self, profile: Profile, word: str) -> tuple[int, int]:
-        """The slices and the number of a compute instance profile, by number or by name."""
-        for number, slices in enumerate((1, 2, 3, 4, 7)):
-            name = self.ci_name(profile, {"size": slices})
-            if slices <= profile.compute and word.removeprefix("MIG ") in (str(number), name):
-                return slices, number
-        raise DriverError(INVALID)
-
     def destroy_compute_instances(self, gpus: list[int], given: dict[str, str]) -> int:
-        ids = {int(word) for word in given["-ci"].split(",")} if "-ci" in given else None
         found = [
-            (gpu, made["id"], ci["id"])
+            (gpu, made["id"])
             for gpu, made in self.wanted(gpus, given, listing=False)
-            for ci in made["cis"]
-            if ids is None or ci["id"] in ids
+            if made["cis"]
         ]
         if not found:
             raise Refusal("No compute instances found: Not Found", NOT_FOUND)
-        for gpu, gi, ci in found:
-            where = f"compute instance ID {ci:>2} from GPU {gpu:>2} GPU instance ID {gi:>2}"
+        for gpu, gi in found:
+            where = f"compute instance ID  0 from GPU {gpu:>2} GPU instance ID {gi:>2}"
             try:
-                self.driver.destroy_compute_instance(gpu, gi, ci)
+                self.driver.destroy_compute_instance(gpu, gi)
             except DriverError as error:
                 self.say(f"Unable to destroy {where}: {error}")
                 raise Refusal(f"Failed to destroy compute instances: {error}", error.code) from None
@@ -244,9 +229,6 @@ def main(
         tool = Tool(driver, write)
         try:
             code = tool.run(list(arguments))
-        except Usage as error:
-            tool.say(str(error))
-            code = INVALID
         except Refusal as error:
             tool.say(str(error))
             code = error.code

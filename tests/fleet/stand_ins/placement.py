@@ -1,44 +1,30 @@
 """What a MIG GPU can hold: the stand-ins' own table and their own rules.
 
 Typed in from the tables of NVIDIA's documents and the published output of drivers; nothing of the
-package is read here, so that an agreement of the two says something. Of the standard library
-little is imported: a script under test starts `nvidia-smi` hundreds of times.
+package is read here, so that an agreement of the two says something.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 
-class Profile:
+class Profile(NamedTuple):
     """What `nvidia-smi mig -lgip` and `-lgipp` print of one profile."""
 
-    def __init__(
-        self,
-        number: int,
-        name: str,
-        compute: int,
-        size: int,
-        starts: tuple[int, ...],
-        most: int,
-        since: int = 0,
-        default_ci: int | None = None,
-    ) -> None:
-        self.number = number
-        self.name = name
-        self.compute = compute
-        self.size = size
-        self.starts = starts
-        self.most = most
-        self.since = since
-        # Compute instances of 1, 2, 3, 4, 7 slices have the profiles 0, 1, 2, 3, 4.
-        self.default_ci = (
-            {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[compute] if default_ci is None else default_ci
-        )
+    number: int
+    name: str
+    compute: int
+    size: int
+    starts: tuple[int, ...]
+    most: int
+
+    @property
+    def default_ci(self) -> int:
+        """Compute instances of 1, 2, 3, 4, 7 slices have the profiles 0, 1, 2, 3, 4."""
+        return {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[self.compute]
 
     @property
     def media(self) -> bool:
@@ -46,26 +32,16 @@ class Profile:
         return "+" in self.name and self.name.partition("+")[2].startswith("me")
 
 
-class Model:
-    """A kind of GPU."""
+class Model(NamedTuple):
+    """A kind of GPU; `sms` are the multiprocessors of its profiles."""
 
-    def __init__(
-        self,
-        product: str,
-        architecture: str,
-        slices: tuple[int, int],
-        memory_mib: int,
-        device_id: int,
-        sms: tuple[int, ...],
-        profiles: tuple[Profile, ...],
-    ) -> None:
-        self.product = product
-        self.architecture = architecture
-        self.compute_slices, self.memory_slices = slices
-        self.memory_mib = memory_mib
-        self.device_id = device_id
-        self.sms = dict(zip((profile.number for profile in profiles), sms, strict=False))
-        self.profiles = profiles
+    product: str
+    architecture: str
+    compute_slices: int
+    memory_slices: int
+    device_id: int
+    sms: tuple[int, ...]
+    profiles: tuple[Profile, ...]
 
     @property
     def by_name(self) -> dict[str, Profile]:
@@ -76,38 +52,27 @@ class Model:
         """Whether MIG mode changes by a reset only: so it is on Ampere."""
         return self.architecture == "ampere"
 
-    def known_to(self, driver: str) -> tuple[Profile, ...]:
-        """The profiles that a driver lists."""
-        release = int(driver.partition(".")[0])
-        return tuple(profile for profile in self.profiles if profile.since <= release)
-
 
 def _seven(
     product: str,
     architecture: str,
     names: str,
-    memory_mib: int,
     device_id: int,
     sms: tuple[int, ...],
 ) -> Model:
     """A data-centre part of 7 compute and 8 memory slices, all of which have one geometry."""
     one, double, two, three, four, seven = names.split()
-    ampere = architecture == "ampere"
     return Model(
         product,
         architecture,
-        (7, 8),
-        memory_mib,
+        7,
+        8,
         device_id,
         sms,
         (
             Profile(19, one, 1, 1, (0, 1, 2, 3, 4, 5, 6), 7),
-            Profile(20, f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1, since=470),
-            # Published: an H100's listing shows 7 as its compute profile.
-            Profile(
-                15, double, 1, 2, (0, 2, 4, 6), 4, since=525 if ampere else 0,
-                default_ci=0 if ampere else 7,
-            ),
+            Profile(20, f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1),
+            Profile(15, double, 1, 2, (0, 2, 4, 6), 4),
             Profile(14, two, 2, 2, (0, 2, 4), 3),
             Profile(9, three, 3, 4, (0, 4), 2),
             Profile(5, four, 4, 4, (0,), 1),
@@ -123,61 +88,61 @@ _B200 = (18, 18, 30, 36, 70, 72, 148)
 MODELS = {
     "a100-40gb": _seven(
         "NVIDIA A100-SXM4-40GB", "ampere", "1g.5gb 1g.10gb 2g.10gb 3g.20gb 4g.20gb 7g.40gb",
-        40960, 0x20B0, _A100,
+        0x20B0, _A100,
     ),
     "a100-80gb": _seven(
         "NVIDIA A100-SXM4-80GB", "ampere", "1g.10gb 1g.20gb 2g.20gb 3g.40gb 4g.40gb 7g.80gb",
-        81920, 0x20B2, _A100,
+        0x20B2, _A100,
     ),
     "h100-80gb": _seven(
         "NVIDIA H100 80GB HBM3", "hopper", "1g.10gb 1g.20gb 2g.20gb 3g.40gb 4g.40gb 7g.80gb",
-        81559, 0x2330, _H100,
+        0x2330, _H100,
     ),
     "h100-94gb": _seven(
         "NVIDIA H100 NVL", "hopper", "1g.12gb 1g.24gb 2g.24gb 3g.47gb 4g.47gb 7g.94gb",
-        95830, 0x2321, _H100,
+        0x2321, _H100,
     ),
     "h100-96gb": _seven(
         "NVIDIA GH200 480GB", "hopper", "1g.12gb 1g.24gb 2g.24gb 3g.48gb 4g.48gb 7g.96gb",
-        97871, 0x2342, _H100,
+        0x2342, _H100,
     ),
     "h200-141gb": _seven(
         "NVIDIA H200", "hopper", "1g.18gb 1g.35gb 2g.35gb 3g.71gb 4g.71gb 7g.141gb",
-        143771, 0x2335, _H100,
+        0x2335, _H100,
     ),
     "gh200-144gb": _seven(
         "NVIDIA GH200 144G HBM3e", "hopper", "1g.18gb 1g.36gb 2g.36gb 3g.72gb 4g.72gb 7g.144gb",
-        147456, 0x2348, _H100,
+        0x2348, _H100,
     ),
     "b200-180gb": _seven(
         "NVIDIA B200", "blackwell", "1g.23gb 1g.45gb 2g.45gb 3g.90gb 4g.90gb 7g.180gb",
-        183359, 0x2901, _B200,
+        0x2901, _B200,
     ),
     "gb200-186gb": _seven(
         "NVIDIA GB200", "blackwell", "1g.23gb 1g.47gb 2g.47gb 3g.93gb 4g.93gb 7g.186gb",
-        189471, 0x2941, (18, 18, 32, 38, 70, 72, 148),
+        0x2941, (18, 18, 32, 38, 70, 72, 148),
     ),
     "b300": _seven(
         "NVIDIA B300 SXM6 AC", "blackwell", "1g.34gb 1g.67gb 2g.67gb 3g.135gb 4g.135gb 7g.269gb",
-        275040, 0x3182, _B200,
+        0x3182, _B200,
     ),
     "gb300": _seven(
         "NVIDIA GB300", "blackwell", "1g.35gb 1g.70gb 2g.70gb 3g.139gb 4g.139gb 7g.278gb",
-        284208, 0x31C2, _B200,
+        0x31C2, _B200,
     ),
     "a30-24gb": Model(
-        "NVIDIA A30", "ampere", (4, 4), 24576, 0x20B7, (14, 14, 28, 28, 56),
+        "NVIDIA A30", "ampere", 4, 4, 0x20B7, (14, 14, 28, 28, 56),
         (
             Profile(14, "1g.6gb", 1, 1, (0, 1, 2, 3), 4),
-            Profile(21, "1g.6gb+me", 1, 1, (0, 1, 2, 3), 1, since=470),
+            Profile(21, "1g.6gb+me", 1, 1, (0, 1, 2, 3), 1),
             Profile(5, "2g.12gb", 2, 2, (0, 2), 2),
-            Profile(6, "2g.12gb+me", 2, 2, (0, 2), 1, since=525),
+            Profile(6, "2g.12gb+me", 2, 2, (0, 2), 1),
             Profile(0, "4g.24gb", 4, 4, (0,), 1),
         ),
     ),
     # As a published driver listing shows it: four slices on a scale of twelve.
     "rtx-pro-6000-96gb": Model(
-        "NVIDIA RTX PRO 6000 Blackwell Server Edition", "blackwell", (4, 12), 97887, 0x2BB5,
+        "NVIDIA RTX PRO 6000 Blackwell Server Edition", "blackwell", 4, 12, 0x2BB5,
         (46, 46, 46, 46, 46, 94, 94, 94, 94, 188, 188),
         (
             Profile(14, "1g.24gb", 1, 3, (0, 3, 6, 9), 4),
@@ -193,8 +158,6 @@ MODELS = {
             Profile(32, "4g.96gb+gfx", 4, 12, (0,), 1),
         ),
     ),
-    # One that has no MIG at all.
-    "l40s": Model("NVIDIA L40S", "ada", (0, 0), 46068, 0x26B9, (), ()),
 }  # fmt: skip
 
 
@@ -225,23 +188,6 @@ def trouble(model: Model, placed: Iterable[tuple[Profile, int]]) -> str:
 def room(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> list[int]:
     """The starts at which one more of a profile fits."""
     return [start for start in profile.starts if not trouble(model, [*placed, (profile, start)])]
-
-
-def least_blocking(model: Model, placed: list[tuple[Profile, int]], profile: Profile) -> int | None:
-    """The start that leaves the most places of all profiles, the lowest among equals.
-
-    No document states the driver's rule. This one gives every placement that NVIDIA's guide
-    prints for lists without starts, the refused one included; the lowest start does not.
-    """
-    starts = room(model, placed, profile)
-    if not starts:
-        return None
-
-    def left(start: int) -> int:
-        then = [*placed, (profile, start)]
-        return sum(len(room(model, then, other)) for other in model.profiles)
-
-    return max(starts, key=lambda start: (left(start), -start))
 
 
 def layouts(model: Model, names: Iterable[str]) -> Iterator[tuple[tuple[str, int], ...]]:

@@ -22,7 +22,7 @@ from typing import Protocol
 from cms.fleet.deployment import Deployment, Instance, State, Work, difference
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import Transition, What, transition
+from cms.fleet.deployment.transition import Transition, What
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
 from cms.fleet.deployment.verifying import verify
 from cms.fleet.deployment.written_folder import write_folder
@@ -31,6 +31,8 @@ from tests.fleet.stand_ins.driver import STATE
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 from tests.fleet.stand_ins.serving import served
 from tests.fleet.stand_ins.slurm import Slurm
+
+from .cases import reached
 
 Called = tuple[str, str]  # a service, and the label of its point
 
@@ -62,7 +64,6 @@ class Watch:
         self.known |= {called(work): work for work in works}
 
     def floors_held(self, found: Transition) -> bool:
-        """Whether no service has been below its floor."""
         floors = {name: floor.rps for name, floor in found.floors.items() if floor.rps}
         return all(self.lowest.get(name, Fraction(0)) >= rps for name, rps in floors.items())
 
@@ -162,7 +163,6 @@ class Site(Watch):
         return int(what == "ready" and not is_there), "", ""
 
     def write(self, found: Transition, name: str = "out", **options: object) -> Path:
-        """Write its folder here."""
         self.learn(found)
         told = FolderOptions(self.tool, **options)  # type: ignore[arg-type]
         write_folder(folder_of(found, told).files, self.folder / name)
@@ -290,8 +290,7 @@ def a_fault_is_survived(
         now = site.seen(found.target)
         told = goes_well(site, out, "--serving").text
         serving_is_told(now.instances(), told)
-        again = transition(now, open_starts(found, found.target), tool=tool)
-        assert isinstance(again, Transition), again
+        again = reached(now, open_starts(found, found.target), tool=tool)
         out = site.write(again, "again")
     arrives(site, out, found)
     assert site.refused == 0
@@ -299,7 +298,6 @@ def a_fault_is_survived(
 
 
 def adopted(text: str) -> dict[str, str]:
-    """What `run.sh --serving` says serves, by place."""
     return dict(re.findall(r"--adopt (\S+?)=(\S+)", text))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from cms.fleet import OperatingPoint, Service, get_gpu
 from cms.fleet.deployment import (
@@ -17,20 +18,24 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Kind,
-    PlacementResult,
     Work,
-    place,
 )
 from cms.fleet.deployment.transition import Transition, exchange_and_compact, transition
 from cms.fleet.serving import RULES
 from tests.references.transitions import Content, Thing, contents
 
-from ..deployments import published
+from ..deployments import placed, published
 
 A30 = get_gpu("a30-24gb")
 A100 = get_gpu("a100-80gb")
 CHAIN = ("S2", "S5", "S1", "S6", "S3")
 SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
+
+
+def reached(now: Deployment, then: DesiredState | Deployment, **how: Any) -> Transition:
+    found = transition(now, then, **how)
+    assert isinstance(found, Transition), found
+    return found
 
 
 @cache
@@ -40,9 +45,7 @@ def leg(step: int) -> tuple[Transition, Transition]:
         now = leg(step - 1)[0].target
     else:
         cards = tuple(FleetGpu("a", index, A100) for index in range(24))
-        first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
-        assert isinstance(first, PlacementResult)
-        now = first.deployment
+        now = placed(published(CHAIN[0]), Deployment((FleetNode("a", cards),))).deployment
     wanted = published(CHAIN[step + 1])
     ours, other = transition(now, wanted), exchange_and_compact(now, wanted)
     assert isinstance(ours, Transition), ours
@@ -51,12 +54,10 @@ def leg(step: int) -> tuple[Transition, Transition]:
 
 
 def chain() -> tuple[tuple[Transition, Transition], ...]:
-    """All the legs."""
     return tuple(map(leg, range(len(CHAIN) - 1)))
 
 
 def work(service: str, profile: str) -> Work:
-    """What an instance of an A30 does."""
     size = int(profile[0])
     speed = Fraction({1: 10, 2: 22, 4: 40}[size] + (3 * size if service == "b" else 0))
     return Work(service, OperatingPoint(service, A30.key, profile, 1, 4, speed, 100), speed)
@@ -111,7 +112,6 @@ class Pair:
 
     @property
     def contents(self) -> list[Content]:
-        """The two GPUs now."""
         return self.before
 
 
@@ -120,13 +120,10 @@ def planned(seed: int, tool: str = "nvidia-smi") -> Transition:
     """A transition between two random A30s' contents; of other tools on nodes of two GPUs each."""
     pair = Pair(seed, spare=3 if tool == "nvidia-smi" else 6)
     start = pair.start if tool == "nvidia-smi" else on_nodes(pair.start, 2)
-    found = transition(start, pair.wanted, tool=tool)
-    assert isinstance(found, Transition), found
-    return found
+    return reached(start, pair.wanted, tool=tool)
 
 
 def on_nodes(start: Deployment, size: int) -> Deployment:
-    """The same GPUs on nodes of so many each."""
     nodes: dict[str, list[FleetGpu]] = {}
     for number, card in enumerate(start.gpus()):
         own = nodes.setdefault(f"n{number // size}", [])
@@ -143,7 +140,6 @@ def on_node(*held: Sequence[Instance], rate: int = 0, limit: int = 1000) -> Depl
 
 
 def does(service: str, profile: str, start: int | None = 0) -> Instance:
-    """An instance of an A30 with what it does."""
     return Instance(profile, start, work(service, profile))
 
 
@@ -153,9 +149,7 @@ def small(tool: str) -> Transition:
     beside = (does("b", "2g.12gb"),)
     parts = (does("b", "2g.12gb"), Instance("1g.6gb", 3))
     now = on_node((does("a", "4g.24gb"),), beside)
-    found = transition(now, on_node(parts, beside), tool=tool, floor=0)
-    assert isinstance(found, Transition), found
-    return found
+    return reached(now, on_node(parts, beside), tool=tool, floor=0)
 
 
 def _services(rates: dict[str, Fraction]) -> tuple[Service, ...]:

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cms.errors import FileError, InvalidOption
+from cms.errors import AlgorithmError, FileError, InvalidOption
 from cms.fleet.deployment import Deployment
+from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.recounting import outdated, recounted
 from cms.fleet.deployment.transition import (
     Durations,
     Schedule,
+    Transition,
     What,
     floors_of,
     read_durations,
     schedule,
 )
+from cms.fleet.deployment.transition.curves import (
+    Curve,
+    capacity_curve,
+    capacity_curves,
+    seconds_below,
+    service_names,
+)
+from cms.fleet.deployment.transition.durations import Timed
+from cms.fleet.deployment.transition.model import most_gpus
+from cms.fleet.deployment.transition.order import ordered
+from cms.fleet.deployment.transition.ordering import sequences
+from cms.fleet.deployment.transition.state import Fleet
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 from tests.fleet.plans import printed
+from tests.fleet.transitions import every_kind, pair
+from tests.property.problems import share
+from tests.samples import few, so_many
 
-from .cases import chain, does, leg, on_node, planned, small, work
+from .cases import Pair, chain, does, leg, on_node, planned, reached, small, work
 
 
 @pytest.mark.parametrize("most", [None, 3, 1])
@@ -113,11 +133,6 @@ def test_floors_in_words(old: int, new: int, share: int | str, says: str) -> Non
     assert str(floors["a"]) == says
 
 
-def test_a_floor_of_a_service_that_is_not_there() -> None:
-    with pytest.raises(InvalidOption, match="'c'; expected one of a"):
-        floors_of(_with(1), _with(1), shares={"c": 1})
-
-
 def test_supplies_are_counted_by_the_new_limits() -> None:
     """What a new limit does not admit serves as before, and is outdated; the target's holds."""
     now, same, target = _with(20, 0, 1), _with(20), _with(20, limit=150)
@@ -155,3 +170,133 @@ def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | No
     assert "restart 2 min 45 s, repartition 2 min 45 s" in printed(
         transition_page(found, by_node=True)
     )
+
+
+_MOST_ACTIONS = 6
+
+
+def _shortest(found: Transition) -> Fraction:
+    """The seconds of the best of all orders of a transition's actions."""
+    most = most_gpus(found.start, found.target) + found.spare.count
+    best = None
+    for order in permutations(found.actions):
+        try:
+            done = ordered(found.start, order, found.floors, most)
+        except (AlgorithmError, ValueError):
+            continue  # it is not safe, or removes what is not there yet
+        timed = Timed.of(found.start, done, Durations(), None)
+        end = timed.end(timed.begin([action.after for action in done]))
+        best = end if best is None else min(best, end)
+    assert best is not None
+    return Fraction(best, 1000)
+
+
+@pytest.mark.long
+def test_no_order_is_shorter_than_the_bound() -> None:
+    close = tried = 0
+    for seed in range(so_many(11, 16)):
+        found = reached(Pair(seed).start, Pair(seed).wanted)
+        if 2 <= len(found.actions) <= _MOST_ACTIONS:
+            least, best = schedule(found).least_s, _shortest(found)
+            assert least <= best <= schedule(found).makespan_s
+            tried += 1
+            close += least == best
+    assert tried > 4
+    assert close > tried // 2
+
+
+@pytest.mark.parametrize("step", few(1, [2, 3]))
+def test_equal_manners_go_equal_ways(step: int) -> None:
+    ours, _ = leg(step)
+    fleet = Fleet(ours.start, ours.target, ours.floors, is_late=True)
+    most = most_gpus(ours.start, ours.target)
+    first, second = (sequences(fleet, most, seed=3, restarts=4, limits=Limits()) for _ in range(2))
+    assert first == second
+
+
+def slow_capacity(found: Transition, plan: Schedule, service: str, when: Fraction) -> Fraction:
+    """From the definition: what is removed counts until it begins, what is added once it ended."""
+    now = sum(
+        (
+            each.supply_rps
+            for _, each in found.start.instances()
+            if each.work is not None and each.work.service == service
+        ),
+        Fraction(0),
+    )
+    for action, begin, end in zip(found.actions, plan.begin_s, plan.end_s, strict=True):
+        now -= action.removed_rps(service) * (begin <= when)
+        now += action.added_rps(service) * (end <= when)
+    return now
+
+
+def random_execution(found: Transition, rng: random.Random) -> Schedule:
+    """Whatever the order allows: any durations, any delays, any parallelism."""
+    begin: list[Fraction] = []
+    end: list[Fraction] = []
+    for action in found.actions:
+        ready = max((end[before] for before in action.after), default=Fraction(0))
+        begin.append(ready + rng.choice((0, 0, Fraction(rng.randint(1, 400), 7))))
+        end.append(begin[-1] + rng.choice((0, Fraction(rng.randint(1, 900), 11))))
+    return Schedule(tuple(begin), tuple(end), Fraction(0))
+
+
+def assert_curves(found: Transition, plan: Schedule) -> None:
+    for curve in capacity_curves(found, plan):
+        name = curve.service
+        moments = {*plan.begin_s, *plan.end_s, Fraction(0)}
+        slow = {when: slow_capacity(found, plan, name, when) for when in moments}
+        assert slow == {when: curve.at(when) for when in moments}
+        assert curve.lowest == min(curve.before, *slow.values()) >= curve.floor
+        assert curve.lowest in (curve.at(curve.lowest_s), curve.before)
+        assert curve.highest == max(curve.before, *slow.values())
+        assert all(one[0] < other[0] for one, other in pairwise(curve.steps))
+        known = {each.name for each in found.target.services}
+        assert curve.after == (found.target.capacity(name) if name in known else 0)
+
+
+seconds = st.integers(0, 500).map(lambda number: Fraction(number, 2))
+
+
+@share(4)
+@given(
+    st.integers(0, 20),
+    st.builds(Durations, seconds, seconds, seconds, seconds, seconds, seconds),
+    st.sampled_from((None, 1, 2)),
+    st.randoms(use_true_random=False),
+)
+def test_a_capacity_is_never_below_its_floor_whatever_the_durations(
+    seed: int, durations: Durations, most: int | None, rng: random.Random
+) -> None:
+    found = pair(seed)
+    assert_curves(found, schedule(found, durations, most))
+    assert_curves(found, random_execution(found, rng))
+
+
+def test_a_curve_by_hand() -> None:
+    found = every_kind()
+    curve = capacity_curve(found, schedule(found), "chat")
+    # at 80 s one ends and another begins, at 185 s the repartition begins, at 350 s likewise
+    assert curve.steps == ((0, 40), (185, 20))
+    assert (curve.before, curve.lowest, curve.lowest_s, curve.after) == (40, 20, 185, 20)
+    assert curve.at(Fraction(-1)) == 40
+    assert curve.changes
+    assert service_names(found) == ("chat", "code")
+    with pytest.raises(InvalidOption, match="'chatt'; the nearest|'chatt'"):
+        capacity_curve(found, schedule(found), "chatt")
+
+
+@given(st.data())
+def test_seconds_below_a_rate_as_counted_second_by_second(data: st.DataObject) -> None:
+    def steps(first: int) -> tuple[tuple[Fraction, Fraction], ...]:
+        at = sorted(data.draw(st.sets(st.integers(1, 19), max_size=4)))
+        moments = [first, *[each + first for each in at]]
+        return tuple((Fraction(m), Fraction(data.draw(st.integers(0, 9)))) for m in moments)
+
+    curve, rates = (
+        Curve("a", Fraction(5), steps(0), Fraction(0)),
+        steps(data.draw(st.integers(0, 3))),
+    )
+    asked = [[rps for when, rps in rates if when <= second] for second in range(20)]
+    slow = sum(bool(own) and curve.at(Fraction(t)) < own[-1] for t, own in enumerate(asked))
+    assert seconds_below(curve, rates, Fraction(20)) == slow

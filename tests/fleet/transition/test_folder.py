@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections import Counter
 from functools import cache
 from itertools import count
@@ -12,21 +10,16 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run as run_cms
-from cms.fleet.deployment import Deployment, difference
 from cms.fleet.deployment.export import ExportOptions
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import Transition, What, transition
+from cms.fleet.deployment.transition import Transition, What
 from cms.fleet.deployment.transition.folder import (
-    FolderOptions,
-    folder_of,
     state_after,
     states,
     steps_of,
 )
-from cms.fleet.deployment.written_folder import write_folder
 from cms.values.frozen import FrozenMap
-from tests.fleet.bridging import observed, stand_ins
-from tests.fleet.stand_ins.driver import STATE
+from tests.samples import few
 
 from .acting import (
     Site,
@@ -37,7 +30,7 @@ from .acting import (
     swapped_gpus_are_left_alone,
     there_again_and_back,
 )
-from .cases import does, leg, on_node, planned, small, work
+from .cases import does, leg, on_node, planned, reached, small, work
 
 #: Of a short transition that creates, deletes and restarts, in two steps.
 SEED = 5
@@ -125,45 +118,11 @@ def test_the_published_chain_arrives(tmp_path: Path, step: int) -> None:
     there_and_back(tmp_path, leg(step)[0], "nvidia-smi")
 
 
-_SIDE_BY_SIDE = """
-on_node() {{ PATH="{folder}/$1/bin:$PATH" {state}="{folder}/$1/state.json" sh -s; }}
-start_work() {{ echo "$service $point" >"{folder}/instances/$node-$gpu-$start"; }}
-stop_work() {{ rm -f "{folder}/instances/$node-$gpu-$start"; }}
-is_ready() {{ [ "$(cat "{folder}/instances/$node-$gpu-$start" 2>&1)" = "$service $point" ]; }}
-is_drained() {{ ! is_ready; }}
-"""
-
-
-@long
-@pytest.mark.parametrize("seed", [4, 21, 42])
+@pytest.mark.parametrize("seed", few(1, [21, 4, 42]))
 def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
-    """With the real executable of the stand-in: several run at once."""
     found = planned(seed)
-    nodes = stand_ins(tmp_path, found.start)
-    (tmp_path / "instances").mkdir()
-
-    def working(side: Deployment) -> dict[str, str]:
-        works = [(card, each.start, each.work) for card, each in side.instances() if each.work]
-        return {
-            f"{card.node}-{card.index}-{start}": f"{work.service} {point_label(work)}"
-            for card, start, work in works
-        }
-
-    for name, doing in working(found.start).items():
-        (tmp_path / "instances" / name).write_text(f"{doing}\n", encoding="utf-8")
-    hooks = tmp_path / "work.sh"
-    hooks.write_text(_SIDE_BY_SIDE.format(folder=tmp_path, state=STATE), encoding="utf-8")
-    write_folder(folder_of(found, FolderOptions(max_parallel=4)).files, tmp_path / "out")
-    env = {**os.environ, "CMS_WORK": str(hooks), "CMS_PAUSE": "0", "CMS_PATIENCE": "3"}
-    ran = subprocess.run(
-        [str(tmp_path / "out/run.sh")], env=env, capture_output=True, text=True, check=False
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert difference(observed(nodes, found.target), found.target).is_empty
-    there = {
-        each.name: each.read_text("utf-8").strip() for each in (tmp_path / "instances").iterdir()
-    }
-    assert there == working(found.target)
+    site = Site(tmp_path, found.start)
+    arrives(site, site.write(found, max_parallel=4), found)
 
 
 @pytest.mark.parametrize("tool", ["nvidia-smi", "mig-parted", SLURM])
@@ -174,8 +133,7 @@ def test_another_gpu_in_the_place_of_one_is_left_alone(tmp_path: Path, tool: str
     sides = [found.start, found.target]
     at = int(tool == "nvidia-smi")
     sides[at] = known_by_uuid(site, sides[at])
-    again = transition(*sides, tool=tool, floor=0)
-    assert isinstance(again, Transition)
+    again = reached(*sides, tool=tool, floor=0)
     swapped_gpus_are_left_alone(site, again)
 
 
@@ -262,8 +220,7 @@ def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, to
     """
     kept = does("b", "2g.12gb")
     sides = [on_node((kept, does(service, "1g.6gb", 2)), ()) for service in "ab"]
-    found = transition(*sides, floor=0, tool=tool)
-    assert isinstance(found, Transition), found
+    found = reached(*sides, floor=0, tool=tool)
     site, out = placed(tmp_path, found, tool)
     assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]
     point = point_label(work("a", "1g.6gb"))

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, StartSource, State
+from cms.cli.app import run
+from cms.errors import InvalidProblem
+from cms.fleet import OperatingPoint, Service
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    StartSource,
+    State,
+    Work,
+    write_deployment,
+)
 from cms.fleet.deployment.export import ExportOptions
 from cms.fleet.deployment.transition import (
     Kept,
     Spare,
     Transition,
     What,
+    read_transition,
     reversal,
     transition,
 )
@@ -30,10 +48,12 @@ from cms.fleet.deployment.transition.folder import (
     steps_of,
     summary,
 )
+from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.samples import few
 
-from .cases import A30, A100, does, leg, on_node, planned
+from .acting import Site
+from .cases import A30, A100, does, leg, on_node, planned, reached
 
 WHOLE = [name for name in TOOLS if name != "nvidia-smi"]
 
@@ -96,8 +116,7 @@ def test_where_a_mode_changes_with_a_reset_the_whole_node_is_one_part() -> None:
         Deployment((FleetNode("n", (FleetGpu("n", 0, A100, mode, held), other)),))
         for mode, held in ((Mode.WHOLE, ()), (Mode.MIG, (Instance("7g.80gb", 0),)))
     )
-    found = transition(now, then, tool="mig-parted")
-    assert isinstance(found, Transition), found
+    found = reached(now, then, tool="mig-parted")
     (part,) = (part for step in steps_of(found, "mig-parted") for part in step.parts)
     assert (part.name, len(part.cards)) == ("01-n-all", 2)
 
@@ -141,10 +160,7 @@ def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
 
 
 def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
-    found = transition(
-        on_node([Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)]), on_node([])
-    )
-    assert isinstance(found, Transition)
+    found = reached(on_node([Instance("1g.6gb", 0, state=State.NO_COMPUTE_INSTANCE)]), on_node([]))
     assert len(found.actions) == 1
     back = reversal(found)
     assert (back.actions, back.spare.count) == ((), 0)
@@ -163,8 +179,6 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
             folder_of(parts, FolderOptions(tool))
     with pytest.raises(InvalidProblem, match="nvidia-smi cuts instance by instance"):
         folder_of(whole)
-    with pytest.raises(InvalidOption, match="no tool 'nvidia-sm'; nearest: 'nvidia-smi'"):
-        folder_of(parts, FolderOptions("nvidia-sm"))
     assert [*reversal(whole).target.instances()] == []
     held = (Instance("1g.6gb"), does("a", "1g.6gb", None))
     blind = FleetGpu("n", 0, A30, instances=held, start_source=StartSource.UNKNOWN)
@@ -175,3 +189,88 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
             TOOLS[tool].refuse(now, ExportOptions())
     with pytest.raises(InvalidProblem, match=observe):
         folder_of(Transition(now, now, {}, (), Spare(0), Kept(0, 0, Proof.CHECKED)))
+
+
+#: What a shell, its echo, printf, awk, sed or a list of files would make something of.
+_HOSTILE = "$`'\"\\;&|<>*?[]{}()!#%~=@/.,:+-^ xn0\u00e9\u00a0"
+
+
+def moved_services(names: Sequence[str]) -> tuple[Deployment, Deployment]:
+    """Each service moves from one GPU to another, beside something that is not ours."""
+    points = {
+        name: OperatingPoint(f"of {name}", A30.key, "1g.6gb", 1, 4, 10, 100) for name in names
+    }
+    theirs = Instance("1g.6gb", 0, owner="pod team-x/a")
+
+    def side(at: int) -> Deployment:
+        held = tuple(
+            Instance("1g.6gb", start, Work(name, points[name], Fraction(10)))
+            for start, name in enumerate(names)
+        )
+        cards = (
+            FleetGpu("n", 0, A30, instances=held if at == 0 else ()),
+            FleetGpu("n", 1, A30, instances=held if at == 1 else ()),
+            FleetGpu("n", 2, A30, instances=(theirs,)),
+        )
+        services = tuple(Service(name, points[name].model, 10, 1000) for name in names)
+        return Deployment((FleetNode("n", cards),), services, RULES["half"])
+
+    return side(0), side(1)
+
+
+def names_stay_names(folder: Path, names: Sequence[str], tool: str = "nvidia-smi") -> None:
+    """By the command, its scripts, and what a shell makes of what `--serving` prints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    now, then = moved_services(names)
+    files = [str(folder / name) for name in ("now.json", "then.json")]
+    for side, file in zip((now, then), files, strict=True):
+        write_deployment(side, file)
+    out = folder / "a 'folder' of $HOME"
+    way = ["apply", files[1], "--current", files[0], "-o", str(out), "--tool", tool, "-q"]
+    assert run(way) == 0
+    found = read_transition(out / "transition.json")
+    site = Site(folder / "site", found.start, tool)
+    site.write(found)  # so that it knows the work
+    told = out / "ask.sh"
+    told.write_text('set -- $(sh "${0%/*}/run.sh" --serving)\nprintf \'%s\\n\' "$@"\n', "utf-8")
+    words = site.run(out, script="ask.sh").text.splitlines()
+    if words != ["--what-serves-is-not-known"]:
+        kinds, places = words[::2], words[1::2]
+        assert kinds == ["--adopt"] * len(names)
+        assert sorted(places) == sorted(f"n/0:{at}={name}@1x4" for at, name in enumerate(names))
+        taken = run(["observe", files[0], *words, "--plan", str(out / "transition.json"), "-q"])
+        assert taken == 0 or any(name != name.strip() for name in names)  # blanks of no shell
+    ran = site.run(out)
+    assert (ran.code, ran.error) == (0, ""), ran
+    for name in names:
+        assert f" stop {name} (1g.6gb-1x4) on GPU 0" in ran.text
+    for gpu in (1, 0):
+        there = [(at[1], work.service) for at, (work, _) in site.works.items()]
+        assert sorted(there) == sorted((gpu, name) for name in names)
+        assert site.nodes["n"].layout(2) == (("1g.6gb", 0),)
+        assert site.run(out, "--undo", "1").code == 0
+
+
+def test_no_name_is_more_than_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").touch()
+    names_stay_names(tmp_path / "1", ["a=b@c`touch${IFS}y`", "-n$(touch${IFS}y)\u00e9'"])
+    names_stay_names(
+        tmp_path / "2", ["x@1x4 --reclaim n/2:0", "\\033[1mred%s\\c'; touch y; ' & \" *"]
+    )
+    assert not [*tmp_path.rglob("y")]
+
+
+@pytest.mark.long
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.text(_HOSTILE, min_size=1, max_size=8).filter(lambda name: name.strip("; ")),
+        min_size=2, max_size=2, unique=True,
+    ),
+    st.sampled_from(["nvidia-smi", "mig-parted"]),
+)  # fmt: skip
+def test_no_name_at_all_is_more_than_a_name(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], tool: str
+) -> None:
+    names_stay_names(tmp_path_factory.mktemp("names"), names, tool)

@@ -14,28 +14,22 @@ import pytest
 
 from cms.fleet.deployment import (
     Deployment,
-    FleetGpu,
-    FleetNode,
     Instance,
-    PlacementResult,
     Work,
-    place,
 )
 from cms.fleet.deployment.export import advertise
-from cms.fleet.deployment.transition import Transition, transition
+from cms.fleet.deployment.transition import Transition
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
 from cms.fleet.deployment.verifying import verify
 from cms.fleet.deployment.written_folder import write_folder
 from tests.fleet.export.cases import machines
-from tests.fleet.scenarios import SCENARIOS
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 from tests.fleet.stand_ins.machines import Ran
 from tests.fleet.stand_ins.serving import served
 
-from ..deployments import published
 from .acting import Watch, adopted, arrives, called, there_again_and_back
-from .cases import A100, planned, small
+from .cases import planned, reached, small
 
 pytestmark = needs_kubectl
 TOOL = "gpu-operator"
@@ -98,7 +92,6 @@ class ClusterSite(Watch):
         return found
 
     def work(self, words: Sequence[str]) -> tuple[int, str, str]:
-        """What the hooks ask."""
         what, node, gpu, profile, number, service, label = words
         seat, call = (node, gpu, profile, number), (service, label)
         there = {each[:2]: each[2] for each in self._pods()}
@@ -198,8 +191,7 @@ def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
             on = [Gpu(each.model, True, ()) for each in here.c.machines["n0"].gpus]
             here.c.machines["n0"].gpus[:] = on
             now = here.seen(found.start)
-            again = transition(now, open_starts(found, found.target), tool=TOOL)
-            assert isinstance(again, Transition), again
+            again = reached(now, open_starts(found, found.target), tool=TOOL)
             out = here.write(again, "again")
         arrives(here, out, found)
 
@@ -208,18 +200,3 @@ def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
 @pytest.mark.parametrize("seed", [0, 4, 5, 7, 9])
 def test_random_transitions_arrive(tmp_path: Path, seed: int) -> None:
     there_and_back(tmp_path, planned(seed, TOOL))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(len(SCENARIOS)))
-def test_every_scenario_becomes_the_next(tmp_path: Path, number: int) -> None:
-    name, after = SCENARIOS[number], SCENARIOS[(number + 1) % len(SCENARIOS)]
-    nodes = tuple(
-        FleetNode(f"n{node}", tuple(FleetGpu(f"n{node}", index, A100) for index in range(4)))
-        for node in range(12)
-    )
-    first = place(published(name), Deployment(nodes))
-    assert isinstance(first, PlacementResult)
-    found = transition(first.deployment, published(after), tool=TOOL)
-    assert isinstance(found, Transition), found
-    there_and_back(tmp_path, found)

@@ -22,11 +22,14 @@ from cms.fleet.deployment import (
     FleetGpu,
     FleetNode,
     Instance,
+    check_deployment,
+    deployment_to_json,
     desired_state,
     nearest,
     place,
 )
 from cms.fleet.deployment.contents import contents_of
+from cms.fleet.deployment.export import TARGETS, export
 from cms.fleet.deployment.instance import Mode, Work
 from cms.fleet.deployment.transition import (
     Action,
@@ -44,9 +47,10 @@ from cms.fleet.deployment.transition import (
 from cms.fleet.deployment.transition.floors import floors_of
 from cms.fleet.deployment.transition.folder import folder_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
+from cms.fleet.deployment.turns import shares_of
+from proofs_checks.checker.deployment import check_deployment as check_again
 from proofs_checks.checker.replay import check_transition as recheck
-from tests.fleet.mixes import POINTS, SERVICES, colocate
-from tests.fleet.plans import solution
+from tests.fleet.plans import POINTS, SERVICES, colocate, set_at, solution
 from tests.samples import few
 
 CARD = get_gpu("a100-80gb")
@@ -60,13 +64,9 @@ def fleet(count: int) -> Deployment:
 @cache
 def plan(chat: int, see: int, method: str = "mix_first_fit", **terms: Any) -> Plan:
     rates = {"chat": chat, "see": see}
-    services = [replaced(each, rates[each.name]) for each in SERVICES]
+    services = [replace(each, rate_rps=Fraction(rates[each.name])) for each in SERVICES]
     posed = build_problem(services, POINTS, CARD.key, sharing="time", **terms)
     return Plan(posed, solve(posed.problem, method))
-
-
-def replaced(service: Service, rate: int) -> Service:
-    return Service(service.name, service.model, rate, service.latency_limit_ms)
 
 
 def to_plan(now: Deployment, wanted: Plan) -> Transition:
@@ -131,7 +131,7 @@ def test_every_floor_holds_and_the_plan_is_reached_by_both_checkers(seed: int) -
 
 
 def test_a_plan_is_the_way_to_itself_whatever_the_order_of_its_services() -> None:
-    services = [replaced(each, 200) for each in reversed(SERVICES)]
+    services = [replace(each, rate_rps=Fraction(200)) for each in reversed(SERVICES)]
     posed = build_problem(services, POINTS, CARD.key, sharing="time")
     cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
     both = {("mps:60", Mix({"chat": 8, "see": 4})): 1, ("mps:40", Mix({"see": 4})): 1}
@@ -238,18 +238,6 @@ def first_change() -> Transition:
 Document = dict[str, Any]
 
 
-def _set(*path: str | int) -> Callable[[Document], None]:
-    """Put the last of a path in the place that the rest names."""
-
-    def spoil(document: Document) -> None:
-        place: Any = document
-        for step in path[:-2]:
-            place = place[step]
-        place[path[-2]] = path[-1]
-
-    return spoil
-
-
 def _overlapping(document: Document) -> None:
     for part in (document["target"], document["start"]):
         for card in part["nodes"][0]["gpus"]:
@@ -280,9 +268,9 @@ def _with_another(document: Document) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        _set("actions", 0, "what", "repartition"),
-        _set("points", 0, "supply_rps", "400.000001"),
-        _set("floors", "chat", "rps", 10_000),
+        lambda document: set_at(document, "actions.0.what", "repartition"),
+        lambda document: set_at(document, "points.0.supply_rps", "400.000001"),
+        lambda document: set_at(document, "floors.chat.rps", 10_000),
         _overlapping, _tight, _with_another,
     ],
 )  # fmt: skip
@@ -338,7 +326,7 @@ def test_what_is_not_shared_in_time_is_refused() -> None:
 
 def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
     now = to_plan(fleet(3), plan(150, 50)).target
-    services = [replaced(each, 200) for each in SERVICES]
+    services = [replace(each, rate_rps=Fraction(200)) for each in SERVICES]
     posed = build_problem(services, POINTS, CARD.key, rule="half")
     alone = Plan(posed, solve(posed.problem))
     ways: list[Callable[[], object]] = [
@@ -376,3 +364,66 @@ def test_empty_gpus_without_mps_stay_empty_and_are_named(mode: Mode) -> None:
     refused = reorganise(fleet(1).with_gpus(other), plan(150, 50))
     assert isinstance(refused, Impossible)
     assert "there for it: 0, and 1 empty and not under MPS" in refused.reasons[0]
+
+
+def work(name: str, percent: int, batch: int, ms: int, supply: Fraction | int) -> Work:
+    return Work(name, colocate("bert", percent, batch, ms), Fraction(supply))
+
+
+Turn = tuple[int, str, int, int, int, int]  # start, service, percent, batch, ms and supply
+
+
+@pytest.mark.parametrize(
+    ("turns", "limit", "words"),
+    [
+        ([(0, "a", 60, 8, 10, 400)], 30, ""),
+        ([(0, "a", 60, 8, 10, 400)], Fraction(299999, 10000), "a limit of 30 ms"),
+        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 200)], 30, ""),
+        ([(0, "a", 60, 8, 10, 400), (0, "b", 60, 4, 10, 201)], 60, "one cycle for all"),
+        ([(0, "a", 60, 8, 11, 400), (0, "b", 60, 4, 10, 200)], 60, "batches that fit"),
+        ([(0, "a", 60, 8, 5, 800), (0, "a", 60, 8, 5, 800)], 60, "a turn for each"),
+        ([(0, "a", 60, 8, 5, 800), (41, "b", 60, 8, 5, 800)], 60, "ends at 100 %"),
+        ([(0, "a", 40, 8, 5, 800), (39, "b", 60, 8, 5, 800)], 60, "per cents of their own"),
+    ],
+)
+def test_turns_in_a_share_are_checked_exactly(
+    turns: list[Turn], limit: Fraction | int, words: str
+) -> None:
+    held = tuple(Instance(f"mps:{each[2]}", each[0], work(*each[1:])) for each in turns)
+    card = FleetGpu("n", 0, CARD, Mode.MPS, held)
+    services = tuple(Service(name, "bert", 0, limit) for name in "ab")
+    faults = check_deployment(Deployment((FleetNode("n", (card,)),), services))
+    assert bool(faults) == bool(words), faults
+    assert words in " ".join(map(str, faults))
+
+
+def test_anothers_process_in_a_share_of_ours_is_refused_and_beside_it_is_not() -> None:
+    ours = Instance("mps:60", 0, work("a", 60, 8, 10, 400))
+    for start, is_valid in ((0, False), (60, True)):
+        theirs = Instance("mps:40" if start else "mps:60", start, owner="pod team-x/trainer")
+        card = FleetGpu("n", 0, CARD, Mode.MPS, (ours, theirs))
+        deployment = Deployment((FleetNode("n", (card,)),), (Service("a", "bert", 0, 30),))
+        faults = check_deployment(deployment)
+        assert (faults == ()) is is_valid
+        second = check_again(json.loads(json.dumps(deployment_to_json(deployment))))
+        assert (second == []) is is_valid, second
+        if not is_valid:
+            assert "others' turns" in str(faults[0])
+            assert "another's process" in second[0]
+
+
+def test_every_export_of_turns_says_that_no_tool_makes_them() -> None:
+    shared = to_plan(fleet(2), plan(800, 60)).target
+    turns = {
+        f"{card.name} {place}"
+        for card in shared.gpus()
+        for place, held in shares_of(card).items()
+        if len(held) > 1
+    }
+    alone = [card for card in shared.gpus() if not shares_of(card)]
+    assert turns
+    for target in TARGETS:
+        (said,) = (loss for loss in export(shared, target).losses if loss.startswith("Turns: "))
+        assert all(each in said for each in turns)
+        without = replace(shared, nodes=(FleetNode("n", tuple(alone)),), services=())
+        assert "Turns:" not in " ".join(export(without, target).losses)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.errors import InvalidOption, InvalidProblem
+from cms.errors import InvalidProblem
 from cms.fleet.deployment import (
     WHOLE,
     Deployment,
@@ -21,9 +21,7 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Mode,
-    PlacementResult,
     State,
-    place,
 )
 from cms.fleet.deployment.checking import check_gpu
 from cms.fleet.deployment.transition import (
@@ -44,8 +42,8 @@ from tests.references.transitions import run
 from tests.references.whole_gpus import is_reachable
 from tests.samples import few, so_many
 
-from ..deployments import deployments, point, promises, published
-from .cases import A30, A100, CHAIN, THINGS, Pair, does, on_node
+from ..deployments import deployments, placed, point, promises, published
+from .cases import A30, A100, CHAIN, THINGS, Pair, does, on_node, reached
 
 TOOLS = [each for each in PartitioningTool if each is not PartitioningTool.NVIDIA_SMI]
 PARTED = PartitioningTool.MIG_PARTED
@@ -199,22 +197,13 @@ def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -
     assert {each.partition("/")[0] for each in found.spare.borrowed} <= {"free"}
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("seed", few(2, range(4)))
-def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: PartitioningTool) -> None:
-    pair = Pair(seed, names="abcde")
-    safely(pair.start, pair.wanted, tool, seed)
-
-
 def first_of_the_chain(**sizes: int) -> Deployment:
     """The first published scenario, on nodes of so many A100s."""
     nodes = tuple(
         FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(size)))
         for name, size in sizes.items()
     )
-    first = place(published(CHAIN[0]), Deployment(nodes))
-    assert isinstance(first, PlacementResult)
-    return first.deployment
+    return placed(published(CHAIN[0]), Deployment(nodes)).deployment
 
 
 @pytest.mark.parametrize("tool", [PartitioningTool.GPU_OPERATOR, PartitioningTool.SLURM])
@@ -293,8 +282,7 @@ def test_published_chain(step: int) -> None:
     assert found.spare.count == 0
     assert (stay, found.kept.count) >= FIGURES[step]
     saved = saved_by_parts(found, wanted)
-    by_parts = transition(found.start, wanted)
-    assert isinstance(by_parts, Transition)
+    by_parts = reached(found.start, wanted)
     assert by_parts.kept.count <= found.kept.count + len(saved)
 
 
@@ -359,14 +347,6 @@ def test_a_drained_node_keeps_nothing() -> None:
     assert kept == [1, 0, 0]
     refused = whole(now, then, PartitioningTool.GPU_OPERATOR)
     assert isinstance(refused, Impossible)
-
-
-def test_odd_wishes_are_refused() -> None:
-    for name in ("mig-parter", ""):
-        with pytest.raises(InvalidOption, match="expected one of nvidia-smi, mig-parted, gpu"):
-            whole(on_node([]), on_node([]), name)
-    with pytest.raises(InvalidOption, match="spare is -1"):
-        whole(on_node([]), on_node([]), spare=-1)
 
 
 def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,13 +13,19 @@ from hypothesis import strategies as st
 
 from cms import check
 from cms.fleet import Plan, build_problem, rightsize
-from cms.fleet.serving import OperatingPoint, Service, loads
+from cms.fleet.serving import LatencyRule, LoadCurve, OperatingPoint, Service
+from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
+from cms.fleet.serving.load_curve import key_of
+from cms.fleet.serving.queueing import RULES
 from cms.fleet.what_if import Relaxation, Rightsizing
+from cms.fleet.what_if.ladders import RateLadder, SteppedRule, find_last
 from cms.fleet.what_if.least import Outcome
+from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.oracle import optimum
 from tests.property.problems import share
+from tests.samples import few, so_many
 
 LITTLE = Fraction(1, 10**6)
 
@@ -143,36 +148,79 @@ def test_the_least_relaxation_is_the_first_breakpoint_that_is_enough(rule: str, 
         check_one(plan, points, rule, each, found.target)
 
 
-def ratios() -> list[Fraction]:
-    """Where the shipped tables have entries, read from their files."""
-    folder = Path(loads.__file__).parent / "loads"
-    tables = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    return sorted({Fraction(ratio) for table in tables for ratio in table["ratios"]})
+POINT = OperatingPoint("m", "a100-80gb", "3g.40gb", 2, 4, 200, 40)
 
 
-@share(4)
-@given(seed=st.integers(0, 10**9))
-def test_under_the_rule_capacity_limits_are_tried_where_its_tables_change(seed: int) -> None:
+def curve_of(rng: random.Random) -> LoadCurve:
+    rates = sorted(rng.sample(range(1, 60), rng.randint(1, 4)))
+    unit = rng.choice([Fraction(1), Fraction(1, 300), Fraction(7, 3)])
+    return LoadCurve([rate * unit for rate in rates], [rng.randint(20, 60) for _ in rates])
+
+
+def rules(rng: random.Random) -> list[CapacityRule | LatencyRule]:
+    shares = LatencyRule("mine", Fraction(rng.randint(1, 9), 9), strict=rng.random() < 0.5)
+    return [shares, CAPACITY, CERTIFIED, CAPACITY.with_curves({key_of(POINT): curve_of(rng)})]
+
+
+@pytest.mark.parametrize("part", few(1, range(10)))
+def test_between_breakpoints_a_point_counts_for_the_same(part: int) -> None:
+    """Up to the next one, at it, and right after it."""
+    for number in range(so_many(20, 100)):
+        rng = random.Random(f"breakpoints {part} {number}")
+        queue = rng.choice([None, None, "instance", "process"])
+        service = Service(
+            "s", "m", 10, Fraction(rng.randint(1, 400), rng.choice([1, 3, 7])), queue=queue
+        )
+        for rule in rules(rng):
+            limit, now = service.latency_limit_ms, rule.supply(service, POINT)
+            assert limit is not None
+            following = rule.next_limit(service, POINT)
+            if following is None:
+                for far in (2, 100, 10**9):
+                    assert rule.supply(replace(service, latency_limit_ms=far * limit), POINT) == now
+                continue
+            at = following.limit_ms
+            assert at >= limit
+            little = Fraction(1, 10**9)
+            steps = [limit + (at - limit) * Fraction(part, 16) for part in range(16)]
+            tried = [*steps, at - little] if at - little > limit else steps
+            for each in tried:
+                assert rule.supply(replace(service, latency_limit_ms=each), POINT) == now
+            there = rule.supply(replace(service, latency_limit_ms=at), POINT)
+            after = rule.supply(replace(service, latency_limit_ms=at + little), POINT)
+            assert after > now
+            assert (there == now) is following.above
+
+
+def test_without_a_limit_there_is_no_looser_one() -> None:
+    service = Service("s", "m", 10)
+    for rule in RULES.values():
+        assert isinstance(rule, SteppedRule)
+        assert rule.next_limit(service, POINT) is None
+
+
+@given(st.integers(0, 10**9))
+def test_a_rate_ladder_stops_at_all_sums_of_blocks_alone(seed: int) -> None:
     rng = random.Random(seed)
-    services, points = tiny_fleet(rng, most=2)
-    plan = planned(services, points, "capacity")
-    if plan is None:
+    services, points = tiny_fleet(rng)
+    service = services[0]
+    posing = Posing(build_problem(services, points, "a100-80gb", rule="plain"), points)
+    serving = posing.serving
+    if not serving.can_serve(service.name):
         return
-    found = rightsize(plan, points, time_limit=None, threads=1)
-    for each in found.relaxations:
-        require_proofs(found, plan, each)
-        if each.what is not What.LATENCY_LIMIT:
-            continue
-        service = plan.serving.service(each.service)
-        own = [point.batch_ms for point in points if point.model == service.model]
-        assert service.latency_limit_ms is not None
-        limits = sorted({batch * ratio for batch in own for ratio in ratios()})
-        enough = None
-        for limit in limits:
-            if limit > service.latency_limit_ms:
-                new = other(service, latency_limit_ms=limit)
-                cost = fewest(exchanged(services, new), points, "capacity")
-                if cost is not None and cost <= found.target:
-                    enough = limit
-                    break
-        assert each.enough == enough
+    ladder = RateLadder(posing, service)
+    supplies = [serving.supply(service.name, block) for block in serving.problem.blocks]
+    gives = [int(supply) for supply in supplies if supply]
+    sums = {0}
+    for _ in range(6):
+        sums |= {total + more for total in sums for more in gives}
+    state = ladder.now
+    visited = set()
+    while state > ladder.end:
+        state = ladder.following(state)
+        visited.add(state)
+    assert {total for total in sums if total < ladder.now} <= visited
+    last, first = find_last(ladder, ladder.now, ladder.end, lambda rate: rate > 17)
+    assert first <= 17
+    assert last == ladder.now or last > 17
+    assert ladder.following(last) == first

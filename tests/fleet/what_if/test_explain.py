@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import InvalidCertificate, InvalidOption, Status, UnsupportedProblem, solve
-from cms.certificate.certificate import BlockPrices, round_up
-from cms.fleet import Plan, build_problem, explain
+from cms import InvalidOption, UnsupportedProblem, solve
+from cms.certificate.certificate import round_up
+from cms.fleet import Plan, build_problem, changed_services, explain
 from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
 from cms.fleet.what_if.documents import explanation_to_json
@@ -147,26 +149,6 @@ def test_rates_of_a_million_million_are_explained_exactly() -> None:
     assert 0 < seven.one.more < 1
 
 
-def test_a_certificate_that_does_not_hold_explains_nothing() -> None:
-    plan = planned([CHAT], POINTS)
-    assert plan is not None
-    wrong = replace(plan.solution, certificate=BlockPrices({"3g.40gb": 1}))
-    said = refusal(InvalidCertificate, explain, Plan(plan.serving, wrong), "chat")
-    assert "is worth 2 at these prices" in said
-
-
-def test_what_cannot_be_explained_is_said_in_words() -> None:
-    plan = planned([CHAT], POINTS)
-    assert plan is not None
-    said = refusal(InvalidOption, explain, plan, "caht")
-    assert said == "there is no service 'caht'; nearest: 'chat'; expected one of: chat"
-    lost = build_problem([other(CHAT, latency_limit_ms=1)], POINTS, A100, rule="plain")
-    infeasible = Plan(lost, solve(lost.problem))
-    assert infeasible.solution.status is Status.INFEASIBLE
-    said = refusal(UnsupportedProblem, explain, infeasible, "chat")
-    assert said.startswith("the plan is infeasible, so that there are no choices to compare")
-
-
 SHARED = [
     OperatingPoint("bert", A100, "mps:50", 1, 8, 800, 10),
     OperatingPoint("bert", A100, "mps:100", 1, 8, 1600, 5),
@@ -207,13 +189,43 @@ def test_where_batches_slow_one_another_nothing_is_explained() -> None:
     assert "batches slow one another" in said
 
 
-def test_the_tests_force_choices_that_matter() -> None:
-    """Not every choice is free: the bounds above are put to the test."""
-    dearer = 0
-    for seed in range(10):
-        plan = planned(*tiny_fleet(random.Random(f"dearer {seed}")))
-        if plan is not None:
-            dearer += sum(
-                require_bounds(plan, explain(plan, each.name)) for each in plan.serving.services
-            )
-    assert dearer >= 5
+LABELLED = Service(
+    "chat", "bert", 100, 60, ["3g.40gb"], {"team": "a"}, "s.csv:2", "0.05", "process"
+)
+UNLIMITED = Service("see", "vgg", 50)
+
+
+@pytest.mark.parametrize(
+    ("asked", "rates"),
+    [
+        ({}, {"chat": 100, "see": 50}),
+        ({"scale": 2}, {"chat": 200, "see": 100}),
+        ({"scale": "1/3"}, {"chat": Fraction(100, 3), "see": Fraction(50, 3)}),
+        ({"scale": 0}, {"chat": 0, "see": 0}),
+        ({"scale": 10**12}, {"chat": 10**14, "see": 5 * 10**13}),
+        ({"scale": {"see": "0.5"}}, {"chat": 100, "see": 25}),
+        ({"drop": ["chat"]}, {"see": 50}),
+        ({"scale": 2, "drop": ["see", "see"]}, {"chat": 200}),
+        ({"drop": ["see", "chat"]}, {}),
+    ],
+)
+def test_rates_are_multiplied_and_services_left_out(
+    asked: dict[str, Any], rates: dict[str, Any]
+) -> None:
+    changed = changed_services([LABELLED, UNLIMITED], **asked)
+    assert {service.name: service.rate_rps for service in changed} == rates
+
+
+def test_all_else_of_a_service_stays() -> None:
+    (chat,) = changed_services([LABELLED], scale=3)
+    assert chat == Service(
+        "chat", "bert", 300, 60, ["3g.40gb"], {"team": "a"}, "", "0.05", "process"
+    )
+    assert chat.origin == "s.csv:2"
+
+
+def test_of_many_services_an_error_names_some() -> None:
+    many = [Service(f"s{number}", "m", 1) for number in range(40)]
+    said = refusal(InvalidOption, changed_services, many, drop=["zzz"])
+    assert said.endswith("s10, s11 and 28 more")
+    assert "expected one of: none" in refusal(InvalidOption, changed_services, [], drop=["zzz"])

@@ -36,7 +36,6 @@ def tiny_fleet(rng: random.Random, most: int = 3) -> tuple[list[Service], list[O
 
 
 def other(service: Service, **changes: Any) -> Service:
-    """A service with some of its parts exchanged."""
     return replace(service, **changes)
 
 

@@ -26,8 +26,7 @@ from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.kinds import BY_NAME, Json
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu, Machine, machines
 from tests.fleet.stand_ins.kubernetes.server import ApiServer
-from tests.fleet.stand_ins.kubernetes.store import Store
-from tests.fleet.stand_ins.kubernetes.world import OPERATOR, World
+from tests.fleet.stand_ins.kubernetes.store import OPERATOR, Store, World
 
 KUBECTL = shutil.which("kubectl")
 OLDEST = 29  # older ones want OpenAPI v2, in protobuf, before they send anything
@@ -79,7 +78,6 @@ class Cluster:
     def http(
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
     ) -> tuple[int, Json]:
-        """One request without kubectl: the status and the answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.api.url + path, data, method=method)
         request.add_header("Content-Type", kind)
@@ -93,7 +91,6 @@ class Cluster:
                 return error.code, json.load(error)
 
     def get(self, kind: str, name: str, namespace: str = "") -> Json:
-        """An object by kind and name, straight from the store."""
         with self.world.store.lock:
             return self.world.store.get(kind, name, namespace or _usual(kind))
 
@@ -134,7 +131,6 @@ class Cluster:
         return {k: int(v) for k, v in amounts.items() if k.startswith("nvidia.com/") and v != "0"}
 
     def running(self, **labels: str) -> list[Json]:
-        """The pods that run and have these labels."""
         return [
             pod
             for pod in self.objects("Pod")
@@ -164,18 +160,8 @@ def cluster(
 ) -> Iterator[Cluster]:
     """Serve a cluster of these nodes until the block ends.
 
-    Parameters
-    ----------
-    folder
-        For the kubeconfig and kubectl's cache.
-    nodes
-        The GPUs of each node: models, or `Gpu` objects that are cut already.
-    version
-        Of Kubernetes: 1.34, 1.35, 1.36 or 1.37.
-    pace
-        Ticks that pass with every request; 0 lets only `step` and `settle` move time.
-    dra_driver
-        ResourceSlices instead of the extended resources of the classic device plug-in.
+    With every request `pace` ticks pass; with 0 only `step` and `settle` move time. `dra_driver`:
+    ResourceSlices instead of the extended resources of the classic device plug-in.
     """
     world = World(Store(version), machines(nodes))
     world.dra = dra_driver

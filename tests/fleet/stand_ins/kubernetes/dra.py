@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tests.fleet.stand_ins.kubernetes.nodes import Device, Json, Machine
-from tests.fleet.stand_ins.kubernetes.world import World
+from tests.fleet.stand_ins.kubernetes.store import World
 
 DRIVER = "gpu.nvidia.com"
 
@@ -68,17 +68,12 @@ def _described(machine: Machine, device: Device) -> Json:
         "type": {"string": "mig" if device.profile else "gpu"},
         "uuid": {"string": machine.uuid(device)},
         "productName": {"string": gpu.card.product},
-        "architecture": {"string": gpu.card.architecture.capitalize()},
         "driverVersion": {"version": "580.95.5"},
-        "resource.kubernetes.io/pciBusID": {"string": f"0000:{device.gpu + 1:02x}:00.0"},
     }
-    memory = gpu.card.memory_mib
     if device.profile is not None:
         attributes["profile"] = {"string": device.profile}
         attributes["parentUUID"] = {"string": machine.uuid(Device(device.gpu))}
-        memory = memory * gpu.card.by_name[device.profile].size // gpu.card.memory_slices
-    capacity = {"memory": {"value": f"{memory}Mi"}}
-    return {"name": name_of(machine, device), "attributes": attributes, "capacity": capacity}
+    return {"name": name_of(machine, device), "attributes": attributes}
 
 
 def publish(world: World, machine: Machine) -> None:

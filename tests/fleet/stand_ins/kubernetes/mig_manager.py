@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.nodes import CLIENTS, Json, Machine
-from tests.fleet.stand_ins.kubernetes.world import OPERATOR, World
+from tests.fleet.stand_ins.kubernetes.store import OPERATOR, World
 from tests.fleet.stand_ins.mig_parted_file import Entry, Failure, entry_of, specification
 from tests.fleet.stand_ins.placement import place
 

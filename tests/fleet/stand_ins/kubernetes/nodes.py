@@ -86,9 +86,7 @@ class Machine:
             "nvidia.com/gpu.present": "true",
             "nvidia.com/gpu.product": first.product.replace(" ", "-"),
             "nvidia.com/gpu.count": str(len(self.gpus)),
-            "nvidia.com/gpu.memory": str(first.memory_mib),
-            "nvidia.com/gpu.family": first.architecture,
-            "nvidia.com/mig.capable": str(bool(first.profiles)).lower(),
+            "nvidia.com/mig.capable": "true",
             "nvidia.com/mig.strategy": "mixed",
         }
         for resource, count in self.resources().items():

@@ -13,7 +13,7 @@ from typing import Any
 from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.nodes import Device, Json, Machine
 from tests.fleet.stand_ins.kubernetes.selecting import meets
-from tests.fleet.stand_ins.kubernetes.world import World
+from tests.fleet.stand_ins.kubernetes.store import World
 
 ENDED = ("Succeeded", "Failed")
 
@@ -167,7 +167,7 @@ def _bind(world: World, pod: Json, node: str, chosen: Chosen) -> None:
         world.store.update(claim)
     pod["spec"]["nodeName"] = node
     pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
-    world.store.update(pod, binds=True)
+    world.store.update(pod)
 
 
 def admit(world: World, machine: Machine, pod: Json) -> bool:

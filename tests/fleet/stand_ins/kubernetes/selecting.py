@@ -32,11 +32,6 @@ def _test(part: str, prefix: str) -> Test:
     return test
 
 
-def matches(labels: Json, wanted: Json) -> bool:
-    """Whether `labels` meet a LabelSelector of equalities."""
-    return all(labels.get(key) == value for key, value in wanted["matchLabels"].items())
-
-
 def meets(labels: Json, term: Json) -> bool:
     """Whether `labels` meet one requirement {key, operator, values}."""
     if term["operator"] not in ("In", "NotIn"):

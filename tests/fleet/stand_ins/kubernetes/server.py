@@ -15,9 +15,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.fleet.stand_ins.kubernetes import mig_manager, scheduler, workloads
 from tests.fleet.stand_ins.kubernetes.kinds import Json, discovery
-from tests.fleet.stand_ins.kubernetes.store import Refused
+from tests.fleet.stand_ins.kubernetes.store import Refused, World
 from tests.fleet.stand_ins.kubernetes.verbs import Request, answer, target
-from tests.fleet.stand_ins.kubernetes.world import World
 
 
 class ApiServer:

@@ -1,14 +1,16 @@
-"""Objects with versions, checked before they are kept."""
+"""Objects with versions, checked before they are kept; and what all controllers share."""
 
 from __future__ import annotations
 
 import pickle
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.fleet.stand_ins.kubernetes.kinds import BY_NAME, Json
+from tests.fleet.stand_ins.kubernetes.nodes import Machine
 from tests.fleet.stand_ins.kubernetes.rules import rule_faults
 from tests.fleet.stand_ins.kubernetes.schemas import schema_faults
 
@@ -16,10 +18,6 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _REASONS = {
     400: "BadRequest", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests",
     405: "MethodNotAllowed", 415: "UnsupportedMediaType", 500: "InternalError",
-}  # fmt: skip
-_FIXED = {
-    "Deployment": ("spec", "selector"), "ResourceClaimTemplate": ("spec",),
-    "ResourceClaim": ("spec",), "Pod": ("spec",),
 }  # fmt: skip
 
 
@@ -99,7 +97,7 @@ class Store:
         _defaults(item)
         return self._keep(item)
 
-    def update(self, item: Json, *, binds: bool = False) -> Json:
+    def update(self, item: Json) -> Json:
         """Keep a changed object; an old resourceVersion in it is a conflict."""
         kind, metadata = item["kind"], item["metadata"]
         before = self.get(kind, metadata["name"], metadata.get("namespace", ""))
@@ -113,8 +111,6 @@ class Store:
             metadata[name] = before["metadata"][name]
         if item == before:
             return before
-        if not binds:  # only the scheduler gives a pod its node
-            _unchanged(kind, before, item)
         if item.get("spec") != before.get("spec"):
             metadata["generation"] += 1
         return self._keep(item)
@@ -144,16 +140,6 @@ class Store:
         self.revision += 1
         self._items[kind][metadata.get("namespace", ""), metadata["name"]] = copied(item)
         return copied(item)
-
-
-def _unchanged(kind: str, before: Json, after: Json) -> None:
-    fixed = _FIXED.get(kind, ("apiVersion",))
-    old, new = before, after
-    for key in fixed:
-        old, new = old.get(key, {}), new.get(key, {})
-    if old != new:
-        name = before["metadata"]["name"]
-        raise Refused(422, f'{kind} "{name}" is invalid: {".".join(fixed)}: field is immutable')
 
 
 def _defaults(item: Json) -> None:
@@ -191,3 +177,30 @@ def _suffix(number: int) -> str:
     alphabet = "bcdfghjklmnpqrstvwxz2456789"
     mixed = (number * 7919 + 104729) % 27**5
     return "".join(alphabet[mixed // 27**place % 27] for place in range(5))
+
+
+OPERATOR = "gpu-operator"
+
+
+@dataclass
+class Timing:
+    """Ticks of the stepped clock."""
+
+    start: int = 1  # from bound to ready
+    stop: int = 1  # from asked to stop to gone
+    notice: int = 2  # until mig-manager sees a new label: so long the old answer stands
+    apply: int = 3  # from pending to the new answer
+
+
+@dataclass
+class World:
+    """The cluster as it is, of which the API server shows a part."""
+
+    store: Store
+    machines: dict[str, Machine]
+    dra: bool = False
+    mig_config_map: str = "default-mig-parted-config"
+    nodes_reversed: bool = False  # the order in which the scheduler looks at nodes
+    devices_reversed: bool = False  # the order in which a kubelet hands out equal devices
+    timing: Timing = field(default_factory=Timing)
+    mig_fails: set[str] = field(default_factory=set)  # nodes that mig-manager fails on

@@ -14,16 +14,9 @@ from tests.fleet.stand_ins.kubernetes import workloads
 from tests.fleet.stand_ins.kubernetes.kinds import Json, Kind, kind_at
 from tests.fleet.stand_ins.kubernetes.schemas import schema_faults
 from tests.fleet.stand_ins.kubernetes.selecting import Test, selector
-from tests.fleet.stand_ins.kubernetes.store import Refused
-from tests.fleet.stand_ins.kubernetes.world import World
+from tests.fleet.stand_ins.kubernetes.store import Refused, World
 
 _PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
-#: Lists that a real server merges by a key; a list whose field is not here is replaced as a whole.
-_KEYED = {
-    "containers", "initContainers", "env", "volumes", "volumeMounts", "ports", "conditions",
-    "ownerReferences", "resourceClaims", "claims", "addresses", "taints", "finalizers",
-    "topologySpreadConstraints",
-}  # fmt: skip
 
 
 class Request(NamedTuple):
@@ -118,8 +111,6 @@ def _patch(world: World, request: Request, at: Target) -> tuple[int, Json]:
     if request.content_type not in _PATCHES or at.part is not None:
         raise Refused(415, f"the body's type {request.content_type!r} is not served")
     before, patch = world.store.get(at.kind.name, at.name or "", at.namespace or ""), request.json()
-    if request.content_type == _PATCHES[1]:
-        _plain(patch)
     after = merged(before, patch)
     if "status" in at.kind.subresources and "status" in before:
         after["status"] = before["status"]
@@ -138,14 +129,6 @@ def merged(target: Any, patch: Any) -> Any:
         else:
             found[key] = merged(found.get(key), value)
     return found
-
-
-def _plain(patch: Any) -> None:
-    """Refuse a strategic merge that is more than a merge patch."""
-    for key, value in patch.items() if isinstance(patch, dict) else ():
-        if key.startswith("$") or (key in _KEYED and isinstance(value, list)):
-            raise Refused(400, f"a strategic merge of {key} is not served")
-        _plain(value)
 
 
 def _delete(world: World, request: Request, at: Target) -> tuple[int, Json]:

@@ -12,8 +12,7 @@ from typing import Any
 
 from tests.fleet.stand_ins.kubernetes import scheduler
 from tests.fleet.stand_ins.kubernetes.nodes import Json
-from tests.fleet.stand_ins.kubernetes.store import copied
-from tests.fleet.stand_ins.kubernetes.world import World
+from tests.fleet.stand_ins.kubernetes.store import World, copied
 
 
 def tick(world: World) -> None:
