@@ -24,22 +24,7 @@ __all__ = ["Asked"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What `transition` is given, whatever cuts the GPUs.
-
-    Parameters
-    ----------
-    start, to, floor, floors, spare, as_grouped, wishes, durations, max_parallel, seed, restarts
-        As there.
-    limits : Limits
-
-    Raises
-    ------
-    InvalidOption
-        If `spare` is negative.
-    InvalidProblem
-        If the start or the target cannot be as it is written, they are not of the same GPUs, or the
-        target gives less than it asks for.
-    """
+    """What `transition` is given, whatever cuts the GPUs."""
 
     start: Deployment
     to: DesiredState | Deployment

@@ -24,17 +24,6 @@ Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 class Curve:
     """The capacity of a service while a transition runs.
 
-    Parameters
-    ----------
-    service : str
-    before : Fraction
-        Capacity until the transition begins, in items per second.
-    steps : tuple of (Fraction, Fraction)
-        From when on, in seconds, how many items per second; the first at 0, where something may
-        already have stopped. The last step lasts.
-    floor : Fraction
-        What it keeps at every moment, in items per second; 0 for a service that comes or goes.
-
     Examples
     --------
     >>> curve = Curve("chat", Fraction(30), ((Fraction(0), Fraction(20)),), Fraction(20))
@@ -43,8 +32,12 @@ class Curve:
     """
 
     service: str
-    before: Fraction
+    before: Fraction  # capacity until the transition begins, in items per second
+    #: From when on, in seconds, how many items per second; the first at 0, where something
+    #: may already have stopped. The last step lasts.
     steps: Steps
+    #: What it keeps at every moment, in items per second; 0 for a service that comes or
+    #: goes.
     floor: Fraction
 
     @property
@@ -83,23 +76,7 @@ class Curve:
 def capacity_curve(transition: Transition, schedule: Schedule, service: str) -> Curve:
     """Return what a service can serve at each moment, if all goes by a schedule.
 
-    Parameters
-    ----------
-    transition : Transition
-    schedule : Schedule
-        Of this transition.
-    service : str
-
-    Returns
-    -------
-    Curve
-        Exact. It is never below the floor, whatever the durations are and whatever runs in
-        parallel, and ends at the target's capacity.
-
-    Raises
-    ------
-    InvalidOption
-        If neither side of the transition has this service.
+    It is never below the floor, whatever the durations are, and ends at the target's capacity.
     """
     names = service_names(transition)
     if service not in names:
@@ -130,14 +107,8 @@ def seconds_below(
 ) -> Fraction:
     """Return for how many seconds a service's capacity is below the rate asked of it.
 
-    Parameters
-    ----------
-    curve : Curve
-    rates : sequence of (Fraction, Fraction)
-        From when on, in seconds, how many items per second come; ascending. Before the first one
-        nothing is known, so nothing is said.
-    end : Fraction
-        Until when is looked, in seconds.
+    `rates` says from when on, in seconds, how many items per second come, ascending; of the time
+    before the first one nothing is said.
 
     Examples
     --------

@@ -220,22 +220,12 @@ def schedule(
 
 @dataclass(frozen=True)
 class Timed:
-    """Actions as the scheduler sees them.
+    """Actions as the scheduler sees them."""
 
-    Attributes
-    ----------
-    takes : list of int
-        Milliseconds.
-    gpu : list of int
-        The GPU of which an action is a change of the cut; -1 if it is none.
-    parallel : int
-    turns : list of list of int
-        Actions that begin together, on nodes that are drained.
-    """
-
-    takes: list[int]
-    gpu: list[int]
+    takes: list[int]  # milliseconds
+    gpu: list[int]  # the GPU of which an action is a change of the cut; -1 if it is none
     parallel: int
+    #: Actions that begin together, on nodes that are drained.
     turns: list[list[int]] = field(default_factory=list)
 
     @classmethod

@@ -91,23 +91,14 @@ class _Overlap(NamedTuple):
 
 
 class _Walk:
-    """The GPUs, and what has been done to them.
-
-    Attributes
-    ----------
-    kinds : list of (str, Work)
-        Profile and work, by number.
-    held : list of list of Instance
-        By GPU.
-    here : list of Counter
-        By GPU, what of it is ours and at work.
-    """
+    """The GPUs, and what has been done to them."""
 
     def __init__(self, start: Deployment) -> None:
         self.sources = list(start.gpus())
-        self.kinds: list[tuple[str, Work]] = []
+        self.kinds: list[tuple[str, Work]] = []  # profile and work, by number
         self._numbers: dict[tuple[str, Work], int] = {}
-        self.held = [list(card.instances) for card in self.sources]
+        self.held = [list(card.instances) for card in self.sources]  # by GPU
+        #: By GPU, what of it is ours and at work.
         self.here = [self.content(card) for card in self.sources]
         self.actions: list[Action] = []
         self.most = sum(bool(held) for held in self.held)

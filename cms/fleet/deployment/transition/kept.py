@@ -52,22 +52,10 @@ def in_common(start: Deployment, target: Deployment, *, places: bool = False) ->
 def proved_kept(
     start: Deployment, target: Deployment, count: int, bound: tuple[int, Proof], limits: Limits
 ) -> Kept:
-    """Say how many are kept of at most how many, with the prices that prove it where it takes any.
+    """Say how many are kept of at most how many, with prices where it takes any to prove it.
 
-    Parameters
-    ----------
-    start, target : Deployment
-    count : int
-        The instances kept.
-    bound : (int, Proof)
-        What the placement has as a bound, and whether it proves it.
-    limits : Limits
-
-    Returns
-    -------
-    Kept
-        On a solver's word where the prices of a placement prove nothing of its numbers alone: of
-        GPUs that are not cut by MIG, and of contents as grouped.
+    It is on a solver's word where prices prove nothing: of GPUs that are not cut by MIG, and of
+    contents as grouped.
     """
     most, proof = max(count, bound[0]), bound[1]
     if proof is not Proof.CHECKED or in_common(start, target) <= most:

@@ -25,15 +25,8 @@ __all__ = ["least"]
 def least(transition: Transition, takes: Sequence[int], gpu_of: Sequence[int], shared: int) -> int:
     """Return milliseconds that these actions take in any order.
 
-    Parameters
-    ----------
-    transition : Transition
-    takes : sequence of int
-        Milliseconds, by action.
-    gpu_of : sequence of int
-        The GPU of which an action is a change of the cut; -1 if it is none.
-    shared : int
-        Milliseconds of all of them, shared out among those that may run at once.
+    `gpu_of` is the GPU of which an action is a change of the cut, or -1; `shared` the milliseconds
+    of all of them, shared out among those that may run at once.
     """
     floors = transition.floors.items()
     services = [_Service(name, transition) for name, floor in floors if floor.rps > 0]

@@ -14,24 +14,14 @@ _ONE_IN, _DEVIATION = 6, 0.7
 
 @dataclass(frozen=True)
 class Manner:
-    """What decides; equal manners go equal ways.
+    """What decides between equal choices; equal manners go equal ways."""
 
-    Parameters
-    ----------
-    seed : int, optional
-        Of what is random; None: always the best by the rules.
-    room_first : bool
-        Whether a free position goes to the service that frees most room soonest, instead of the one
-        that waits most.
-    side_by_side : bool
-        Whether covers of several positions are made at once.
-    weights : tuple of float
-        By service, how much sooner it gets a free position; empty: at random.
-    """
-
-    seed: int | None = None
+    seed: int | None = None  # of what is random; None: always the best by the rules
+    #: Whether a free position goes to the service that frees most room soonest, instead of
+    #: the one that waits most.
     room_first: bool = False
-    side_by_side: bool = True
+    side_by_side: bool = True  # whether covers of several positions are made at once
+    #: By service, how much sooner it gets a free position; empty: at random.
     weights: tuple[float, ...] = ()
     _rng: random.Random | None = field(init=False, repr=False, compare=False)
 

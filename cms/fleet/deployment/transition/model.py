@@ -173,21 +173,11 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class KeptPrices:
-    """What proves that no more can be kept; see :func:`~..keeping_bound.most_kept`.
+    """What proves that no more can be kept; see :func:`~..keeping_bound.most_kept`."""
 
-    Parameters
-    ----------
-    works : tuple of (Work, Fraction)
-        Of an instance that goes on with such work.
-    blocks : Mapping[(str, str), Fraction]
-        Of an instance of a profile of a GPU.
-    gpus : Mapping[str, Fraction]
-        Of a GPU of a type.
-    """
-
-    works: tuple[tuple[Work, Fraction], ...]
-    blocks: Mapping[tuple[str, str], Fraction]
-    gpus: Mapping[str, Fraction]
+    works: tuple[tuple[Work, Fraction], ...]  # of an instance that goes on with such work
+    blocks: Mapping[tuple[str, str], Fraction]  # of an instance of a profile of a GPU
+    gpus: Mapping[str, Fraction]  # of a GPU of a type
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,21 +58,9 @@ def worst_moment(
 ) -> tuple[Fraction, tuple[int, ...]]:
     """Return the largest value of a sum at any moment of any execution, and such a moment.
 
-    Parameters
-    ----------
-    actions : sequence of Action
-        Each waits for earlier ones only.
-    ended : sequence of int
-        As `predecessors` returns it.
-    adds, takes : Mapping
-        By position: what the beginning of an action adds to the sum, and what its end takes from
-        it; none is negative.
-
-    Returns
-    -------
-    tuple
-        The value, from 0 before anything begins, and the actions whose beginning adds to it, which
-        have begun then; of all others only those have ended that these wait for.
+    The beginning of an action adds to the sum, and its end takes from it; both are 0 or more. The
+    moment is told by the actions that have begun then and add; of all others only those have ended
+    that these wait for.
 
     Examples
     --------

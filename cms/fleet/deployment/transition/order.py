@@ -48,24 +48,7 @@ def ordered(
 ) -> tuple[Action, ...]:
     """Return the actions of a safe sequence with what each must wait for, and no more.
 
-    Parameters
-    ----------
-    start : Deployment
-    actions : sequence of Action
-        In a safe sequence; what they say of `after` is replaced.
-    floors : Mapping[str, Floor]
-    most_gpus : int, optional
-        How many GPUs may be in use at a moment.
-
-    Returns
-    -------
-    tuple of Action
-        In the same sequence. Waits that follow from others are left out.
-
-    Raises
-    ------
-    AlgorithmError
-        If the sequence is not safe.
+    What they say of `after` is replaced; a sequence that is not safe is refused.
     """
     waits: list[set[int]] = [set() for _ in actions]
     _for_floors(start, actions, floors, waits)

@@ -60,25 +60,9 @@ def sequences(
     durations: Durations | None = None,
     limits: Limits,
 ) -> list[tuple[Action, ...]]:
-    """Find sequences of actions that keep the floors.
+    """Find sequences of actions that keep the floors; of small fleets several, to choose from.
 
-    Parameters
-    ----------
-    fleet : Fleet
-    most : int
-        So many GPUs may be in use at once.
-    seed : int
-        Of what is random from the second beginning on.
-    restarts : int
-    durations : Durations, optional
-        By which it is decided what can be under way at once.
-    limits : Limits
-
-    Returns
-    -------
-    list of tuple of Action
-        Several for small fleets, to choose from. Empty if none was found; that does not say that
-        there is none.
+    That none was found does not say that there is none.
     """
     durations = durations or Durations()
     rng = random.Random(seed)

@@ -119,22 +119,12 @@ def reorganise(
 
 @dataclass(frozen=True)
 class Ground:
-    """The GPUs that may be used, what is on them, and what is to be on which of them.
+    """The GPUs that may be used, what is on them, and what is to be on which of them."""
 
-    Parameters
-    ----------
-    cards : Mapping
-        By node and index.
-    before, after : Mapping
-        The instances on each of them.
-    contents : Mapping[Content, int]
-        See `contents_of`.
-    """
-
-    cards: Mapping[_Place, FleetGpu]
-    before: Mapping[_Place, tuple[Instance, ...]]
+    cards: Mapping[_Place, FleetGpu]  # by node and index
+    before: Mapping[_Place, tuple[Instance, ...]]  # the instances on each of them
     after: Mapping[_Place, tuple[Instance, ...]]
-    contents: Mapping[Content, int]
+    contents: Mapping[Content, int]  # see `contents_of`
 
 
 def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impossible:

@@ -22,19 +22,11 @@ _ROUNDS = 6
 
 
 class Shortened(NamedTuple):
-    """A sequence with its waits.
-
-    Attributes
-    ----------
-    milliseconds : int
-    actions : tuple of Action
-    gpus : int
-        As many are in use at some moment of it, and no more at any moment of any execution.
-    """
+    """A sequence with its waits."""
 
     milliseconds: int
     actions: tuple[Action, ...]
-    gpus: int
+    gpus: int  # in use at some moment of it, and no more at any moment of any execution
 
 
 def shortened(

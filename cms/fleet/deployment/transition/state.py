@@ -43,27 +43,13 @@ class Use(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An instance on a GPU.
-
-    Attributes
-    ----------
-    instance : Instance
-    slots : int
-        As bits.
-    service : int
-        -1 if it supplies nothing.
-    supply : int
-        What it supplies, or will once it runs.
-    goes : bool
-        Whether it is not there at the end.
-    is_temporary : bool
-    """
+    """An instance on a GPU."""
 
     instance: Instance
-    slots: int
-    service: int
-    supply: int
-    goes: bool
+    slots: int  # as bits
+    service: int  # -1 if it supplies nothing
+    supply: int  # what it supplies, or will once it runs
+    goes: bool  # whether it is not there at the end
     is_temporary: bool = False
 
 
@@ -85,42 +71,24 @@ class Position(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What has to go before a position can be filled.
-
-    Attributes
-    ----------
-    blockers : tuple of Item
-    needs : tuple of (int, int)
-        What they supply, by service.
-    is_restart : bool
-        Whether the one blocker is in the very place.
-    """
+    """What has to go before a position can be filled."""
 
     blockers: tuple[Item, ...]
-    needs: tuple[tuple[int, int], ...]
-    is_restart: bool
+    needs: tuple[tuple[int, int], ...]  # what they supply, by service
+    is_restart: bool  # whether the one blocker is in the very place
 
 
 @dataclass
 class Fleet:
-    """What does not change on the way.
+    """What does not change on the way."""
 
-    Parameters
-    ----------
-    start, target : Deployment
-        With supplies counted alike.
-    floors : Mapping[str, Floor]
-    is_late : bool
-        Whether any wanted instance of a profile may take any position of it; otherwise each
-        position has its own work.
-    given_up : (FleetGpu, Instance), optional
-        An instance that could stay, and goes to come again.
-    """
-
-    start: Deployment
+    start: Deployment  # with supplies counted alike
     target: Deployment
     floors: Mapping[str, Floor]
+    #: Whether any wanted instance of a profile may take any position of it; otherwise each
+    #: position has its own work.
     is_late: bool
+    #: An instance that could stay, and goes to come again.
     given_up: tuple[FleetGpu, Instance] | None = None
 
     def __post_init__(self) -> None:

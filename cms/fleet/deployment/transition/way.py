@@ -17,43 +17,28 @@ __all__ = ["Way"]
 
 
 class Way:
-    """A state on the way, and how it was reached.
-
-    Attributes
-    ----------
-    cards : list of Card
-    slack : list of int
-        By service: what can be missed now.
-    old : list of int
-        By service: what those supply that go.
-    need : list of dict
-        By pool: ``{use: how many are still to come}``.
-    entries : dict
-        ``{position: what has to go before it is filled}``, of those not yet filled.
-    actions : list of Action
-    withheld : list of int
-        By service: what is being created, and counts only for how much still has to come.
-    busy : set of int
-        GPUs on which nothing can begin now.
-    manner : Manner
-    """
+    """A state on the way, and how it was reached."""
 
     def __init__(self, fleet: Fleet, most: int, manner: Manner | None = None) -> None:
         self.fleet, self.most, self.manner = fleet, most, manner or Manner()
         self.cards = list(fleet.firsts)
-        self.slack = [-floor for floor in fleet.floor]
-        self.old = [0] * len(fleet.services)
+        self.slack = [-floor for floor in fleet.floor]  # by service: what can be missed now
+        self.old = [0] * len(fleet.services)  # by service: what those supply that go
         for card in self.cards:
             for each in card.items:
                 if each.supply:
                     self.slack[each.service] += each.supply
                     self.old[each.service] += each.supply if each.goes else 0
+        #: By pool: ``{use: how many are still to come}``.
         self.need = [dict(each) for each in fleet.needs]
         self.in_use = sum(bool(card.items) for card in self.cards)
         self.actions: list[Action] = []
+        #: By service: what is being created, and counts only for how much still has to
+        #: come.
         self.withheld = [0] * len(fleet.services)
-        self.busy: set[int] = set()
+        self.busy: set[int] = set()  # GPUs on which nothing can begin now
         self.open_on: dict[int, tuple[int, ...]] = {}
+        #: ``{position: what has to go before it is filled}``, of those not yet filled.
         self.entries: dict[int, Entry | None] = {}
         for number, position in enumerate(fleet.positions):
             self.open_on[position.gpu] = (*self.open_on.get(position.gpu, ()), number)

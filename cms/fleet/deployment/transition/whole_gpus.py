@@ -59,24 +59,9 @@ class PartitioningTool(StrEnum):
 def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, GPUs being cut anew as a whole.
 
-    Parameters
-    ----------
-    asked : Asked
-    tool : PartitioningTool
-        ``mig-parted``, ``gpu-operator`` or ``slurm``.
-
-    Returns
-    -------
-    Transition or Impossible
-        A transition has passed `check_transition`. Work that begins or ends on an instance that
-        stays is a restart of it, from idling or to idling. On GPUs that stay as cut the target has
-        instances where the start has them; one on which nothing of ours works any more is cleared
-        where nothing else has to stop for that, and so is free.
-
-    Raises
-    ------
-    InvalidProblem
-        If something that is not ours would have to stop.
+    Work that begins or ends on an instance that stays is a restart of it, from idling or to idling.
+    A GPU on which nothing of ours works any more is cleared, and so is free, where nothing else has
+    to stop for that (`as_it_stays` with `clears`).
 
     Notes
     -----

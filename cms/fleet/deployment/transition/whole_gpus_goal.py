@@ -31,65 +31,34 @@ class Use(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """An instance on a GPU, as it counts.
-
-    Attributes
-    ----------
-    instance : Instance
-    service : int
-        -1 if it supplies nothing.
-    supply : int
-    pool : int
-        Of what is wanted in its place; -1: nothing is.
-    stays : bool
-        Whether it is as it is to be.
-    """
+    """An instance on a GPU, as it counts."""
 
     instance: Instance
-    service: int
+    service: int  # -1 if it supplies nothing
     supply: int
-    pool: int = -1
-    stays: bool = False
+    pool: int = -1  # of what is wanted in its place; -1: nothing is
+    stays: bool = False  # whether it is as it is to be
 
 
 class Content(NamedTuple):
-    """What one GPU is to be cut anew for.
-
-    Attributes
-    ----------
-    mode : Mode
-    instances : tuple of Instance
-    pools : tuple of int
-        Of each instance.
-    where : frozenset of int
-        The GPUs it may come to lie on.
-    home : int
-        The GPU of the target.
-    """
+    """What one GPU is to be cut anew for."""
 
     mode: Mode
     instances: tuple[Instance, ...]
-    pools: tuple[int, ...]
-    where: frozenset[int]
-    home: int
+    pools: tuple[int, ...]  # of each instance
+    where: frozenset[int]  # the GPUs it may come to lie on
+    home: int  # the GPU of the target
 
 
 class Turn(NamedTuple):
-    """GPUs of a node that can only change together.
+    """GPUs of a node that can only change together."""
 
-    Attributes
-    ----------
-    contents : tuple of (int, int)
-        GPUs and what each is to have; -1: nothing, or, of a `loose` one, what is decided then.
-    drained : tuple of int
-        GPUs of the node that stay as cut, and on which everything stops meanwhile.
-    is_loose : bool
-        Whether any content of their kind may come to lie on these GPUs.
-    """
-
+    #: GPUs and what each is to have; -1: nothing, or, of a `loose` one, what is decided
+    #: then.
     contents: tuple[tuple[int, int], ...]
+    #: GPUs of the node that stay as cut, and on which everything stops meanwhile.
     drained: tuple[int, ...]
-    is_loose: bool = False
+    is_loose: bool = False  # whether any content of their kind may come to lie on these GPUs
 
     @property
     def gpus(self) -> tuple[int, ...]:
@@ -98,14 +67,7 @@ class Turn(NamedTuple):
 
 
 class Supplies:
-    """Supplies and floors in whole numbers: by service, scaled by their common denominator.
-
-    Attributes
-    ----------
-    floor : list of int
-    weight : list of float
-        What one unit is of a floor; 0 for services without one, which wait for nothing.
-    """
+    """Supplies and floors in whole numbers: by service, scaled by their common denominator."""
 
     def __init__(self, sides: Sequence[Deployment], floors: Mapping[str, Floor]) -> None:
         names = dict.fromkeys(service.name for side in sides for service in side.services)
@@ -125,6 +87,8 @@ class Supplies:
             int(floors[name].rps * scale) if name in floors else 0
             for name, scale in zip(self.names, self._scale, strict=True)
         ]
+        #: What one unit is of a floor; 0 for services without one, which wait for
+        #: nothing.
         self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
 
     def use(self, work: Work | None) -> Use:
@@ -142,28 +106,19 @@ class Supplies:
 
 @dataclass
 class Goal:
-    """What does not change on the way.
+    """What does not change on the way."""
 
-    Parameters
-    ----------
-    start, target : Deployment
-        With supplies counted alike; GPUs of the target that stay as cut have their instances where
-        the start has them (`as_it_stays`).
-    floors : Mapping[str, Floor]
-    is_late : bool
-        Whether any wanted work may take any place of its profile, and any content any free GPU;
-        with `by_node` any GPU of a node that is cut anew.
-    by_node : bool
-        Whether the GPUs of a node change together, and all that works on it stops meanwhile.
-    is_wide : bool
-        Whether nodes may be drained of which the target has all GPUs as they are cut.
-    """
-
+    #: With supplies counted alike; GPUs of the target that stay as cut have their instances
+    #: where the start has them (`as_it_stays`).
     start: Deployment
     target: Deployment
     floors: Mapping[str, Floor]
+    #: Whether any wanted work may take any place of its profile, and any content any free
+    #: GPU; with `by_node` any GPU of a node that is cut anew.
     is_late: bool
+    #: Whether the GPUs of a node change together, and all that works on it stops meanwhile.
     by_node: bool
+    #: Whether nodes may be drained of which the target has all GPUs as they are cut.
     is_wide: bool = False
     #: Of each GPU in the beginning.
     firsts: list[tuple[Thing, ...]] = field(init=False)
@@ -369,20 +324,6 @@ def as_it_stays(
     """Return a target as a tool that cuts whole GPUs reaches it.
 
     What is wanted of a GPU that stays as cut is wanted of the instances that are there.
-
-    Parameters
-    ----------
-    start, target : Deployment
-    by_node : bool
-        Whether a node is drained to have a GPU of it cut anew.
-    clears : bool
-        Whether a GPU on which nothing of ours works any more is cleared, so that it is free: only
-        where nothing else has to stop for that.
-
-    Raises
-    ------
-    InvalidProblem
-        If a GPU that another has instances on, or may have, would be cut anew.
     """
     cards: dict[tuple[str, int], FleetGpu] = {}
     others = {(card.node, card.index): card for card in target.gpus()}

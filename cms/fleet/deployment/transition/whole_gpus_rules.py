@@ -34,23 +34,12 @@ _Random = random.Random | None
 
 
 class Change(NamedTuple):
-    """Something that can be done, and what stops for it.
+    """Something that can be done, and what stops for it."""
 
-    Attributes
-    ----------
-    do : callable
-        Done to a state.
-    gone : tuple of Thing
-    shut : frozenset of int
-        The GPUs on which it happens.
-    fills : int
-        GPUs in use after it beyond those before.
-    """
-
-    do: Callable[[Way], None]
+    do: Callable[[Way], None]  # done to a state
     gone: tuple[Thing, ...]
-    shut: frozenset[int]
-    fills: int = 0
+    shut: frozenset[int]  # the GPUs on which it happens
+    fills: int = 0  # GPUs in use after it beyond those before
 
 
 def walk(way: Way, rng: _Random, limits: Limits) -> Way:

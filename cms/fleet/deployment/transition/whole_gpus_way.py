@@ -18,40 +18,21 @@ __all__ = ["Way"]
 
 
 class Way:
-    """A state on the way, and how it was reached.
-
-    Attributes
-    ----------
-    most : int
-        So many GPUs may be in use at once.
-    peak : int
-        So many were.
-    held : list of tuple of Thing
-        By GPU.
-    slack : list of int
-        By service: what can be missed now.
-    old : list of int
-        By service: what those supply that do not stay.
-    need : list of dict
-        By pool: ``{use: how many are still to come}``.
-    contents, singles, turns, shared, loose
-        What still has to be done, as in the goal.
-    actions : list of Action
-    groups : list of int
-        For each action the number of the turn that it is part of; 0: of none.
-    """
+    """A state on the way, and how it was reached."""
 
     def __init__(self, goal: Goal, most: int) -> None:
-        self.goal, self.most = goal, most
-        self.held = list(goal.firsts)
-        self.slack = [-floor for floor in goal.supplies.floor]
-        self.old = [0] * len(self.slack)
+        self.goal, self.most = goal, most  # GPUs that may be in use at once
+        self.held = list(goal.firsts)  # by GPU
+        self.slack = [-floor for floor in goal.supplies.floor]  # by service: what can be missed now
+        self.old = [0] * len(self.slack)  # by service: what those supply that do not stay
         for thing in chain.from_iterable(self.held):
             if thing.supply:
                 self.slack[thing.service] += thing.supply
                 self.old[thing.service] += 0 if thing.stays else thing.supply
+        #: By pool: ``{use: how many are still to come}``.
         self.need = [dict(each) for each in goal.needs]
         self.in_use = self.peak = sum(map(bool, self.held))
+        #: What still has to be done, as in the goal.
         self.contents = {
             number: each for number, each in enumerate(goal.contents) if each.where
         }  # fmt: skip
@@ -62,6 +43,7 @@ class Way:
         #: The node of which GPUs are being cut for covers, and in which turn.
         self.lending, self._lent_in = "", 0
         self.actions: list[Action] = []
+        #: For each action the number of the turn that it is part of; 0: of none.
         self.groups: list[int] = []
         self._turn = self._turns = 0
         self._skip_turns()
@@ -85,12 +67,9 @@ class Way:
         return not left and next(self.places(), None) is None
 
     def places(self) -> Iterator[tuple[int, int, Thing]]:
-        """Iterate over instances on GPUs that stay as cut whose work is not yet what it is to be.
+        """Iterate over what does not yet do what it is to do, on GPUs that stay as cut.
 
-        Yields
-        ------
-        (int, int, Thing)
-            GPU, position there, and what is there.
+        That is: GPU, position there, and what is there.
         """
         busy = {*self.singles, *self.shared, *self.waiting()}
         for gpu, held in enumerate(self.held):

@@ -22,31 +22,16 @@ _Key = tuple[int, str, int | None]
 
 
 class Place(NamedTuple):
-    """An instance on a GPU of a node.
+    """An instance on a GPU of a node."""
 
-    Attributes
-    ----------
-    gpu : int
-        Its index.
-    instance : Instance
-    number : int
-        Which of the GPU's instances of its profile it is, from 1 on, until it is cut anew.
-    """
-
-    gpu: int
+    gpu: int  # its index
     instance: Instance
+    #: Which of the GPU's instances of its profile it is, from 1 on, until it is cut anew.
     number: int
 
 
 class _Slots:
-    """A GPU on the way, and which of its instances of a profile is which.
-
-    Attributes
-    ----------
-    card : FleetGpu
-        As it is now.
-    held : list of Place
-    """
+    """A GPU on the way, and which of its instances of a profile is which."""
 
     def __init__(self, card: FleetGpu) -> None:
         self.card, self.held = card, list[Place]()
@@ -86,36 +71,18 @@ def _cut_of(card: FleetGpu) -> tuple[Mode, Counter[tuple[str, bool]]]:
 
 
 class Chains:
-    """What becomes of each place of a node's GPUs.
-
-    Parameters
-    ----------
-    cards : iterable of FleetGpu
-        At the start.
-    parts : mapping of str to sequence of Action
-        In their order.
-    by_start : bool
-        Whether instances are told apart by their starts.
-
-    Attributes
-    ----------
-    removes, adds : dict
-        By part: what it removes and adds.
-    befores, afters : dict
-        By part: the GPUs before and after it.
-    ever : list of Place
-        All that is anywhere at some time.
-    """
+    """What becomes of each place of a node's GPUs."""
 
     def __init__(
         self, cards: Iterable[FleetGpu], parts: Mapping[str, Sequence[Action]], *, by_start: bool
     ) -> None:
-        self.by_start = by_start
+        self.by_start = by_start  # whether instances are told apart by their starts
         slots = {card.index: _Slots(card) for card in cards}
+        #: All that is anywhere at some time.
         self.ever = [place for one in slots.values() for place in one.held]
-        self.removes: dict[str, tuple[Place, ...]] = {}
+        self.removes: dict[str, tuple[Place, ...]] = {}  # by part
         self.adds: dict[str, tuple[Place, ...]] = {}
-        self.befores: dict[str, tuple[FleetGpu, ...]] = {}
+        self.befores: dict[str, tuple[FleetGpu, ...]] = {}  # the GPUs before and after it
         self.afters: dict[str, tuple[FleetGpu, ...]] = {}
         self._order = list(parts)
         self._gpus = {name: {a.index for a in own} for name, own in parts.items()}

@@ -111,13 +111,7 @@ is_undone() {
 def files(
     transition: Transition, steps: tuple[Step, ...], options: ExportOptions
 ) -> dict[str, str]:
-    """Return the ConfigMap, with the configurations of all nodes on the way, and the library.
-
-    Raises
-    ------
-    InvalidProblem
-        If two configurations have one name.
-    """
+    """Return the ConfigMap, with the configurations of all nodes on the way, and the library."""
     sides = [node.gpus for d in (transition.start, transition.target) for node in d.nodes]
     for step in steps:
         for part in step.parts:
@@ -139,13 +133,7 @@ def order(options: ExportOptions) -> tuple[str, ...]:
 
 
 def refuse(start: Deployment, options: ExportOptions) -> None:
-    """Refuse names that Kubernetes does not take; nodes are cut by counts, whatever is known.
-
-    Raises
-    ------
-    InvalidProblem
-        With the name.
-    """
+    """Refuse names that Kubernetes does not take; nodes are cut by counts, whatever is known."""
     names = (options.config_map, options.operator_namespace)
     for name in (*names, *(node.name for node in start.nodes)):
         kubernetes_name(name)

@@ -64,13 +64,7 @@ def order(options: ExportOptions) -> tuple[str, ...]:
 
 
 def refuse(start: Deployment, options: ExportOptions) -> None:
-    """Refuse a start of which places are not known.
-
-    Raises
-    ------
-    InvalidProblem
-        With the command that would tell.
-    """
+    """Refuse a start of which places are not known."""
     for card in start.gpus():
         if card.mode is Mode.MIG and StartSource.UNKNOWN is card.start_source and card.instances:
             raise InvalidProblem(
@@ -81,13 +75,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
 
 
 def refuse_part(transition: Transition, part: Part) -> None:
-    """Refuse to have an instance go that may be another's, and to cut a GPU as a whole.
-
-    Raises
-    ------
-    InvalidProblem
-        If it would have to.
-    """
+    """Refuse to have an instance go that may be another's, and to cut a GPU as a whole."""
     if part.repartitions and (part.removes or part.adds):
         raise InvalidProblem(
             f"{part.where} is to be cut anew as a whole, and nvidia-smi cuts instance by instance; "

@@ -33,22 +33,7 @@ def readme(
     *,
     has_picture: bool,
 ) -> str:
-    """Write ``README.md``.
-
-    Parameters
-    ----------
-    transition : Transition
-    steps : iterable of Step
-    words : Summary
-    losses : iterable of str
-    back : str
-        What is known of the way back.
-    tool : str
-    once : iterable of str
-        What its tool needs first.
-    has_picture : bool
-        Whether ``gantt.svg`` is beside it.
-    """
+    """Write ``README.md``."""
     spare = transition.spare
     parts = [
         f"# {words.headline}",

@@ -16,17 +16,7 @@ __all__ = ["on_the_way", "open_starts", "state_after", "states"]
 
 
 def states(transition: Transition) -> tuple[Deployment, ...]:
-    """Return what is there at the start, and when all steps up to each have been done.
-
-    Parameters
-    ----------
-    transition : Transition
-
-    Returns
-    -------
-    tuple of Deployment
-        One more than there are steps; with the services of both sides.
-    """
+    """Return what is there at the start and after each step, with the services of both sides."""
     found = [_both(transition)]
     for level in transition.steps:
         found.append(_after(found[-1], transition, level))
@@ -34,19 +24,7 @@ def states(transition: Transition) -> tuple[Deployment, ...]:
 
 
 def state_after(transition: Transition, name: str) -> Deployment | None:
-    """Return what should be there after a step (``07``), or on its GPU after a part of it.
-
-    Parameters
-    ----------
-    transition : Transition
-    name : str
-        ``07`` or ``7``; ``07-node-b-gpu3``.
-
-    Returns
-    -------
-    Deployment or None
-        None if there is no such step.
-    """
+    """Return what should be there after a step (``07``), or on its GPU after a part of it."""
     every = states(transition)
     if is_whole(name):
         number = int(name)
@@ -69,17 +47,8 @@ def state_after(transition: Transition, name: str) -> Deployment | None:
 def open_starts(transition: Transition, state: Deployment) -> Deployment:
     """Return a state on the way where no starts count of what a tool chose them for.
 
-    Parameters
-    ----------
-    transition : Transition
-    state : Deployment
-        Of its GPUs.
-
-    Returns
-    -------
-    Deployment
-        GPUs that are cut anew as a whole on the way, or on the way back, are told by their counts,
-        unless one layout alone has them.
+    GPUs that are cut anew as a whole on the way are told by their counts, unless one layout alone
+    has them.
     """
     cut = _cut_anew(transition)
     cards = {

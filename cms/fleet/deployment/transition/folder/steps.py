@@ -23,52 +23,30 @@ __all__ = ["Part", "Step", "steps_of"]
 
 @dataclass(frozen=True)
 class Part:
-    """What a step does on one GPU, or on one node.
+    """What a step does on one GPU, or on one node."""
 
-    Attributes
-    ----------
-    name : str
-        ``07-node-b-gpu3``, or ``07-node-b-all`` of a node; unique in its transition.
-    cards : tuple of FleetGpu
-        The GPUs, with what is on them at the start: one, or all of the node.
-    befores, afters : tuple of FleetGpu
-        The same before and after it.
-    positions : tuple of int
-        Of its actions in the transition's sequence.
-    removes, adds : tuple of Place
-        A place in both is restarted: its work changes, its instance stays.
-    after : tuple of str
-        The parts that must have ended before it begins; all of earlier steps.
-    others : tuple of Place
-        What else is on these GPUs at some time, each place once for each work there.
-    is_telling : bool
-        Whether it leaves a place as it never was before: then what is there shows that it is done.
-    may_be_hidden : bool
-        Whether what is there may not show that it was done, since a later part leaves a place as it
-        was before this one, or several later ones change its places.
-    undoes, undone_by : tuple of str
-        The parts that changed its places last, and those that change them next.
-    repartitions : bool
-        Whether GPUs are cut anew as a whole.
-    by_start : bool
-        Whether instances are told apart by their starts.
-    """
-
-    name: str
+    name: str  # ``07-node-b-gpu3``, or ``07-node-b-all`` of a node; unique in its transition
+    #: The GPUs, with what is on them at the start: one, or all of the node.
     cards: tuple[FleetGpu, ...]
-    befores: tuple[FleetGpu, ...]
+    befores: tuple[FleetGpu, ...]  # the same before and after it
     afters: tuple[FleetGpu, ...]
-    positions: tuple[int, ...]
-    removes: tuple[Place, ...]
+    positions: tuple[int, ...]  # of its actions in the transition's sequence
+    removes: tuple[Place, ...]  # a place in both is restarted: its work changes, its instance stays
     adds: tuple[Place, ...]
-    after: tuple[str, ...]
+    after: tuple[str, ...]  # the parts that must have ended before it begins; all of earlier steps
+    #: What else is on these GPUs at some time, each place once for each work there.
     others: tuple[Place, ...] = ()
+    #: Whether it leaves a place as it never was before: then what is there shows that it is
+    #: done.
     is_telling: bool = True
+    #: Whether what is there may not show that it was done, since a later part leaves a place
+    #: as it was before this one, or several later ones change its places.
     may_be_hidden: bool = False
+    #: The parts that changed its places last, and those that change them next.
     undoes: tuple[str, ...] = ()
     undone_by: tuple[str, ...] = ()
-    repartitions: bool = False
-    by_start: bool = True
+    repartitions: bool = False  # whether GPUs are cut anew as a whole
+    by_start: bool = True  # whether instances are told apart by their starts
 
     @property
     def is_of_a_node(self) -> bool:
@@ -116,16 +94,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """A level of the order.
+    """A level of the order."""
 
-    Attributes
-    ----------
-    number : int
-        From 1 on.
-    parts : tuple of Part
-    """
-
-    number: int
+    number: int  # from 1 on
     parts: tuple[Part, ...]
 
     @property
@@ -137,17 +108,8 @@ class Step:
 def steps_of(transition: Transition, tool: str = PartitioningTool.NVIDIA_SMI) -> tuple[Step, ...]:
     """Return the steps of a transition in their parts.
 
-    Parameters
-    ----------
-    transition : Transition
-    tool : str
-        What cuts the GPUs. Some tools drain a node for that: all that a step does on it is then one
-        part. Where a tool chooses starts itself, instances are told apart by their numbers.
-
-    Raises
-    ------
-    InvalidProblem
-        If the name of a node cannot stand in the name of a script.
+    Where a tool drains nodes, all that a step does on one is one part; where it chooses starts
+    itself, instances are told apart by their numbers.
 
     Examples
     --------

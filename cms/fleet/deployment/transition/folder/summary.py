@@ -18,48 +18,26 @@ __all__ = ["ServiceMoves", "Summary", "summary"]
 
 @dataclass(frozen=True)
 class ServiceMoves:
-    """What becomes of a service on the way.
-
-    Attributes
-    ----------
-    service : str
-    kept, started, stopped : int
-        Instances; those that come and go on the way count as both started and stopped.
-    lowest_rps : Fraction
-        No execution takes it lower, whatever runs side by side (`lowest_capacity`).
-    floor : Floor or None
-    """
+    """What becomes of a service on the way."""
 
     service: str
-    kept: int
+    kept: int  # instances; those that come and go on the way count as both started and stopped
     started: int
     stopped: int
+    #: No execution takes it lower, whatever runs side by side (`lowest_capacity`).
     lowest_rps: Fraction
     floor: Floor | None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A transition in a few words.
+    """A transition in a few words."""
 
-    Attributes
-    ----------
-    headline : str
-        ``2 -> 16 GPUs, floor 100 %: 52 actions in 9 steps, 6 min (assumed); ...``
-    assumed : str
-        What the times rest on.
-    services : tuple of ServiceMoves
-    schedule : Schedule
-        With as many actions at once as may be.
-    alone_s : Fraction
-        Seconds if one action is done after the other.
-    """
-
-    headline: str
-    assumed: str
+    headline: str  # ``2 -> 16 GPUs, floor 100 %: 52 actions in 9 steps, 6 min (assumed); ...``
+    assumed: str  # what the times rest on
     services: tuple[ServiceMoves, ...]
-    schedule: Schedule
-    alone_s: Fraction
+    schedule: Schedule  # with as many actions at once as may be
+    alone_s: Fraction  # seconds if one action is done after the other
 
 
 def summary(
@@ -71,16 +49,6 @@ def summary(
     by_node: bool = False,
 ) -> Summary:
     """Sum a transition up.
-
-    Parameters
-    ----------
-    transition : Transition
-    floor : str
-        What was asked for, in words.
-    durations : Durations, optional
-    max_parallel : int, optional
-    by_node : bool, default False
-        As in `schedule`: whether the tool drains nodes.
 
     Examples
     --------

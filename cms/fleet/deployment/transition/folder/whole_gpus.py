@@ -218,13 +218,7 @@ def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
 
 
 def refuse(start: Deployment, options: ExportOptions) -> None:
-    """Refuse a start in which nobody knows which of several instances does what.
-
-    Raises
-    ------
-    InvalidProblem
-        With the command that would tell; or if the name of a node cannot stand in a script.
-    """
+    """Refuse a start in which nobody knows which of several instances does what."""
     for node in start.nodes:
         require_word(node.name, "node")
     for card in start.gpus():
@@ -241,13 +235,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
 
 
 def refuse_part(transition: Transition, part: Part) -> None:
-    """Refuse what cuts part of a GPU, and to have an instance go that may be another's.
-
-    Raises
-    ------
-    InvalidProblem
-        If it would have to.
-    """
+    """Refuse what cuts part of a GPU, and to have an instance go that may be another's."""
     for at in part.positions:
         action = transition.actions[at]
         card = next(card for card in part.befores if card.index == action.index)

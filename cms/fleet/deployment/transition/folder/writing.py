@@ -72,44 +72,25 @@ TOOLS: Mapping[str, ToolWriter] = {
 
 @dataclass(frozen=True)
 class FolderOptions:
-    """What a folder may be told beside its transition.
-
-    Parameters
-    ----------
-    tool : str
-    floor : str
-        What was asked for, in words.
-    durations : Durations, optional
-    max_parallel : int, optional
-        So many things at once, if run.sh is told nothing else; None is one after the other.
-    export : ExportOptions
-        What the files of a tool are told: the names of the GPU Operator's, Slurm's types and nodes.
-    picture : callable, optional
-        Draws ``gantt.svg``.
-    """
+    """What a folder may be told beside its transition."""
 
     tool: str = "nvidia-smi"
-    floor: str = "100 %"
+    floor: str = "100 %"  # what was asked for, in words
     durations: Durations | None = None
+    #: How many things at once, if run.sh is told nothing else; None: one after the other.
     max_parallel: int | None = None
+    #: What the files of a tool are told: the names of the GPU Operator's, Slurm's types and
+    #: nodes.
     export: ExportOptions = field(default_factory=ExportOptions)
-    picture: Callable[[], str] | None = field(default=None, compare=False)
+    picture: Callable[[], str] | None = field(default=None, compare=False)  # draws ``gantt.svg``
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of a transition.
+    """The files of a transition."""
 
-    Attributes
-    ----------
-    files : Mapping[str, str]
-        ``{path in the folder: text}``.
-    losses : tuple of str
-        What the scripts do not say.
-    """
-
-    files: Mapping[str, str]
-    losses: tuple[str, ...]
+    files: Mapping[str, str]  # ``{path in the folder: text}``
+    losses: tuple[str, ...]  # what the scripts do not say
 
 
 def _by_driver(transition: Transition) -> Transition:
@@ -138,20 +119,6 @@ def _by_driver(transition: Transition) -> Transition:
 
 def folder_of(transition: Transition, options: FolderOptions | None = None) -> Folder:
     """Write a transition as a folder of texts.
-
-    Parameters
-    ----------
-    transition : Transition
-    options : FolderOptions, optional
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such tool.
-    InvalidProblem
-        If the tool needs what is not known, or a name cannot stand in a script.
-    UnsupportedProblem
-        If shares are switched: no tool is written for that prepares them.
 
     Examples
     --------
@@ -209,13 +176,7 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
 
 
 def tool_writer(name: str) -> ToolWriter:
-    """Return an tool by its name.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none.
-    """
+    """Return a tool by its name."""
     if name not in TOOLS:
         raise InvalidOption(
             f"there is no tool {name!r}{nearest(name, TOOLS)}; expected one of {', '.join(TOOLS)}"
