@@ -11,15 +11,7 @@ from .document import read_transition, transition_from_json, transition_to_json,
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .floors import floors_of
-from .model import (
-    Action,
-    Floor,
-    Frozen,
-    Kept,
-    Spare,
-    Transition,
-    What,
-)
+from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
 from .planning import transition
 from .reorganising import reorganise
 from .reversal import reversal

@@ -88,16 +88,13 @@ def _require_possible(start: Deployment, target: Deployment) -> None:
             "on both sides, those that stay empty as well"
         )
     for name in old:
-        if old[name].gpu.key != new[name].gpu.key:
-            raise InvalidProblem(
-                f"GPU {name} is {old[name].gpu.key} in the start and {new[name].gpu.key} in the "
-                "target; expected the same GPUs"
-            )
-        if None not in (uuids := (old[name].uuid, new[name].uuid)) and uuids[0] != uuids[1]:
-            raise InvalidProblem(
-                f"GPU {name} is {uuids[0]} in the start and {uuids[1]} in the target; expected the "
-                "same GPUs"
-            )
+        one, other = old[name], new[name]
+        for was, becomes in ((one.gpu.key, other.gpu.key), (one.uuid, other.uuid)):
+            if None not in (was, becomes) and was != becomes:
+                raise InvalidProblem(
+                    f"GPU {name} is {was} in the start and {becomes} in the target; expected the "
+                    "same GPUs"
+                )
     drivers = {node.name: node.driver for node in target.nodes}
     for node in start.nodes:
         if None not in (node.driver, drivers[node.name]) and node.driver != drivers[node.name]:

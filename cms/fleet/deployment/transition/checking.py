@@ -124,7 +124,7 @@ def _actions(transition: Transition) -> Iterator[Violation]:
                 yield Violation("action", where, f"{old.place} as {new.place}", "one place")
         if action.what is What.REPARTITION and Counter(action.removes) != held[action.gpu]:
             yield Violation("action", where, "instances left out", "all that is on the GPU")
-        if action.what is What.SWITCH or _in_turns(transition, action):
+        if action.what is What.SWITCH or _in_turns(action):
             yield from _switch(action, where, held[action.gpu])
         there = held[action.gpu]
         for each in action.removes:
@@ -139,7 +139,7 @@ def _actions(transition: Transition) -> Iterator[Violation]:
             there[each] += 1
 
 
-def _in_turns(transition: Transition, action: Action) -> bool:
+def _in_turns(action: Action) -> bool:
     """Whether an action is of shares that services take turns in."""
     shares = [each for each in (*action.removes, *action.adds) if mps_share(each.profile)]
     return any(each.start is not None for each in shares)

@@ -27,8 +27,8 @@ class Curve:
     Examples
     --------
     >>> curve = Curve("chat", Fraction(30), ((Fraction(0), Fraction(20)),), Fraction(20))
-    >>> curve.lowest, curve.lowest_s, curve.after, curve.changes
-    (Fraction(20, 1), Fraction(0, 1), Fraction(20, 1), True)
+    >>> curve.lowest, curve.lowest_s, curve.after
+    (Fraction(20, 1), Fraction(0, 1), Fraction(20, 1))
     """
 
     service: str
@@ -60,11 +60,6 @@ class Curve:
     def highest(self) -> Fraction:
         """The largest capacity there is at any moment, in items per second."""
         return max(self.before, *(rps for _, rps in self.steps))
-
-    @property
-    def changes(self) -> bool:
-        """Whether the capacity is ever another than before."""
-        return any(rps != self.before for _, rps in self.steps)
 
     def at(self, when: Fraction) -> Fraction:
         """Return the capacity at a moment: what begins or ends then counts already."""

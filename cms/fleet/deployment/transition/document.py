@@ -21,16 +21,7 @@ from ..instance import Mode, Work
 from ..model import Deployment
 from ..recounting import beyond_limits
 from .checking import coming
-from .model import (
-    Action,
-    Floor,
-    Frozen,
-    Kept,
-    KeptPrices,
-    Spare,
-    Transition,
-    What,
-)
+from .model import Action, Floor, Frozen, Kept, KeptPrices, Spare, Transition, What
 
 __all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
@@ -81,13 +80,9 @@ def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:
     }
 
 
-class _Overlap(NamedTuple):
-    """How well a content goes with what is on a GPU; the largest is the best."""
-
-    there: int
-    minus_in_the_way: int
-    is_used: bool
-    minus_gpu: int
+#: How well a content goes with what is on a GPU, the largest best: what is there already, less what
+#: is in the way, whether the GPU is in use, and its number, negative.
+_Overlap = tuple[int, int, bool, int]
 
 
 class _Walk:
@@ -190,7 +185,7 @@ class _Walk:
                 overlap = None
                 if self._can_hold(gpu, content):
                     there = sum(min(n, content[kind]) for kind, n in here.items())
-                    overlap = _Overlap(there, there - size, bool(self.held[gpu]), -gpu)
+                    overlap = there, there - size, bool(self.held[gpu]), -gpu
                 known.append(overlap)
             self._overlaps[gpu] = known
         return known
@@ -245,9 +240,8 @@ class _Walk:
         profile, work = self.kinds[kind]
         best: tuple[tuple[bool, int, int], int] | None = None
         for gpu, card in enumerate(self.sources):
-            if card.mode is not Mode.MIG or (shut and gpu in shut):
-                continue
-            if not _has(card, profile):
+            known = {each.name for each in card.gpu.profiles}
+            if card.mode is not Mode.MIG or (shut and gpu in shut) or profile not in known:
                 continue
             held = self.held[gpu]
             starts = card.gpu.room([(e.profile, e.start or 0) for e in held], profile)
@@ -292,7 +286,3 @@ class _Walk:
             if not self.here[gpu][kind]:
                 del self.here[gpu][kind]
         self._overlaps[gpu] = None
-
-
-def _has(card: FleetGpu, profile: str) -> bool:
-    return any(each.name == profile for each in card.gpu.profiles)

@@ -13,16 +13,7 @@ from ....values.numbers import shown
 from ..instance import Instance, Mode, Work
 from ..model import Deployment
 
-__all__ = [
-    "Action",
-    "Floor",
-    "Frozen",
-    "Kept",
-    "Spare",
-    "Transition",
-    "What",
-    "most_gpus",
-]
+__all__ = ["Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "most_gpus"]
 
 _NOTHING = Fraction(0)
 
@@ -33,9 +24,7 @@ class What(StrEnum):
     CREATE = "create"  # an instance that was not there
     DELETE = "delete"
     RESTART = "restart"  # other work in the same place: no MIG change
-    REPARTITION = (
-        "repartition"  # the whole GPU: all that is on it goes, then all that is to be there comes
-    )
+    REPARTITION = "repartition"  # the whole GPU: all on it goes, then all that is to be there comes
     SWITCH = "switch"  # shares: what comes is prepared beside what goes, then all changes at once
 
 

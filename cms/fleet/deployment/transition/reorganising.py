@@ -47,6 +47,8 @@ from .order import most_in_use, ordered
 __all__ = ["Ground", "assigned", "reorganise"]
 
 _Place: TypeAlias = "tuple[str, int]"
+_Held: TypeAlias = "tuple[Instance, ...]"
+_Fleet: TypeAlias = "Mapping[_Place, _Held]"
 
 #: So many states are looked at for each number of spare GPUs.
 _STATES = 5_000
@@ -122,8 +124,8 @@ class Ground:
     """The GPUs that may be used, what is on them, and what is to be on which of them."""
 
     cards: Mapping[_Place, FleetGpu]  # by node and index
-    before: Mapping[_Place, tuple[Instance, ...]]  # the instances on each of them
-    after: Mapping[_Place, tuple[Instance, ...]]
+    before: _Fleet  # the instances on each of them
+    after: _Fleet
     contents: Mapping[Content, int]  # see `contents_of`
 
 
@@ -156,7 +158,7 @@ def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impos
         if more := len(free) - have:
             why += f", and {more} empty and not under MPS, which no switch changes"
         return Impossible((why,), Proof.CHECKED)
-    after: dict[_Place, tuple[Instance, ...]] = dict.fromkeys(cards, ())
+    after: dict[_Place, _Held] = dict.fromkeys(cards, ())
     left = {at: list(olds[old]) for at, old in enumerate(sides[0])}
     for (i, j), number in sorted(carried.items()):
         for _ in range(number):
@@ -178,7 +180,7 @@ class _Step(NamedTuple):
     """A GPU and what it then has."""
 
     place: _Place
-    held: tuple[Instance, ...]
+    held: _Held
 
 
 class _Search:
@@ -188,73 +190,47 @@ class _Search:
         self._ground = ground
         self._floors = {name: floor.rps for name, floor in floors.items() if floor.rps > 0}
         self._first = {name: now.capacity(name) for name in self._floors}
-        self._rates: dict[tuple[Instance, ...], dict[str, Fraction]] = {}
+        self._rates: dict[_Held, dict[str, Fraction]] = {}
 
     def steps(self, most: int) -> list[_Step] | None:
         """Return steps that keep the floors within a number of GPUs in use; None if none is found.
 
-        None is a proof only of what was tried.
+        Depth first, each state once: what is pending, and what is there meanwhile.
         """
-        ground = self._ground
-        pending = {
-            place: ground.after[place]
-            for place, held in ground.before.items()
-            if held != ground.after[place]
-        }
-        held = {place: own for place, own in ground.before.items() if own}
-        return self._walk(pending, held, dict(self._first), most)
-
-    def _walk(
-        self,
-        pending: dict[_Place, tuple[Instance, ...]],
-        held: dict[_Place, tuple[Instance, ...]],
-        has: dict[str, Fraction],
-        most: int,
-    ) -> list[_Step] | None:
-        """Depth first, each state once; a state is what is pending."""
-        path: list[_Step] = []
-        undo: list[tuple[dict[_Place, tuple[Instance, ...]], ...]] = []
+        before, after = self._ground.before, self._ground.after
+        pending = {place: after[place] for place, held in before.items() if held != after[place]}
+        held = {place: own for place, own in before.items() if own}
         seen = {self._key(pending, held)}
-        open_ones = [self._moves(pending, held, has, most)]
-        while pending:
-            move = next(open_ones[-1], None) if len(seen) <= _STATES else None
+        path: list[_Step] = []
+        stack = [(pending, held, self._moves(pending, held, most))]
+        while stack[-1][0]:
+            if len(seen) > _STATES:
+                return None
+            move = next(stack[-1][2], None)
             if move is None:
-                open_ones.pop()
-                if not undo or len(seen) > _STATES:
+                stack.pop()
+                if not path:
                     return None
-                pending, held = undo.pop()
-                has = self._capacities(held)
                 path.pop()
                 continue
             step, then = move
-            after = {place: own for place, own in held.items() if place != step.place}
-            if step.held:
-                after[step.place] = step.held
-            key = self._key(then, after)
-            if key in seen:
-                continue
-            seen.add(key)
-            undo.append((pending, held))
-            pending, held, has = then, after, self._capacities(after)
-            path.append(step)
-            open_ones.append(self._moves(pending, held, has, most))
+            held = {**stack[-1][1], step.place: step.held}
+            held = {place: own for place, own in held.items() if own}
+            if (key := self._key(then, held)) not in seen:
+                seen.add(key)
+                path.append(step)
+                stack.append((then, held, self._moves(then, held, most)))
         return path
 
     @staticmethod
-    def _key(
-        pending: Mapping[_Place, tuple[Instance, ...]], held: Mapping[_Place, tuple[Instance, ...]]
-    ) -> frozenset[tuple[_Place, tuple[Instance, ...], tuple[Instance, ...]]]:
+    def _key(pending: _Fleet, held: _Fleet) -> frozenset[tuple[_Place, _Held, _Held]]:
         return frozenset((place, held.get(place, ()), to) for place, to in pending.items())
 
     def _moves(
-        self,
-        pending: Mapping[_Place, tuple[Instance, ...]],
-        held: Mapping[_Place, tuple[Instance, ...]],
-        has: Mapping[str, Fraction],
-        most: int,
-    ) -> Iterator[tuple[_Step, dict[_Place, tuple[Instance, ...]]]]:
+        self, pending: _Fleet, held: _Fleet, most: int
+    ) -> Iterator[tuple[_Step, dict[_Place, _Held]]]:
         """Steps that keep the floors, those that lose least first; then ways round."""
-        found = []
+        found, has = [], self._capacities(held)
         for place, to in pending.items():
             lost = self._lost(held.get(place, ()), to)
             if all(has[name] - gone >= self._floors[name] for name, gone in lost.items()):
@@ -267,10 +243,8 @@ class _Search:
             yield from self._ways_round(pending, held)
 
     def _ways_round(
-        self,
-        pending: Mapping[_Place, tuple[Instance, ...]],
-        held: Mapping[_Place, tuple[Instance, ...]],
-    ) -> Iterator[tuple[_Step, dict[_Place, tuple[Instance, ...]]]]:
+        self, pending: _Fleet, held: _Fleet
+    ) -> Iterator[tuple[_Step, dict[_Place, _Held]]]:
         """What is to come on a GPU in use comes on an empty one instead."""
         cards = self._ground.cards
         empty = [place for place in cards if place not in held and place not in pending]
@@ -278,10 +252,9 @@ class _Search:
             key = cards[place].gpu.key
             to_be = next((each for each in empty if cards[each].gpu.key == key), None)
             if to and place in held and to_be is not None:
-                then: dict[_Place, tuple[Instance, ...]] = {**pending, place: ()}
-                yield _Step(to_be, to), then
+                yield _Step(to_be, to), {**pending, place: ()}
 
-    def _lost(self, old: tuple[Instance, ...], new: tuple[Instance, ...]) -> dict[str, Fraction]:
+    def _lost(self, old: _Held, new: _Held) -> dict[str, Fraction]:
         before, after = self._rates_of(old), self._rates_of(new)
         return {
             name: rate - after.get(name, 0)
@@ -289,7 +262,7 @@ class _Search:
             if rate > after.get(name, 0)
         }
 
-    def _capacities(self, held: Mapping[_Place, tuple[Instance, ...]]) -> dict[str, Fraction]:
+    def _capacities(self, held: _Fleet) -> dict[str, Fraction]:
         has = dict(self._first)
         for place, old in self._ground.before.items():
             new = held.get(place, ())
@@ -299,7 +272,7 @@ class _Search:
                         has[name] += sign * rate
         return has
 
-    def _rates_of(self, held: tuple[Instance, ...]) -> dict[str, Fraction]:
+    def _rates_of(self, held: _Held) -> dict[str, Fraction]:
         """What a content gives each service with a floor."""
         if held not in self._rates:
             rates: dict[str, Fraction] = {}

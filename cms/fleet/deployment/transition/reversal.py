@@ -6,7 +6,6 @@ is worked out anew from the reversed sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ....solving.solution import Proof
@@ -16,7 +15,7 @@ from ..recounting import outdated
 from .arriving import arrived, checked
 from .kept import in_common
 from .model import Action, Kept, Transition, What, most_gpus
-from .order import ordered
+from .order import most_in_use, ordered
 
 __all__ = ["reversal"]
 
@@ -58,7 +57,7 @@ def reversal(transition: Transition) -> Transition:
         before.append(modes[action.gpu] if action.mode is not None else None)
         modes[action.gpu] = action.mode or modes[action.gpu]
     for action, mode in zip(reversed(transition.actions), reversed(before), strict=True):
-        adds = tuple(map(_fresh, filter(_can_come, action.removes)))
+        adds = tuple(map(_fresh, (each for each in action.removes if each.state is State.RUNNING)))
         if action.removes and not (adds or action.adds or mode):
             continue
         inverse = replace(
@@ -74,23 +73,11 @@ def reversal(transition: Transition) -> Transition:
         back.append(inverse)
     start = transition.target
     target, kept = arrived(start, _as_it_was(transition), back)
-    most = _most_in_use(start, back)
+    most = most_in_use(start, back)
     actions = ordered(start, back, transition.floors, most)
     count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
     spare = most - most_gpus(start, target)
     return checked(start, target, transition.floors, actions, spare, count)
-
-
-def _most_in_use(start: Deployment, actions: Iterable[Action]) -> int:
-    """Count the GPUs in use, one action after the other: what does not come back needs none."""
-    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
-    most = in_use = sum(map(bool, held.values()))
-    for action in actions:
-        before = held[action.gpu]
-        held[action.gpu] += len(action.adds) - len(action.removes)
-        in_use += bool(held[action.gpu]) - bool(before)
-        most = max(most, in_use)
-    return most
 
 
 def _as_it_was(transition: Transition) -> Deployment:
@@ -110,10 +97,6 @@ def _as_it_was(transition: Transition) -> Deployment:
         for each in start.services
     )
     return replace(start, services=services)
-
-
-def _can_come(instance: Instance) -> bool:
-    return instance.state is State.RUNNING
 
 
 def _fresh(instance: Instance) -> Instance:

@@ -233,7 +233,7 @@ def _room(way: Way, service: int, lack: int, shut: dict[int, int]) -> tuple[Cove
         closed = shut.get(gpu, 0)
         if card.mode is not Mode.MIG or closed < 0 or not way.can_take(gpu) or is_blind(card):
             continue
-        if fleet.targets[gpu].mode is not card.mode and card.items:
+        if fleet.ends[gpu].mode is not card.mode and card.items:
             continue
         waiting = 0
         for number in way.open_on.get(gpu, ()):

@@ -1,23 +1,18 @@
-"""A fleet in whole numbers: what is on each GPU, what stays, goes and comes, and the floors.
-
-Supplies and floors of a service are scaled by their common denominator, so that nothing is
-rounded.
-"""
+"""A fleet in whole numbers: what is on each GPU, and what stays, goes and comes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import lcm
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
 from ...hardware import MPS_CLIENTS, Gpu
 from ...serving.operating_point import mps_share
-from ..instance import WHOLE, Instance, Mode, StartSource, State, Work
-from ..model import Deployment, FleetGpu
+from ..instance import WHOLE, Instance, Mode, StartSource, Work
+from ..model import FleetGpu
 from ..recounting import outdated
-from .model import Floor
+from .sides import Sides, goes_on
 
 __all__ = ["Card", "Entry", "Fleet", "Item", "Position", "Use", "made"]
 
@@ -79,35 +74,16 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Fleet:
+class Fleet(Sides):
     """What does not change on the way."""
 
-    start: Deployment  # with supplies counted alike
-    target: Deployment
-    floors: Mapping[str, Floor]
-    #: Whether any wanted instance of a profile may take any position of it; otherwise each
-    #: position has its own work.
-    is_late: bool
     #: An instance that could stay, and goes to come again.
     given_up: tuple[FleetGpu, Instance] | None = None
 
     def __post_init__(self) -> None:
-        self.cards = list(self.start.gpus())
-        self.targets = list(self.target.gpus())
+        super().__post_init__()
         self.devices = {card.gpu.key: card.gpu for card in self.cards}
         self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
-        self.services = [
-            each.name for each in {s.name: s for s in (*self.start.services, *self.target.services)}
-            .values()
-        ]  # fmt: skip
-        self._number = {name: number for number, name in enumerate(self.services)}
-        self._scale = self._scales()
-        self.floor = [
-            int(self.floors[name].rps * scale) if name in self.floors else 0
-            for name, scale in zip(self.services, self._scale, strict=True)
-        ]
-        #: What one unit is of a floor; services without one wait for nothing.
-        self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
         self._facts: dict[tuple[str, str], Facts] = {}
         self.uses: list[Use] = []
         self._use: dict[tuple[str, str, Work | None], int] = {}
@@ -116,23 +92,11 @@ class Fleet:
         self.needs: list[dict[int, int]] = []
         self.firsts: list[Card] = []
         pools: dict[object, int] = {}
-        for number, (card, end) in enumerate(zip(self.cards, self.targets, strict=True)):
+        for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
             self._read(number, card, end, pools)
         for each in self.start.instances():
             self._use_of(*each)
         self.covers = self._covers()
-
-    def _scales(self) -> list[int]:
-        scales = [1] * len(self.services)
-        for side in (self.start, self.target):
-            for _, each in side.instances():
-                if each.work is not None:
-                    number = self._number[each.work.service]
-                    scales[number] = lcm(scales[number], each.work.supply_rps.denominator)
-        for name, floor in self.floors.items():
-            number = self._number[name]
-            scales[number] = lcm(scales[number], floor.rps.denominator)
-        return scales
 
     def _allowed(self, card: FleetGpu) -> frozenset[str]:
         """Return the profiles that the GPU's node can cut."""
@@ -169,13 +133,6 @@ class Fleet:
             self.uses.append(Use(card.gpu.key, instance.profile, number, supply, instance.work))
         return self._use[key]
 
-    def counted(self, work: Work | None) -> tuple[int, int]:
-        """Return the number of the service that work is for, and the scaled supply."""
-        if work is None:
-            return -1, 0
-        number = self._number[work.service]
-        return number, int(work.supply_rps * self._scale[number])
-
     def item(self, card: FleetGpu, instance: Instance, *, goes: bool, temporary: bool) -> Item:
         """Return an instance as it counts; one that does not run supplies nothing."""
         number, supply = self.counted(instance.work if instance.supply_rps else None)
@@ -189,7 +146,7 @@ class Fleet:
         same_mode = card.mode is end.mode or not left
         items = []
         for each in card.instances:
-            same = next((o for o in left if _goes_on(each, o)), None) if same_mode else None
+            same = next((o for o in left if goes_on(each, o)), None) if same_mode else None
             if self.given_up == (card, each):
                 same = None
             if same is not None:
@@ -250,7 +207,7 @@ class Fleet:
         """Say what has to go before a position is filled; None if what stays is in its way."""
         number, instance, slots, _ = position
         items = card.items
-        if card.mode is not self.targets[number].mode:
+        if card.mode is not self.ends[number].mode:
             blockers = list(items)
         elif instance.start is None and card.mode is Mode.MIG:  # as cut: work changes in place
             there = [e for e in items if e.goes and e.instance.profile == instance.profile]
@@ -286,15 +243,6 @@ def made(items: Iterable[Item], mode: Mode) -> Card:
     for each in held:
         slots |= each.slots
     return Card(held, slots, mode)
-
-
-def _goes_on(one: Instance, other: Instance) -> bool:
-    states = {one.state, other.state}
-    same_state = one.state is other.state or states == {State.STARTING, State.RUNNING}
-    return (
-        (one.profile, one.start, one.work, one.owner)
-        == (other.profile, other.start, other.work, other.owner)
-    ) and same_state  # fmt: skip
 
 
 def _is_blind(card: FleetGpu) -> bool:

@@ -75,10 +75,7 @@ class Way:
 
     def urgency(self, service: int) -> float:
         """How much of a floor still has to come before all that goes can go."""
-        if service < 0:
-            return -2.0
-        weight = self.fleet.weight[service]
-        return (self.old[service] - self.slack[service]) * weight if weight else -1.5
+        return self.fleet.urgency(service, self.old, self.slack)
 
     def fill(self, number: int, use: int) -> None:
         """Create what is wanted at a position, or restart what is in the very place as it."""
@@ -110,7 +107,7 @@ class Way:
             self._change(What.CREATE, position.gpu, None, new)
 
     def _switch(self, gpu: int) -> None:
-        mode = self.fleet.targets[gpu].mode
+        mode = self.fleet.ends[gpu].mode
         if self.cards[gpu].mode is not mode:
             source = self.fleet.cards[gpu]
             self.actions.append(Action(What.REPARTITION, source.node, source.index, mode=mode))

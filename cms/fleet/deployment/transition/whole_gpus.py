@@ -32,7 +32,8 @@ from .model import Action, Kept, Spare, Transition, What, most_gpus
 from .necessity import find_frozen
 from .order import ordered, with_waits
 from .shortening import Shortened, shortened
-from .whole_gpus_goal import Goal, as_it_stays, goes_on
+from .sides import goes_on
+from .whole_gpus_goal import Goal, as_it_stays
 from .whole_gpus_rules import walk
 from .whole_gpus_way import Way
 

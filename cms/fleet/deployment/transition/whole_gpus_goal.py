@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import lcm
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
 from ..guesses import doubtful, in_doubt
-from ..instance import Instance, Mode, State, Work
+from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
-from .model import Floor
+from .sides import Sides, goes_on
 
-__all__ = ["Content", "Goal", "Supplies", "Thing", "Turn", "Use", "as_it_stays", "goes_on"]
+__all__ = ["Content", "Goal", "Thing", "Turn", "Use", "as_it_stays"]
 
 
 class Use(NamedTuple):
@@ -66,56 +65,15 @@ class Turn(NamedTuple):
         return *(gpu for gpu, _ in self.contents), *self.drained
 
 
-class Supplies:
-    """Supplies and floors in whole numbers: by service, scaled by their common denominator."""
-
-    def __init__(self, sides: Sequence[Deployment], floors: Mapping[str, Floor]) -> None:
-        names = dict.fromkeys(service.name for side in sides for service in side.services)
-        self.names = list(names)
-        self._number = {name: number for number, name in enumerate(self.names)}
-        self._scale = [1] * len(self.names)
-        for side in sides:
-            for _, each in side.instances():
-                if each.work is not None:
-                    number = self._number[each.work.service]
-                    scale = self._scale[number]
-                    self._scale[number] = lcm(scale, each.work.supply_rps.denominator)
-        for name, floor in floors.items():
-            number = self._number[name]
-            self._scale[number] = lcm(self._scale[number], floor.rps.denominator)
-        self.floor = [
-            int(floors[name].rps * scale) if name in floors else 0
-            for name, scale in zip(self.names, self._scale, strict=True)
-        ]
-        #: What one unit is of a floor; 0 for services without one, which wait for
-        #: nothing.
-        self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
-
-    def use(self, work: Work | None) -> Use:
-        """Return work as it counts."""
-        if work is None:
-            return Use(None, -1, 0)
-        number = self._number[work.service]
-        return Use(work, number, int(work.supply_rps * self._scale[number]))
-
-    def thing(self, instance: Instance, *, pool: int = -1, stays: bool = False) -> Thing:
-        """Return an instance as it counts; one that does not run supplies nothing."""
-        use = self.use(instance.work if instance.supply_rps else None)
-        return Thing(instance, use.service, use.supply, pool, stays)
-
-
 @dataclass
-class Goal:
-    """What does not change on the way."""
+class Goal(Sides):
+    """What does not change on the way.
 
-    #: With supplies counted alike; GPUs of the target that stay as cut have their instances
-    #: where the start has them (`as_it_stays`).
-    start: Deployment
-    target: Deployment
-    floors: Mapping[str, Floor]
-    #: Whether any wanted work may take any place of its profile, and any content any free
-    #: GPU; with `by_node` any GPU of a node that is cut anew.
-    is_late: bool
+    GPUs of the target that stay as cut have their instances where the start has them
+    (`as_it_stays`). Where `is_late`, any content may come to lie on any free GPU; with `by_node` on
+    any GPU of a node that is cut anew.
+    """
+
     #: Whether the GPUs of a node change together, and all that works on it stops meanwhile.
     by_node: bool
     #: Whether nodes may be drained of which the target has all GPUs as they are cut.
@@ -134,9 +92,7 @@ class Goal:
     shared: dict[int, tuple[Instance, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cards = list(self.start.gpus())
-        self.ends = list(self.target.gpus())
-        self.supplies = Supplies((self.start, self.target), self.floors)
+        super().__post_init__()
         self._pools: dict[object, int] = {}
         anew: list[int] = []
         self.firsts = []
@@ -147,14 +103,24 @@ class Goal:
             elif card.mode is end.mode and card.mode is not Mode.MIG:
                 self.firsts.append(self._sharing(number, card, end))
             else:
-                self.firsts.append(tuple(map(self.supplies.thing, card.instances)))
+                self.firsts.append(tuple(map(self.thing, card.instances)))
                 if card.instances or end.instances:
                     anew.append(number)
         self._group(anew, loose)
         self.covers = self._covers()
 
+    def use(self, work: Work | None) -> Use:
+        """Return work as it counts."""
+        return Use(work, *self.counted(work))
+
+    def thing(self, instance: Instance, *, pool: int = -1, stays: bool = False) -> Thing:
+        """Return an instance as it counts; one that does not run supplies nothing."""
+        return Thing(
+            instance, *self.counted(instance.work if instance.supply_rps else None), pool, stays
+        )
+
     def _pool(self, card: FleetGpu, wanted: Instance) -> int:
-        use = self.supplies.use(wanted.work)
+        use = self.use(wanted.work)
         key: object = (card.gpu.key, wanted.profile, use)
         if self.is_late:
             key = card.gpu.key, wanted.profile
@@ -168,9 +134,7 @@ class Goal:
         for now, then in zip(card.instances, end.instances, strict=True):
             stays = goes_on(now, then) or not now.is_managed
             wants = not stays and then.work is not None
-            yield self.supplies.thing(
-                now, pool=self._pool(card, then) if wants else -1, stays=stays
-            )
+            yield self.thing(now, pool=self._pool(card, then) if wants else -1, stays=stays)
 
     def _sharing(self, number: int, card: FleetGpu, end: FleetGpu) -> tuple[Thing, ...]:
         left, found = list(end.instances), []
@@ -180,7 +144,7 @@ class Goal:
                 left.remove(same)
             elif not now.is_managed:
                 raise _not_ours(card, now)
-            found.append(self.supplies.thing(now, stays=same is not None))
+            found.append(self.thing(now, stays=same is not None))
         self.shared[number] = tuple(left)
         return tuple(found)
 
@@ -293,19 +257,10 @@ class Goal:
         old = outdated(self.start, self.target)
         for side in (self.start, self.target):
             for card, each in side.instances():
-                use = self.supplies.use(each.work)
+                use = self.use(each.work)
                 if use.supply and card.mode is Mode.MIG and each.work not in old:
                     found.setdefault((card.gpu.key, each.profile), {})[use] = None
         return {key: list(uses) for key, uses in found.items()}
-
-
-def goes_on(now: Instance, then: Instance) -> bool:
-    """Whether nothing has to happen to an instance."""
-    if (now.profile, now.start, now.work, now.owner) != (
-        then.profile, then.start, then.work, then.owner,
-    ):  # fmt: skip
-        return False
-    return now.state is then.state or {now.state, then.state} == {State.STARTING, State.RUNNING}
 
 
 def is_as_cut(card: FleetGpu, end: FleetGpu) -> bool:

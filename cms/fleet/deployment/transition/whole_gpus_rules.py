@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -92,25 +93,21 @@ def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
         for gpu in sorted(where, key=lambda gpu: (gpu != home, gpu)):
             held = way.held[gpu]
             if (gpu in way.singles or not held) and _idles(held) is is_empty:
-                yield Change(_cut(gpu, content), held, frozenset((gpu,)), not held)
+                yield Change(
+                    partial(Way.cut, gpu=gpu, content=content), held, frozenset((gpu,)), not held
+                )
     for turn in way.goal.turns:
         if turn in way.turns and _idles(gone := _stopped(way, turn)) is is_empty:
             fills = _fills(way, turn, rng) if turn.is_loose else {}
             if fills is not None:
                 filled = _filled(way, turn, fills)
-                yield Change(_turn(turn, fills), gone, frozenset(turn.gpus), filled)
+                yield Change(
+                    partial(Way.turn, turn=turn, fills=fills), gone, frozenset(turn.gpus), filled
+                )
     for gpu in way.shared:
         gone = tuple(thing for thing in way.held[gpu] if not thing.stays)
         if _idles(gone) is is_empty:
-            yield Change(_share(gpu), gone, frozenset((gpu,)), not way.held[gpu])
-
-
-def _cut(gpu: int, content: int) -> Callable[[Way], None]:
-    return lambda way: way.cut(gpu, content)
-
-
-def _turn(turn: Turn, fills: Mapping[object, int]) -> Callable[[Way], None]:
-    return lambda way: way.turn(turn, fills)
+            yield Change(partial(Way.share, gpu=gpu), gone, frozenset((gpu,)), not way.held[gpu])
 
 
 def _fills(way: Way, turn: Turn, rng: _Random) -> dict[object, int] | None:
@@ -136,16 +133,6 @@ def _filled(way: Way, turn: Turn, fills: Mapping[object, int]) -> int:
         return sum(c >= 0 and not way.held[gpu] for gpu, c in turn.contents)
     used = Counter(way.goal.kind(gpu) for gpu, _ in turn.contents if way.held[gpu])
     return sum(max(0, n - used[kind]) for kind, n in fills.items())
-
-
-def _share(gpu: int) -> Callable[[Way], None]:
-    return lambda way: way.share(gpu)
-
-
-def _in(gpu: int, at: int, thing: Thing, use: Use, *, stays: bool) -> Change:
-    return Change(
-        lambda way: way.work(gpu, at, use, stays=stays), (thing,), frozenset((gpu,))
-    )  # fmt: skip
 
 
 def _stopped(way: Way, turn: Turn) -> tuple[Thing, ...]:
@@ -174,11 +161,12 @@ def _missed(way: Way, rng: _Random) -> bool:
 def _in_place(way: Way) -> Iterator[Change]:
     for gpu, at, thing in way.places():
         if thing.pool >= 0 and thing.supply:
-            yield _in(gpu, at, thing, way.best(thing.pool), stays=True)
+            do = partial(Way.work, gpu=gpu, at=at, use=way.best(thing.pool), stays=True)
+            yield Change(do, (thing,), frozenset((gpu,)))
 
 
 def _waste(way: Way, gone: Iterable[Thing]) -> float:
-    weight = way.goal.supplies.weight
+    weight = way.goal.weight
     return sum(each.supply * weight[each.service] for each in gone if each.supply)
 
 
@@ -192,7 +180,7 @@ def _covered(way: Way, rng: _Random) -> bool:
     in_place = () if way.goal.by_node and whole else _in_place(way)
     for number, change in enumerate(chain(in_place, whole)):
         if way.in_use + change.fills <= way.most:
-            weight = way.goal.supplies.weight
+            weight = way.goal.weight
             lacks = way.lacks(change.gone)
             price = sum(n * weight[service] for service, n in lacks.items())
             found.append((price * _noise(rng, 1.0), number, change))
@@ -286,7 +274,7 @@ def _lent(
     way: Way, key: str, layout: Iterable[tuple[str, int]], lacks: dict[int, int]
 ) -> tuple[float, tuple[Instance, ...]]:
     """Say what the places of a layout are to do to cover most of what is lacking, and how much."""
-    left, weight = dict(lacks), way.goal.supplies.weight
+    left, weight = dict(lacks), way.goal.weight
     worth, instances = 0.0, list[Instance]()
     for profile, start in sorted(layout, key=lambda place: (place[0], place[1]), reverse=True):
         gains = [
@@ -318,6 +306,6 @@ def _leave(way: Way) -> bool:
         return False
     for gpu, at, thing in way.places():
         if thing.pool < 0 and way.can_miss((thing,)):
-            way.work(gpu, at, way.goal.supplies.use(None), stays=True)
+            way.work(gpu, at, way.goal.use(None), stays=True)
             return True
     return False

@@ -23,7 +23,7 @@ class Way:
     def __init__(self, goal: Goal, most: int) -> None:
         self.goal, self.most = goal, most  # GPUs that may be in use at once
         self.held = list(goal.firsts)  # by GPU
-        self.slack = [-floor for floor in goal.supplies.floor]  # by service: what can be missed now
+        self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
         self.old = [0] * len(self.slack)  # by service: what those supply that do not stay
         for thing in chain.from_iterable(self.held):
             if thing.supply:
@@ -106,10 +106,7 @@ class Way:
 
     def urgency(self, service: int) -> float:
         """How much of a floor still has to come before all that goes can go."""
-        if service < 0:
-            return -2.0
-        weight = self.goal.supplies.weight[service]
-        return (self.old[service] - self.slack[service]) * weight if weight else -1.5
+        return self.goal.urgency(service, self.old, self.slack)
 
     # --- what is done -------------------------------------------------------------------------
 
@@ -119,7 +116,7 @@ class Way:
         if stays and thing.pool >= 0:
             self._take(thing.pool, use)
         instance = replace(thing.instance, work=use.work, state=State.RUNNING, is_guessed=False)
-        new = self.goal.supplies.thing(
+        new = self.goal.thing(
             instance, pool=-1 if stays else thing.pool, stays=stays and thing.pool >= 0
         )
         held = self.held[gpu]
@@ -140,7 +137,7 @@ class Way:
                 use = self.best(pool)
                 self._take(pool, use)
                 new = replace(instance, work=use.work, gpu_instance=None, uuid=None)
-                things.append(self.goal.supplies.thing(new, stays=True))
+                things.append(self.goal.thing(new, stays=True))
         self._rewrite(gpu, things, mode)
 
     def _next_turn(self) -> None:
@@ -155,7 +152,7 @@ class Way:
                 self._next_turn()
                 self.lending, self._lent_in = node, self._turn
             self._turn = self._lent_in
-        things = [self.goal.supplies.thing(each) for each in instances]
+        things = [self.goal.thing(each) for each in instances]
         self._rewrite(gpu, things, self.goal.cards[gpu].mode)
         self.singles.add(gpu)
         self._turn = 0
@@ -220,7 +217,7 @@ class Way:
                 elif thing.pool >= 0:
                     self.work(gpu, at, self.best(thing.pool), stays=True)
                 else:
-                    self.work(gpu, at, self.goal.supplies.use(None), stays=True)
+                    self.work(gpu, at, self.goal.use(None), stays=True)
         self._turn = 0
         self._skip_turns()
 
@@ -251,7 +248,7 @@ class Way:
         """Have an instance stop and come again as it is to be."""
         thing, held = self.held[gpu][at], self.held[gpu]
         instance = replace(thing.instance, state=State.RUNNING)
-        new = self.goal.supplies.thing(instance, stays=True)
+        new = self.goal.thing(instance, stays=True)
         self._change(What.RESTART, gpu, (thing,), (*held[:at], new, *held[at + 1 :]), (new,))
 
     def share(self, gpu: int) -> None:
@@ -262,7 +259,7 @@ class Way:
                 held = tuple(each for each in self.held[gpu] if each is not thing)
                 self._change(What.DELETE, gpu, (thing,), held, ())
         for instance in self.goal.shared[gpu]:
-            new = self.goal.supplies.thing(
+            new = self.goal.thing(
                 replace(instance, gpu_instance=None, uuid=None), stays=True
             )  # fmt: skip
             self._change(What.CREATE, gpu, (), (*self.held[gpu], new), (new,))

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from ...export.export import ExportOptions, shell_functions
 from ..model import Transition
-from .steps import Part, Step
-from .whole_gpus import CUT, PARTED, about_whole_gpus, refuse, refuse_part
-from .whole_gpus import tables as cut_tables
+from .steps import Step
+from .whole_gpus import CUT, PARTED, about_whole_gpus, refuse, refuse_part, tables
 
 __all__ = ["files", "losses", "order", "refuse", "refuse_part", "tables"]
 
@@ -55,8 +54,3 @@ def losses(transition: Transition) -> Iterator[str]:
         "on where the counts stay."
     )
     yield "Reboots: MIG instances do not survive them; observe and plan again afterwards."
-
-
-def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
-    """Return the rows of each table of a part's script."""
-    return cut_tables(part)

@@ -103,8 +103,8 @@ def losses(transition: Transition) -> Iterator[str]:
 def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of each table of a part's script: gpus, wanted, former, back, others."""
     card = part.card
-    changes_mode = part.mode is not part.mode_before
-    if not changes_mode and part.mode is not Mode.MIG:
+    mode, before = part.afters[0].mode, part.befores[0].mode
+    if before is mode is not Mode.MIG:
         nothing = dict.fromkeys(("wanted", "former", "back", "others"), ())
         return {**nothing, "gpus": () if card.uuid is None else (gpu_row(card, None, None),)}
     own = {(p.instance.profile, p.instance.start) for p in (*part.adds, *part.removes)}
@@ -122,7 +122,7 @@ def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
         return tuple(dict.fromkeys(every))
 
     return {
-        "gpus": (gpu_row(card, part.mode, part.mode_before),),
+        "gpus": (gpu_row(card, mode, before),),
         "wanted": rows(*part.adds),
         "former": rows(*part.removes),
         "back": rows(*part.restored),

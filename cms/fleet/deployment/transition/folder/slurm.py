@@ -120,7 +120,7 @@ def losses(transition: Transition) -> Iterator[str]:
 
 def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of each table of a part's script."""
-    found = cut_tables(part)
+    found = cut_tables(part, options)
     if not part.repartitions:
         return found
     before, after = (whole_alone(side) for side in (part.befores, part.afters))

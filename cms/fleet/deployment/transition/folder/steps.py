@@ -69,16 +69,6 @@ class Part:
         (card,) = self.cards
         return card
 
-    @property
-    def mode(self) -> Mode:
-        """The mode of that GPU after it."""
-        return self.afters[0].mode
-
-    @property
-    def mode_before(self) -> Mode:
-        """The mode of that GPU before it."""
-        return self.befores[0].mode
-
     def seat(self, place: Place) -> tuple[int, str, str, str]:
         """Return what tells a place from others in scripts: GPU, profile, start, number."""
         start = place.instance.start

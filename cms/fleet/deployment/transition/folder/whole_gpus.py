@@ -264,7 +264,7 @@ def about_whole_gpus(transition: Transition) -> Iterator[str]:
         yield f"Shares under MPS of {', '.join(shared[:5])}: the daemon and its clients are yours."
 
 
-def tables(part: Part) -> dict[str, tuple[str, ...]]:
+def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of the tables that `CUT` reads."""
     return {
         "gpus": tuple(
