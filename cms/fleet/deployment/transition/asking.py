@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from ....errors import InvalidOption, InvalidProblem
@@ -11,15 +12,29 @@ from ....solving.solution import Proof
 from ....values.numbers import Number, shown
 from ..checking import check_deployment
 from ..model import Deployment
+from ..placing import place
 from ..programs import Limits
+from ..recounting import recounted
+from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
-from ..wishes import PlacementConstraints
+from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible
 from .durations import Durations
 from .floors import floors_of
-from .model import Floor
+from .kept import in_common
+from .model import Floor, Kept
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "Ends"]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Between what a way is looked for: supplies counted alike, and the target placed."""
+
+    start: Deployment
+    target: Deployment
+    kept: Kept
+    is_late: bool  # whether what a place gets is decided when it is free
 
 
 @dataclass(frozen=True)
@@ -45,6 +60,25 @@ class Asked:
         if isinstance(self.to, Deployment):
             _require_possible(self.start, self.to)
             object.__setattr__(self, "start", self.start.with_uuids_of(self.to))
+
+    def ends(self, *, whole_gpus: bool) -> Ends | Impossible:
+        """Count supplies by the target's rule, and place what is wanted."""
+        to, limits = self.to, self.limits
+        if isinstance(to, Deployment):
+            works = [each.work for _, each in to.instances() if each.work is not None]
+            start = recounted(self.start, to.services, to.rule, works)
+            same = in_common(start, to, places=True)
+            return Ends(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
+        start = recounted(self.start, to.services, to.rule, [kind.work for kind in to.counts])
+        wishes = placement_constraints(to.services) if self.wishes is None else self.wishes
+        placed = place(
+            to, start, wishes=wishes, as_grouped=self.as_grouped, whole_gpus=whole_gpus,
+            time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
+        )  # fmt: skip
+        if isinstance(placed, PlacementInfeasible):
+            return Impossible(placed.reasons, placed.proof)
+        kept = Kept(placed.kept, placed.most_kept, placed.proof)
+        return Ends(start, placed.deployment, kept, not (wishes or self.as_grouped))
 
     def most_spare(self, free: int) -> int:
         """Return how many of the GPUs that are free may be borrowed."""

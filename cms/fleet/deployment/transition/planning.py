@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 from typing import Literal
@@ -13,19 +13,16 @@ from ....errors import CmsError, InvalidOption
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
 from ..difference import with_fixed
-from ..instance import Instance, State
+from ..instance import State
 from ..model import Deployment
-from ..placing import place
 from ..programs import Limits
-from ..recounting import recounted
-from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
-from ..wishes import PlacementConstraints, placement_constraints
+from ..wishes import PlacementConstraints
 from .arriving import Impossible, arrived, checked
-from .asking import Asked
+from .asking import Asked, Ends
 from .durations import Durations
-from .kept import in_common, proved_kept
-from .model import Action, Floor, Kept, Spare, Transition, most_gpus
+from .kept import proved_kept
+from .model import Action, Floor, Spare, Transition, most_gpus
 from .necessity import find_frozen
 from .ordering import sequences
 from .shortening import shortened
@@ -148,7 +145,7 @@ def transition(
 def _of_parts(asked: Asked) -> Transition | Impossible:
     """Cut parts of GPUs."""
     limits, seed = asked.limits, asked.seed
-    goal = _goal(asked)
+    goal = asked.ends(whole_gpus=False)
     if isinstance(goal, Impossible):
         return goal
     floors = asked.floors_between(goal.start, goal.target)
@@ -188,7 +185,8 @@ def _of_parts(asked: Asked) -> Transition | Impossible:
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
-    if begins := sum(_is_starting(each) for _, each in goal.start.instances()):
+    states = [each.state for _, each in goal.start.instances() if each.work is not None]
+    if begins := states.count(State.STARTING):
         what = "1 instance is" if begins == 1 else f"{begins} instances are"
         reasons.append(f"{what} still starting, and counted only once running: observe again then")
     return Impossible(tuple(reasons), Proof.NONE)
@@ -214,12 +212,8 @@ def _look(fleet: Fleet, most: int, asked: Asked) -> list[tuple[Action, ...]]:
     return [way for o in others if len(o.positions) > len(fleet.positions) for way in look(o)]
 
 
-def _is_starting(instance: Instance) -> bool:
-    return instance.state is State.STARTING and instance.work is not None
-
-
 def _what_would_do(
-    goal: _Goal, asked: Mapping[str, Floor], most: int, seed: int, limits: Limits
+    goal: Ends, asked: Mapping[str, Floor], most: int, seed: int, limits: Limits
 ) -> str:
     """Look for floors that are low enough."""
     for lower in _LOWER:
@@ -230,30 +224,3 @@ def _what_would_do(
         if sequences(fleet, most, seed=seed, restarts=_TRIES, limits=limits):
             return f"with {shown(lower * 100)} % of the floors there is one"
     return "lower floors or more GPUs are needed"
-
-
-@dataclass(frozen=True)
-class _Goal:
-    start: Deployment
-    target: Deployment
-    kept: Kept
-    is_late: bool
-
-
-def _goal(asked: Asked) -> _Goal | Impossible:
-    start, to, limits = asked.start, asked.to, asked.limits
-    if isinstance(to, Deployment):
-        works = [each.work for _, each in to.instances() if each.work is not None]
-        start = recounted(start, to.services, to.rule, works)
-        same = in_common(start, to, places=True)
-        return _Goal(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
-    start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = placement_constraints(to.services) if asked.wishes is None else asked.wishes
-    left = None if limits.seconds == inf else limits.left
-    placed = place(
-        to, start, wishes=wishes, as_grouped=asked.as_grouped, time_limit=left, cancel=limits.cancel
-    )
-    if isinstance(placed, PlacementInfeasible):
-        return Impossible(placed.reasons, placed.proof)
-    kept = Kept(placed.kept, placed.most_kept, placed.proof)
-    return _Goal(start, placed.deployment, kept, not (wishes or asked.as_grouped))

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from math import inf
 
 from ....errors import CmsError
 from ....solving.solution import Proof
@@ -20,7 +19,6 @@ from ..instance import Instance, StartSource
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
-from ..recounting import recounted
 from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
 from ..wishes import PlacementConstraints, placement_constraints
@@ -84,15 +82,15 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     >>> found.spare.count
     0
     """
-    limits, to = asked.limits, asked.to
-    found = _sides(asked, tool)
-    if isinstance(found, Impossible):
-        return found
-    start, target, is_late = found
+    limits, by_node = asked.limits, tool.drains_nodes
+    ends = asked.ends(whole_gpus=True)
+    if isinstance(ends, Impossible):
+        return ends
+    start, is_late, places = ends.start, ends.is_late, ends.kept.places
+    target = as_it_stays(start, ends.target, by_node=by_node, clears=not places)
     floors = asked.floors_between(start, target)
     if isinstance(floors, Impossible):
         return floors
-    by_node, places = tool.drains_nodes, isinstance(to, Deployment)
     goal = Goal(start, target, floors, is_late, by_node)
     goals = [[goal]]
     if is_late and by_node:  # what the target has as it is cut stays, if there is a way at all
@@ -111,9 +109,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
             return _answer(own, best.actions, best.gpus - before, limits, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
-    nothing = Transition(
-        start, target, floors, (), Spare(most), Kept(0, 0, Proof.NONE, places=places)
-    )
+    nothing = Transition(start, target, floors, (), Spare(most), ends.kept)
     if proved := find_frozen(nothing, most, limits):
         return Impossible((proved[1],), Proof.CHECKED, proved[0])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
@@ -122,29 +118,6 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
     return Impossible(tuple(reasons), Proof.NONE)
-
-
-def _sides(
-    asked: Asked, tool: PartitioningTool
-) -> tuple[Deployment, Deployment, bool] | Impossible:
-    """Return both sides, and whether places are exchanged on the way."""
-    start, to, limits = asked.start, asked.to, asked.limits
-    if isinstance(to, Deployment):
-        works = [each.work for _, each in to.instances() if each.work is not None]
-        start = recounted(start, to.services, to.rule, works)
-        target = as_it_stays(start, to, by_node=tool.drains_nodes, clears=False)
-        return start, target, False
-    start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = placement_constraints(to.services) if asked.wishes is None else asked.wishes
-    left = None if limits.seconds == inf else limits.left
-    placed = place(
-        to, start, wishes=wishes, as_grouped=asked.as_grouped, whole_gpus=True, time_limit=left,
-        cancel=limits.cancel,
-    )  # fmt: skip
-    if isinstance(placed, PlacementInfeasible):
-        return Impossible(placed.reasons, placed.proof)
-    target = as_it_stays(start, placed.deployment, by_node=tool.drains_nodes, clears=True)
-    return start, target, not (wishes or asked.as_grouped)
 
 
 def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> list[Way]:
