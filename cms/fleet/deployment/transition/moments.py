@@ -93,9 +93,7 @@ def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
 
 
 def _cut(
-    actions: Sequence[Action],
-    adds: Mapping[int, Fraction],
-    takes: Mapping[int, Fraction],
+    actions: Sequence[Action], adds: Mapping[int, Fraction], takes: Mapping[int, Fraction]
 ) -> tuple[Fraction, tuple[int, ...]]:
     """Pay for what is added by what must have ended, as far as that goes: a maximum flow.
 

@@ -108,10 +108,7 @@ def repartitions(action: Action) -> bool:
 
 
 def _for_floors(
-    start: Deployment,
-    actions: Sequence[Action],
-    floors: Mapping[str, Floor],
-    waits: list[set[int]],
+    start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], waits: list[set[int]]
 ) -> None:
     for service, floor in floors.items():
         if floor.rps <= 0:

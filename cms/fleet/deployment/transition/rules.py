@@ -240,10 +240,7 @@ def _unlocked(way: Way, number: int, gone: tuple[tuple[int, Item], ...]) -> int:
 
 
 def _covers(
-    way: Way,
-    number: int,
-    gone: tuple[tuple[int, Item], ...],
-    lacks: Sequence[tuple[int, int]],
+    way: Way, number: int, gone: tuple[tuple[int, Item], ...], lacks: Sequence[tuple[int, int]]
 ) -> tuple[Cover, ...] | None:
     """Find room for what supplies as much as is lacking."""
     fleet, trial = way.fleet, way.copy()

@@ -85,9 +85,7 @@ def _first_of_each_pool(way: Way) -> Iterator[tuple[int, int, Thing]]:
 
 def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
     """Iterate over changes of whole GPUs and nodes, on which something works or nothing does."""
-    contents = sorted(
-        (-way.waits(number) * _noise(rng, 0.5), number) for number in way.contents
-    )  # fmt: skip
+    contents = sorted((-way.waits(number) * _noise(rng, 0.5), number) for number in way.contents)
     for _, content in contents:
         _, _, _, where, home = way.goal.contents[content]
         for gpu in sorted(where, key=lambda gpu: (gpu != home, gpu)):
@@ -204,9 +202,7 @@ def _cover(way: Way, change: Change, rng: _Random) -> bool:
     way.lending = ""
     while lacks := way.lacks(change.gone):
         service, lack = max(lacks.items(), key=lambda each: each[1])
-        if not (
-            _instance(way, service, lack, change, rng) or _free_gpu(way, lacks, change.fills)
-        ):  # fmt: skip
+        if not (_instance(way, service, lack, change, rng) or _free_gpu(way, lacks, change.fills)):
             return False
     return True
 

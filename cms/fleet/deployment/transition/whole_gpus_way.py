@@ -33,9 +33,7 @@ class Way:
         self.need = [dict(each) for each in goal.needs]
         self.in_use = self.peak = sum(map(bool, self.held))
         #: What still has to be done, as in the goal.
-        self.contents = {
-            number: each for number, each in enumerate(goal.contents) if each.where
-        }  # fmt: skip
+        self.contents = {number: each for number, each in enumerate(goal.contents) if each.where}
         self.singles = {n for n in goal.singles if self.held[n]}
         self.turns: set[Turn] = set(goal.turns)
         self.loose = dict(goal.loose)
@@ -259,9 +257,7 @@ class Way:
                 held = tuple(each for each in self.held[gpu] if each is not thing)
                 self._change(What.DELETE, gpu, (thing,), held, ())
         for instance in self.goal.shared[gpu]:
-            new = self.goal.thing(
-                replace(instance, gpu_instance=None, uuid=None), stays=True
-            )  # fmt: skip
+            new = self.goal.thing(replace(instance, gpu_instance=None, uuid=None), stays=True)
             self._change(What.CREATE, gpu, (), (*self.held[gpu], new), (new,))
 
     def best(self, pool: int) -> Use:

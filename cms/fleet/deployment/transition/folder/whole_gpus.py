@@ -209,10 +209,7 @@ def cuts_of(cards: Iterable[FleetGpu]) -> dict[int, Cut]:
 def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
     """Return GPUs without what has no compute instance: most tools do not find it."""
     return tuple(
-        replace(
-            card,
-            instances=tuple(each for each in card.instances if each.is_whole),
-        )
+        replace(card, instances=tuple(each for each in card.instances if each.is_whole))
         for card in cards
     )
 
@@ -302,7 +299,4 @@ def _rows(cards: Iterable[FleetGpu]) -> Iterator[str]:
 def _config(side: str, cards: tuple[FleetGpu, ...]) -> dict[str, tuple[str, ...]]:
     cuts = cuts_of(cards)
     name = name_of(cuts)
-    return {
-        f"{side}_name": (name,),
-        f"{side}_config": tuple(text_of({name: cuts}).splitlines()),
-    }
+    return {f"{side}_name": (name,), f"{side}_config": tuple(text_of({name: cuts}).splitlines())}
