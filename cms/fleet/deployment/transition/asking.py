@@ -94,17 +94,13 @@ class Asked:
                 reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
                 return Impossible((reason,), Proof.CHECKED)
         if isinstance(self.to, Deployment):
-            _require_enough(target)
+            # what it asks for is what floors and the end are held against
+            for fault in check_deployment(target):
+                raise InvalidProblem(
+                    f"the target gives less than it asks for: {fault}; expected instances that do, "
+                    "or a lower rate there"
+                )
         return found
-
-
-def _require_enough(target: Deployment) -> None:
-    """A target gives what it asks for: that is what floors and the end are held against."""
-    for fault in check_deployment(target):
-        raise InvalidProblem(
-            f"the target gives less than it asks for: {fault}; expected instances that do, or a "
-            "lower rate there"
-        )
 
 
 def _require_possible(start: Deployment, target: Deployment) -> None:

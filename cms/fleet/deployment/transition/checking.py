@@ -140,7 +140,6 @@ def _actions(transition: Transition) -> Iterator[Violation]:
 
 
 def _in_turns(action: Action) -> bool:
-    """Whether an action is of shares that services take turns in."""
     shares = [each for each in (*action.removes, *action.adds) if mps_share(each.profile)]
     return any(each.start is not None for each in shares)
 
@@ -204,7 +203,6 @@ def _floors(transition: Transition) -> Iterator[Violation]:
 
 
 def _lowest(transition: Transition, service: str) -> tuple[Fraction, tuple[int, ...]]:
-    """Return the lowest capacity of a service, and the actions that have to begin for it."""
     start, actions = transition.start, transition.actions
     known = {each.name for each in start.services}
     today = start.capacity(service) if service in known else Fraction(0)
@@ -248,7 +246,6 @@ def _limits(transition: Transition) -> Iterator[Violation]:
 
 
 def _gpus(transition: Transition) -> Iterator[Violation]:
-    """Compare the GPUs that can be in use at once with what is said of them."""
     most = most_gpus(transition.start, transition.target) + transition.spare.count
     used = _used_at_once(transition)
     if used > most:
@@ -260,7 +257,6 @@ def _gpus(transition: Transition) -> Iterator[Violation]:
 
 
 def _used_at_once(transition: Transition) -> int:
-    """Return how many GPUs can be in use at a moment."""
     start, actions = transition.start, transition.actions
     ended = predecessors(actions)
     most = _used_by_spans(start, actions, ended)
@@ -313,7 +309,6 @@ def _used_by_spans(start: Deployment, actions: Sequence[Action], ended: Sequence
 
 
 def _kept(transition: Transition) -> Iterator[Violation]:
-    """Count the instances of ours with work that are there throughout."""
     gone: Counter[tuple[_Place, Instance]] = Counter()
     for action in transition.actions:
         gone.update((action.gpu, each) for each in action.removes)
@@ -341,7 +336,6 @@ def _necessity(transition: Transition) -> Iterator[Violation]:
 
 
 def _said(transition: Transition) -> Iterator[Violation]:
-    """Compare what it says of spare GPUs and of temporary instances with its actions."""
     spare = transition.spare
     claims = bool(spare.least), bool(spare.reason), spare.proof is not None
     if spare.least > spare.count or len({*claims}) > 1:

@@ -162,7 +162,6 @@ def _at_once(
 
 
 def _weights(card: FleetGpu) -> Iterator[Callable[[Instance], int]]:
-    """Iterate over what the rules of a GPU bound: sums over the instances that are there."""
     if card.mode is not Mode.MIG:
         yield lambda each: 1
         yield lambda each: (mps_share(each.profile) or 0) if each.start is None else 0

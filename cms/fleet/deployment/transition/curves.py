@@ -56,11 +56,6 @@ class Curve:
         least = self.lowest
         return next((when for when, rps in self.steps if rps == least), Fraction(0))
 
-    @property
-    def highest(self) -> Fraction:
-        """The largest capacity there is at any moment, in items per second."""
-        return max(self.before, *(rps for _, rps in self.steps))
-
     def at(self, when: Fraction) -> Fraction:
         """Return the capacity at a moment: what begins or ends then counts already."""
         if when < 0:

@@ -9,7 +9,7 @@ sequence then goes through the same order and the same check as ours: only the p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
@@ -55,7 +55,12 @@ def exchange_and_compact(
         The latter if the fleet has too few empty GPUs for what it borrows.
     """
     start = recounted(start, wanted.services, wanted.rule, [kind.work for kind in wanted.counts])
-    placed = place(wanted, start.with_gpus(_emptied(start)), as_grouped=True)
+    empty = {
+        (card.node, card.index): card.with_instances(card.foreign)
+        for card in start.gpus()
+        if not card.is_empty
+    }
+    placed = place(wanted, start.with_gpus(empty), as_grouped=True)
     if isinstance(placed, PlacementInfeasible):
         return Impossible(placed.reasons, placed.proof)
     walk = _Walk(start)
@@ -72,22 +77,12 @@ def exchange_and_compact(
     return checked(start, target, floors, found.actions, found.gpus - before, most)
 
 
-def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:
-    return {
-        (card.node, card.index): card.with_instances(card.foreign)
-        for card in start.gpus()
-        if not card.is_empty
-    }
-
-
 #: How well a content goes with what is on a GPU, the largest best: what is there already, less what
 #: is in the way, whether the GPU is in use, and its number, negative.
 _Overlap = tuple[int, int, bool, int]
 
 
 class _Walk:
-    """The GPUs, and what has been done to them."""
-
     def __init__(self, start: Deployment) -> None:
         self.sources = list(start.gpus())
         self.kinds: list[tuple[str, Work]] = []  # profile and work, by number
@@ -121,10 +116,8 @@ class _Walk:
         profile, work = self.kinds[kind]
         return -float(work.supply_rps), profile
 
-    # --- the fleet's multiset becomes the target's, on too many GPUs
-
     def exchange(self, wanted: _Content) -> bool:
-        """Create what is new before what it replaces is deleted; False if there is no room."""
+        """Make the fleet's multiset the target's, what is new first; False if there is no room."""
         there = sum(self.here, _Content())
         new, old = list((wanted - there).elements()), list((there - wanted).elements())
         for kind in sorted(new, key=self._largest):
@@ -149,10 +142,8 @@ class _Walk:
             self.delete_somewhere(each)
         return True
 
-    # --- then GPU by GPU becomes one of the target's
-
     def compact(self, contents: list[_Content]) -> bool:
-        """Have each content on a GPU; False if there is no room."""
+        """Make GPU by GPU one of the target's; False if there is no room."""
         kinds: list[_Content] = []
         for content in contents:
             if content not in kinds:
@@ -232,8 +223,6 @@ class _Walk:
                 stay.append(each)
                 left = rest
         return stay, list(left.elements())
-
-    # --- actions
 
     def create_anywhere(self, kind: int, shut: set[int] | None = None) -> bool:
         """Create an instance on the GPU with fewest free slots that has room."""

@@ -49,8 +49,6 @@ def _one_by_one(works: list[tuple[int, int]]) -> int:
 
 
 class _Service:
-    """What comes and goes of a service with a floor."""
-
     def __init__(self, name: str, transition: Transition) -> None:
         self.floor = transition.floors[name].rps
         self.slack = transition.start.capacity(name) - self.floor

@@ -187,7 +187,6 @@ def _lightest(weights: tuple[int, ...], supplies: tuple[int, ...], need: int) ->
 def _fill(
     gpu: Gpu, there: tuple[tuple[str, int], ...], profiles: tuple[str, ...], unit: str
 ) -> int:
-    """Return the most slices that can be added to a GPU."""
     if not profiles:
         return 0
     layouts = layouts_around(gpu, there, profiles)

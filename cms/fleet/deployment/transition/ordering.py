@@ -44,8 +44,6 @@ _MORE_ACTIONS = 2
 
 
 class _Done(NamedTuple):
-    """A way that arrives, when, and in what manner it was gone."""
-
     actions: tuple[Action, ...]
     end: float
     manner: Manner
@@ -199,7 +197,6 @@ def _begun(
 
 
 def _taken(way: Way, choice: Choice) -> set[int]:
-    """Return the services that what goes with a choice serves."""
     found = {each.service for _, each in choice.goes if each.supply}
     if choice.position >= 0:
         entry = way.entries[choice.position]
@@ -240,11 +237,8 @@ def _left(way: Way) -> int:
     return len(gpus | {gpu for gpu, _ in way.leaving()})
 
 
-# --- E --------------------------------------------------------------------------------------------
-
-
 def _searched(begin: Way, limits: Limits) -> Way | None:
-    """Go back on choices, depth first, until all is done or enough states were seen."""
+    """E: go back on choices, depth first, until all is done or enough states were seen."""
     seen = {_key(begin)}
     stack = [(begin, _every(begin))]
     while stack:
@@ -310,9 +304,6 @@ def _every_cover(way: Way) -> Iterator[Choice]:
                         yield Choice((Cover(gpu, Instance(use.profile, start, use.work)),))
 
 
-# --- afterwards -----------------------------------------------------------------------------------
-
-
 def without_needless(fleet: Fleet, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Leave out temporary instances without which every floor holds as well."""
     done = list(actions)
@@ -335,7 +326,6 @@ def without_needless(fleet: Fleet, actions: Sequence[Action]) -> tuple[Action, .
 
 
 def _without(action: Action) -> tuple[Action, ...]:
-    """Return what is left of an action if what it removes was never there."""
     if not action.adds:
         return ()
     return (replace(action, what=What.CREATE, removes=(), is_temporary=False),)

@@ -143,7 +143,6 @@ def transition(
 
 
 def _of_parts(asked: Asked) -> Transition | Impossible:
-    """Cut parts of GPUs."""
     limits, seed = asked.limits, asked.seed
     goal = asked.ends(whole_gpus=False)
     if isinstance(goal, Impossible):
@@ -215,7 +214,6 @@ def _look(fleet: Fleet, most: int, asked: Asked) -> list[tuple[Action, ...]]:
 def _what_would_do(
     goal: Ends, asked: Mapping[str, Floor], most: int, seed: int, limits: Limits
 ) -> str:
-    """Look for floors that are low enough."""
     for lower in _LOWER:
         if limits.over:
             break

@@ -177,15 +177,11 @@ def _processes(held: Sequence[Instance]) -> Counter[tuple[str, str]]:
 
 
 class _Step(NamedTuple):
-    """A GPU and what it then has."""
-
     place: _Place
     held: _Held
 
 
 class _Search:
-    """Looks for an order, or for GPUs that contents go to first."""
-
     def __init__(self, ground: Ground, floors: Mapping[str, Floor], now: Deployment) -> None:
         self._ground = ground
         self._floors = {name: floor.rps for name, floor in floors.items() if floor.rps > 0}
@@ -273,7 +269,6 @@ class _Search:
         return has
 
     def _rates_of(self, held: _Held) -> dict[str, Fraction]:
-        """What a content gives each service with a floor."""
         if held not in self._rates:
             rates: dict[str, Fraction] = {}
             for each in held:

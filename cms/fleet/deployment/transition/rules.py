@@ -65,9 +65,6 @@ def rest(way: Way) -> Iterator[Choice]:
             yield Choice(goes=((gpu, item),))
 
 
-# --- A --------------------------------------------------------------------------------------------
-
-
 def fill(way: Way) -> Iterator[Choice]:
     """A: iterate over free positions and what is wanted there, whoever waits most first."""
     positions = way.fleet.positions
@@ -89,9 +86,6 @@ def fill(way: Way) -> Iterator[Choice]:
     waiting.sort(key=itemgetter(0), reverse=True)
     for _, number, use in waiting:
         yield Choice(position=number, use=use)
-
-
-# --- who waits most -------------------------------------------------------------------------------
 
 
 def _waits(way: Way, uses: Iterable[int]) -> dict[int, tuple[float, int]]:
@@ -135,9 +129,6 @@ def _freed(way: Way, number: int, goes: Iterable[tuple[int, int]]) -> float:
             # as if the rest came by instances of the same kind
             best = max(best, freed / (slots * -(-lack // use.supply)))
     return best
-
-
-# --- B --------------------------------------------------------------------------------------------
 
 
 def clear(way: Way) -> Iterator[Choice]:
@@ -197,9 +188,6 @@ def _waste(way: Way, gone: Sequence[tuple[int, Item]]) -> float:
     return sum(each.supply * way.fleet.weight[each.service] for _, each in gone if each.supply)
 
 
-# --- C --------------------------------------------------------------------------------------------
-
-
 def cover(way: Way) -> Iterator[Choice]:
     """C: iterate over positions whose way can be cleared once something covers for it."""
     found = []
@@ -242,7 +230,6 @@ def _unlocked(way: Way, number: int, gone: tuple[tuple[int, Item], ...]) -> int:
 def _covers(
     way: Way, number: int, gone: tuple[tuple[int, Item], ...], lacks: Sequence[tuple[int, int]]
 ) -> tuple[Cover, ...] | None:
-    """Find room for what supplies as much as is lacking."""
     fleet, trial = way.fleet, way.copy()
     shut: dict[int, int] = {}
     if number >= 0:
@@ -303,9 +290,6 @@ def _room(way: Way, service: int, lack: int, shut: dict[int, int]) -> tuple[Cove
 def is_blind(card: Card) -> bool:
     """Whether starts on a GPU are not known."""
     return any(each.instance.start is None for each in card.items)
-
-
-# --- D --------------------------------------------------------------------------------------------
 
 
 def drop(way: Way) -> Iterator[Choice]:

@@ -56,8 +56,6 @@ def shortened(
 
 
 def _by_time(actions: Sequence[Action], begin: Sequence[int], takes: Sequence[int]) -> list[int]:
-    """Sort actions: those that remove by when they begin, the others by when they end."""
-
     def when(at: int) -> tuple[int, int]:
         return begin[at] + (0 if actions[at].removes else takes[at]), at
 

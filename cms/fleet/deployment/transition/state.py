@@ -99,7 +99,6 @@ class Fleet(Sides):
         self.covers = self._covers()
 
     def _allowed(self, card: FleetGpu) -> frozenset[str]:
-        """Return the profiles that the GPU's node can cut."""
         node = self.start.node(card.node)
         return frozenset(p.name for p in card.gpu.profiles if node.offers(p))
 
@@ -157,7 +156,7 @@ class Fleet(Sides):
                     "expected it to stay, or --reclaim"
                 )
             items.append(self.item(card, each, goes=same is None, temporary=False))
-        if _is_blind(card) and _profiles(card) != _profiles(end):
+        if _is_blind(card) and card.counts != end.counts:
             raise InvalidProblem(
                 f"the starts of the instances on {card.name} are not known, and it is to be cut "
                 "anew; observe it with nvidia-smi mig -lgi"
@@ -249,10 +248,6 @@ def _is_blind(card: FleetGpu) -> bool:
     return (
         card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN and bool(card.instances)
     )
-
-
-def _profiles(card: FleetGpu) -> list[str]:
-    return sorted(each.profile for each in card.instances)
 
 
 def _is_restart(blockers: Sequence[Item], instance: Instance) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
@@ -78,24 +78,20 @@ class Goal(Sides):
     by_node: bool
     #: Whether nodes may be drained of which the target has all GPUs as they are cut.
     is_wide: bool = False
-    #: Of each GPU in the beginning.
-    firsts: list[tuple[Thing, ...]] = field(init=False)
-    #: By pool: ``{use: how many are wanted}``.
-    needs: list[dict[Use, int]] = field(init=False, default_factory=list)
-    contents: list[Content] = field(init=False, default_factory=list)
-    #: GPUs that are cut anew one by one.
-    singles: list[int] = field(init=False, default_factory=list)
-    turns: list[Turn] = field(init=False, default_factory=list)
-    #: By kind of GPU, contents that may come to lie on any node that is cut anew.
-    loose: dict[object, tuple[int, ...]] = field(init=False, default_factory=dict)
-    #: GPUs that are not cut and change what shares them: what comes.
-    shared: dict[int, tuple[Instance, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.firsts: list[tuple[Thing, ...]] = []  # of each GPU in the beginning
+        self.needs: list[dict[Use, int]] = []  # by pool: ``{use: how many are wanted}``
+        self.contents: list[Content] = []
+        self.singles: list[int] = []  # GPUs that are cut anew one by one
+        self.turns: list[Turn] = []
+        #: By kind of GPU, contents that may come to lie on any node that is cut anew.
+        self.loose: dict[object, tuple[int, ...]] = {}
+        #: GPUs that are not cut and change what shares them: what comes.
+        self.shared: dict[int, tuple[Instance, ...]] = {}
         self._pools: dict[object, int] = {}
         anew: list[int] = []
-        self.firsts = []
         loose = self._loose_nodes() if self.by_node and self.is_late else set[str]()
         for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
             if card.node not in loose and card.mode is end.mode and is_as_cut(card, end):
@@ -148,8 +144,6 @@ class Goal(Sides):
         self.shared[number] = tuple(left)
         return tuple(found)
 
-    # --- what is cut together -----------------------------------------------------------------
-
     def _group(self, anew: Sequence[int], loose: set[str]) -> None:
         by_node: dict[str, list[int]] = {}
         for number in anew:
@@ -166,7 +160,6 @@ class Goal(Sides):
             self.turns += [self._homed(name, by_node[name]) for name in sorted(whole)]
 
     def _homed(self, name: str, anew: Sequence[int]) -> Turn:
-        """Return the turn of a node on which each GPU gets what the target has there."""
         pairs = []
         for number in anew:
             is_used = bool(self.ends[number].instances)
@@ -216,7 +209,6 @@ class Goal(Sides):
         return card.gpu.key, self.start.node(card.node).driver
 
     def _resets(self, numbers: Sequence[int]) -> bool:
-        """Whether a change of mode resets all GPUs of the node."""
         return any(
             self.cards[n].mode is not self.ends[n].mode
             and Mode.MIG in (self.cards[n].mode, self.ends[n].mode)

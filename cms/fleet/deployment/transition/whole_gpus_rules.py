@@ -55,10 +55,8 @@ def _noise(rng: _Random, by: float) -> float:
     return 1.0 if rng is None else 1.0 + by * rng.random()
 
 
-# --- A: takes nothing away ------------------------------------------------------------------------
-
-
 def _free(way: Way, rng: _Random) -> bool:
+    """A: what takes nothing away."""
     found = [
         (way.urgency(use.service) * _noise(rng, 0.5), use.supply, gpu, at, use)
         for gpu, at, thing in _first_of_each_pool(way)
@@ -134,7 +132,6 @@ def _filled(way: Way, turn: Turn, fills: Mapping[object, int]) -> int:
 
 
 def _stopped(way: Way, turn: Turn) -> tuple[Thing, ...]:
-    """Return what stops when a node changes as a whole."""
     return tuple(chain.from_iterable(way.held[gpu] for gpu in turn.gpus))
 
 
@@ -142,10 +139,8 @@ def _idles(things: Iterable[Thing]) -> bool:
     return not any(thing.supply for thing in things)
 
 
-# --- B: can be missed -----------------------------------------------------------------------------
-
-
 def _missed(way: Way, rng: _Random) -> bool:
+    """B: what can be missed."""
     found = []
     for change in chain(_in_place(way), _whole(way, rng, is_empty=False)):
         if way.in_use + change.fills <= way.most and way.can_miss(change.gone):
@@ -168,10 +163,8 @@ def _waste(way: Way, gone: Iterable[Thing]) -> float:
     return sum(each.supply * weight[each.service] for each in gone if each.supply)
 
 
-# --- C: can be missed once it is covered ----------------------------------------------------------
-
-
 def _covered(way: Way, rng: _Random) -> bool:
+    """C: what can be missed once it is covered."""
     found = []
     whole = list(_whole(way, rng, is_empty=False))
     # covers of a node take whole nodes: first for what needs them
@@ -198,7 +191,6 @@ def _covered(way: Way, rng: _Random) -> bool:
 
 
 def _cover(way: Way, change: Change, rng: _Random) -> bool:
-    """Have something else do what a change takes below the floors."""
     way.lending = ""
     while lacks := way.lacks(change.gone):
         service, lack = max(lacks.items(), key=lambda each: each[1])
@@ -286,11 +278,8 @@ def _lent(
     return worth, tuple(instances)
 
 
-# --- D: is not wanted any more --------------------------------------------------------------------
-
-
 def _leave(way: Way) -> bool:
-    """Stop or clear what can be missed and nothing is to come in place of."""
+    """D: stop or clear what can be missed and nothing is to come in place of."""
     nodes: dict[object, list[int]] = {}
     for gpu in sorted(way.singles):
         nodes.setdefault(way.goal.cards[gpu].node if way.goal.by_node else gpu, []).append(gpu)

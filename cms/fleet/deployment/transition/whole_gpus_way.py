@@ -106,8 +106,6 @@ class Way:
         """How much of a floor still has to come before all that goes can go."""
         return self.goal.urgency(service, self.old, self.slack)
 
-    # --- what is done -------------------------------------------------------------------------
-
     def work(self, gpu: int, at: int, use: Use, *, stays: bool) -> None:
         """Have an instance do something else, in place; with `stays` it is what is to be there."""
         thing = self.held[gpu][at]
@@ -220,7 +218,6 @@ class Way:
         self._skip_turns()
 
     def _longest_waiting(self, gpu: int) -> int:
-        """Take the content that is to lie on a GPU from those that may."""
         kind = self.goal.kind(gpu)
         best = max(self.loose[kind], key=lambda content: (self.waits(content), -content))
         self.loose[kind] = tuple(each for each in self.loose[kind] if each != best)

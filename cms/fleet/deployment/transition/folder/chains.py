@@ -120,7 +120,6 @@ class Chains:
             chain.append((name, after.get(key, nothing)))
 
     def _states(self, slots: Mapping[int, _Slots]) -> dict[_Key, object]:
-        """Return what shows of each place now: work, and how the GPU is cut."""
         works: dict[_Key, set[object]] = {}
         for place in (place for one in slots.values() for place in one.held):
             found = works.setdefault(self.key(place), set())

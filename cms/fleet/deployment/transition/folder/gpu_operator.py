@@ -161,7 +161,6 @@ def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
 
 
 def _offer(node: str, cards: tuple[FleetGpu, ...]) -> Iterator[str]:
-    """MIG resources and how many of each."""
     offer = offer_of(FleetNode(node, whole_alone(cards)))
     for name, count in sorted(offer.resources.items()):
         if name.startswith("nvidia.com/mig-"):

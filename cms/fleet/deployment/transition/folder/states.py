@@ -62,7 +62,6 @@ def open_starts(transition: Transition, state: Deployment) -> Deployment:
 
 
 def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
-    """Return the GPUs for which a tool chooses starts."""
     return {
         action.gpu
         for action in transition.actions

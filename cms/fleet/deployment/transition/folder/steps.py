@@ -138,7 +138,6 @@ def steps_of(transition: Transition, tool: str = PartitioningTool.NVIDIA_SMI) ->
 
 
 def _together(transition: Transition, tool: PartitioningTool) -> set[tuple[int, str]]:
-    """Return steps and nodes where all GPUs of the node are cut together."""
     modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
     cards = {(card.node, card.index): card.gpu for card in transition.start.gpus()}
     found = set()

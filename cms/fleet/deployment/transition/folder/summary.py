@@ -10,6 +10,7 @@ from .....solving.solution import Proof
 from .....values.numbers import shown
 from ...instance import Instance
 from ..checking import lowest_capacity
+from ..curves import service_names
 from ..durations import Durations, Schedule, schedule
 from ..model import Floor, Transition
 
@@ -89,19 +90,12 @@ def _headline(transition: Transition, floor: str, timed: Schedule) -> str:
 
 
 def _moves(transition: Transition) -> Iterator[ServiceMoves]:
-    names = {
-        each.name: None for side in (transition.target, transition.start) for each in side.services
-    }
-    for name in names:
+    for name in service_names(transition):
         started = _count(name, (each for a in transition.actions for each in a.adds))
         stopped = _count(name, (each for a in transition.actions for each in a.removes))
         before = _count(name, (each for _, each in transition.start.instances() if each.is_managed))
-        gone = sum(
-            1
-            for a in transition.actions
-            for each in a.removes
-            if not a.is_temporary and each.work is not None and each.work.service == name
-        )
+        lasting = (a for a in transition.actions if not a.is_temporary)
+        gone = _count(name, (each for a in lasting for each in a.removes))
         yield ServiceMoves(
             name, before - gone, started, stopped, lowest_capacity(transition, name),
             transition.floors.get(name),

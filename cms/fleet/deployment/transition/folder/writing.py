@@ -284,7 +284,6 @@ def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
 
 
 def _floor_rows(transition: Transition, part: Part) -> Iterator[str]:
-    """The floors of what a part stops."""
     stopped = {
         place.instance.work.service
         for place in part.removes
@@ -303,7 +302,6 @@ def _decimal(rps: Fraction) -> str:
 
 
 def _documents(transition: Transition, steps: tuple[Step, ...]) -> dict[str, str]:
-    """``steps/07.json`` for each step."""
     every = states(transition)
     files = {}
     for step in steps:
