@@ -28,14 +28,7 @@ __all__ = ["has_starts", "in_common", "kept_faults", "proved_kept"]
 
 
 def in_common(start: Deployment, target: Deployment, *, places: bool = False) -> int:
-    """Count what both sides have of each kind, or of each kind at each place.
-
-    Examples
-    --------
-    >>> nothing = Deployment(())
-    >>> in_common(nothing, nothing)
-    0
-    """
+    """Count what both sides have of each kind, or of each kind at each place."""
     if not places:
         return (start.kinds() & target.kinds()).total()
 

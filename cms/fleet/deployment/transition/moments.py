@@ -37,13 +37,7 @@ def predecessors(actions: Sequence[Action]) -> list[int]:
 
 
 def bits_of(bits: int) -> Iterator[int]:
-    """Iterate over the positions of the bits that are set, ascending.
-
-    Examples
-    --------
-    >>> list(bits_of(0b101))
-    [0, 2]
-    """
+    """Iterate over the positions of the bits that are set, ascending."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1

@@ -20,12 +20,11 @@ from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
-from ..instance import Instance, Mode
 from ..programs import Limits
 from .durations import Durations
 from .manner import Manner
 from .model import Action, What
-from .rules import Choice, Cover, choices, clear, cover, do, drop, fill, is_blind, rest
+from .rules import Choice, choices, clear, cover, do, drop, fill, rest, rooms
 from .state import Fleet
 from .way import Way
 
@@ -284,24 +283,10 @@ def _every(way: Way) -> Iterator[Choice]:
     for gpu, item in way.leaving():
         if item.is_temporary and item.supply <= way.spared(item.service):
             yield Choice(goes=((gpu, item),))
-    yield from _every_cover(way)
-
-
-def _every_cover(way: Way) -> Iterator[Choice]:
-    fleet = way.fleet
-    for gpu, card in enumerate(way.cards):
-        source = fleet.cards[gpu]
-        if card.mode is not Mode.MIG or not way.can_take(gpu) or is_blind(card):
-            continue
-        for covers in fleet.covers:
-            for number in covers:
-                use = fleet.uses[number]
-                if use.gpu != source.gpu.key or use.profile not in fleet.allowed[gpu]:
-                    continue
-                own = fleet.facts(source.gpu, use.profile).slots
-                for start in source.gpu.profile(use.profile).starts:
-                    if fleet.fits(gpu, card, use.profile, own << start):
-                        yield Choice((Cover(gpu, Instance(use.profile, start, use.work)),))
+    for gpu in range(len(way.cards)):
+        for covers in way.fleet.covers:
+            for found, *_ in rooms(way, gpu, covers):
+                yield Choice((found,))
 
 
 def without_needless(fleet: Fleet, actions: Sequence[Action]) -> tuple[Action, ...]:

@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..instance import Instance, Mode
-from .state import Card, Item
+from .state import Card, Item, Use, supplied
 from .way import Way
 
-__all__ = ["Choice", "Cover", "choices", "clear", "cover", "do", "drop", "fill", "is_blind", "rest"]
+__all__ = ["Choice", "Cover", "choices", "clear", "cover", "do", "drop", "fill", "rest", "rooms"]
 
 #: Positions for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
@@ -135,7 +135,7 @@ def clear(way: Way) -> Iterator[Choice]:
     """B: iterate over positions whose way can be cleared within the floors, the cheapest first."""
     found = []
     for number, gone in _in_the_way(way):
-        if way.can_miss(_supplied(gone)):
+        if way.can_miss(supplied(each for _, each in gone)):
             found.append((_waste(way, gone) * way.manner.noise(1.0), len(gone), number, gone))
     if not way.manner.is_random and len(found) > 1:
         found.sort(key=itemgetter(0, 1))
@@ -176,14 +176,6 @@ def _in_the_way(way: Way) -> Iterator[tuple[int, tuple[tuple[int, Item], ...]]]:
                 yield -1, tuple((gpu, each) for each in card.items)
 
 
-def _supplied(gone: Sequence[tuple[int, Item]]) -> list[tuple[int, int]]:
-    needs: dict[int, int] = {}
-    for _, each in gone:
-        if each.supply:
-            needs[each.service] = needs.get(each.service, 0) + each.supply
-    return list(needs.items())
-
-
 def _waste(way: Way, gone: Sequence[tuple[int, Item]]) -> float:
     return sum(each.supply * way.fleet.weight[each.service] for _, each in gone if each.supply)
 
@@ -194,7 +186,7 @@ def cover(way: Way) -> Iterator[Choice]:
     for number, gone in _in_the_way(way):
         lacks = [
             (service, amount - way.spared(service))
-            for service, amount in _supplied(gone)
+            for service, amount in supplied(each for _, each in gone)
             if amount > way.spared(service)
         ]
         price = sum(lack * way.fleet.weight[service] for service, lack in lacks)
@@ -258,33 +250,37 @@ def _room(way: Way, service: int, lack: int, shut: dict[int, int]) -> tuple[Cove
     fleet = way.fleet
     best: tuple[tuple[float, ...], Cover, int] | None = None
     for gpu, card in enumerate(way.cards):
-        source = fleet.cards[gpu]
         closed = shut.get(gpu, 0)
-        if card.mode is not Mode.MIG or closed < 0 or not way.can_take(gpu) or is_blind(card):
-            continue
-        if fleet.ends[gpu].mode is not card.mode and card.items:
+        if closed < 0 or (fleet.ends[gpu].mode is not card.mode and card.items):
             continue
         waiting = 0
         for number in way.open_on.get(gpu, ()):
             waiting |= fleet.positions[number].slots
-        for number in fleet.covers[service]:
-            use = fleet.uses[number]
-            if use.gpu != source.gpu.key or use.profile not in fleet.allowed[gpu]:
-                continue
-            own = fleet.facts(source.gpu, use.profile).slots
-            for start in source.gpu.profile(use.profile).starts:
-                slots = own << start
-                if slots & (card.slots | closed) or not fleet.fits(gpu, card, use.profile, slots):
-                    continue
-                score = (
-                    min(use.supply, lack) / own.bit_count() * way.manner.noise(0.3),
-                    -(slots & waiting).bit_count(),
-                    card.slots.bit_count(),
-                )
-                if best is None or score > best[0]:
-                    cover = Cover(gpu, Instance(use.profile, start, use.work))
-                    best = score, cover, use.supply
+        for cover, use, slots in rooms(way, gpu, fleet.covers[service], closed):
+            score = (
+                min(use.supply, lack) / slots.bit_count() * way.manner.noise(0.3),
+                -(slots & waiting).bit_count(),
+                card.slots.bit_count(),
+            )
+            if best is None or score > best[0]:
+                best = score, cover, use.supply
     return None if best is None else (best[1], best[2])
+
+
+def rooms(
+    way: Way, gpu: int, uses: Iterable[int], closed: int = 0
+) -> Iterator[tuple[Cover, Use, int]]:
+    """Iterate over temporary instances that a GPU has room for beside closed slots."""
+    fleet, card, device = way.fleet, way.cards[gpu], way.fleet.cards[gpu].gpu
+    if card.mode is not Mode.MIG or not way.can_take(gpu) or is_blind(card):
+        return
+    for use in (fleet.uses[number] for number in uses):
+        if use.gpu == device.key and use.profile in fleet.allowed[gpu]:
+            own = fleet.facts(device, use.profile).slots
+            for start in device.profile(use.profile).starts:
+                slots = own << start
+                if not slots & (card.slots | closed) and fleet.fits(gpu, card, use.profile, slots):
+                    yield Cover(gpu, Instance(use.profile, start, use.work)), use, slots
 
 
 def is_blind(card: Card) -> bool:

@@ -14,7 +14,7 @@ from ..model import FleetGpu
 from ..recounting import outdated
 from .sides import Sides, goes_on
 
-__all__ = ["Card", "Entry", "Fleet", "Item", "Position", "Use", "made"]
+__all__ = ["Card", "Entry", "Fleet", "Item", "Position", "Use", "made", "supplied"]
 
 
 class Facts(NamedTuple):
@@ -87,7 +87,11 @@ class Fleet(Sides):
         self._facts: dict[tuple[str, str], Facts] = {}
         self.uses: list[Use] = []
         self._use: dict[tuple[str, str, Work | None], int] = {}
-        self.allowed = [self._allowed(card) for card in self.cards]
+        #: The profiles that each GPU's node can cut.
+        self.allowed = [
+            frozenset(p.name for p in card.gpu.profiles if self.start.node(card.node).offers(p))
+            for card in self.cards
+        ]
         self.positions: list[Position] = []
         self.needs: list[dict[int, int]] = []
         self.firsts: list[Card] = []
@@ -97,10 +101,6 @@ class Fleet(Sides):
         for each in self.start.instances():
             self._use_of(*each)
         self.covers = self._covers()
-
-    def _allowed(self, card: FleetGpu) -> frozenset[str]:
-        node = self.start.node(card.node)
-        return frozenset(p.name for p in card.gpu.profiles if node.offers(p))
 
     def facts(self, gpu: Gpu, name: str) -> Facts:
         """Return what a profile takes."""
@@ -226,13 +226,18 @@ class Fleet(Sides):
                         break
                 else:
                     return None
-        needs: dict[int, int] = {}
-        for each in blockers:
-            if not each.goes:
-                return None
-            if each.supply:
-                needs[each.service] = needs.get(each.service, 0) + each.supply
-        return Entry(tuple(blockers), tuple(needs.items()), _is_restart(blockers, instance))
+        if not all(each.goes for each in blockers):
+            return None
+        return Entry(tuple(blockers), supplied(blockers), _is_restart(blockers, instance))
+
+
+def supplied(items: Iterable[Item]) -> tuple[tuple[int, int], ...]:
+    """Return what instances supply, by service."""
+    found: dict[int, int] = {}
+    for each in items:
+        if each.supply:
+            found[each.service] = found.get(each.service, 0) + each.supply
+    return tuple(found.items())
 
 
 def made(items: Iterable[Item], mode: Mode) -> Card:

@@ -62,25 +62,8 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     A GPU on which nothing of ours works any more is cleared, and so is free, where nothing else has
     to stop for that (`as_it_stays` with `clears`).
 
-    Notes
-    -----
     `Spare.least` and `Kept.most` hold for all tools; how many stay at most where GPUs are cut as a
     whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan, get_gpu
-    >>> from cms.fleet.deployment import FleetNode, place, desired_state
-    >>> from cms.fleet.deployment.transition import transition
-    >>> def wanted(name):
-    ...     serving = load_instance(name).build_problem()
-    ...     return desired_state(Plan(serving, solve(serving.problem)))
-    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
-    >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
-    >>> found = transition(now, wanted("S2"), tool="mig-parted")
-    >>> found.spare.count
-    0
     """
     limits, by_node = asked.limits, tool.drains_nodes
     ends = asked.ends(whole_gpus=True)

@@ -57,10 +57,14 @@ def _noise(rng: _Random, by: float) -> float:
 
 def _free(way: Way, rng: _Random) -> bool:
     """A: what takes nothing away."""
+    first: dict[int, tuple[int, int]] = {}
+    for gpu, at, thing in way.places():
+        if thing.pool >= 0 and not thing.supply:
+            first.setdefault(thing.pool, (gpu, at))
     found = [
         (way.urgency(use.service) * _noise(rng, 0.5), use.supply, gpu, at, use)
-        for gpu, at, thing in _first_of_each_pool(way)
-        for use in way.need[thing.pool]
+        for pool, (gpu, at) in first.items()
+        for use in way.need[pool]
     ]
     if found:
         *_, gpu, at, use = max(found, key=itemgetter(0, 1))
@@ -71,14 +75,6 @@ def _free(way: Way, rng: _Random) -> bool:
             change.do(way)
             return True
     return False
-
-
-def _first_of_each_pool(way: Way) -> Iterator[tuple[int, int, Thing]]:
-    seen: set[int] = set()
-    for gpu, at, thing in way.places():
-        if thing.pool >= 0 and not thing.supply and thing.pool not in seen:
-            seen.add(thing.pool)
-            yield gpu, at, thing
 
 
 def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:

@@ -210,10 +210,9 @@ class Way:
                     continue
                 if thing.stays:
                     self._again(gpu, at)
-                elif thing.pool >= 0:
-                    self.work(gpu, at, self.best(thing.pool), stays=True)
                 else:
-                    self.work(gpu, at, self.goal.use(None), stays=True)
+                    use = self.best(thing.pool) if thing.pool >= 0 else self.goal.use(None)
+                    self.work(gpu, at, use, stays=True)
         self._turn = 0
         self._skip_turns()
 

@@ -49,15 +49,7 @@ def summary(
     max_parallel: int | None = None,
     by_node: bool = False,
 ) -> Summary:
-    """Sum a transition up.
-
-    Examples
-    --------
-    >>> from cms.fleet.deployment import Deployment
-    >>> from cms.fleet.deployment.transition import transition
-    >>> print(summary(transition(Deployment(()), Deployment(()))).headline)
-    0 -> 0 GPUs, floor 100 %: nothing to do
-    """
+    """Sum a transition up."""
     timed = schedule(transition, durations, max_parallel, by_node=by_node)
     alone = schedule(transition, durations, 1, by_node=by_node).makespan_s
     side_by_side = "all that may" if max_parallel is None else f"at most {max_parallel}"
