@@ -39,7 +39,7 @@ RECHECKED = (
 )
 
 _Place = tuple[str, int]
-#: So many moments are looked at one by one.
+#: Maximum number of moments looked at one by one.
 _MOMENTS = 4096
 
 

@@ -93,7 +93,7 @@ def _crowded(
     card: FleetGpu, actions: Sequence[Action], ended: Sequence[int], own: Sequence[int]
 ) -> Iterator[Violation]:
     """What can be on a GPU at once must be legal, from one repartition to the next."""
-    # whoever works there: a restart keeps its place
+    # whatever works there: a restart keeps its place
     there = Counter(map(_bare, card.instances))
     moving: list[int] = []
     for at in own:

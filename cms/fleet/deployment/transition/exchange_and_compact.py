@@ -257,21 +257,20 @@ class _Walk:
         self.delete(gpu, each)
 
     def create(self, gpu: int, instance: Instance) -> None:
-        card = self.sources[gpu]
         self.held[gpu].append(instance)
-        self._count(gpu, instance, 1)
         self.most = max(self.most, sum(bool(held) for held in self.held))
-        self.actions.append(Action(What.CREATE, card.node, card.index, adds=(instance,)))
+        self._note(gpu, instance, 1)
 
     def delete(self, gpu: int, instance: Instance) -> None:
-        card = self.sources[gpu]
         self.held[gpu].remove(instance)
-        self._count(gpu, instance, -1)
-        self.actions.append(Action(What.DELETE, card.node, card.index, removes=(instance,)))
+        self._note(gpu, instance, -1)
 
-    def _count(self, gpu: int, instance: Instance, by: int) -> None:
+    def _note(self, gpu: int, instance: Instance, by: int) -> None:
         if (kind := self.number(instance)) >= 0:
             self.here[gpu][kind] += by
             if not self.here[gpu][kind]:
                 del self.here[gpu][kind]
         self._overlaps[gpu] = None
+        card, own = self.sources[gpu], (instance,)
+        what, gone, come = (What.CREATE, (), own) if by > 0 else (What.DELETE, own, ())
+        self.actions.append(Action(what, card.node, card.index, gone, come))

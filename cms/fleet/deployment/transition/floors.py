@@ -8,7 +8,6 @@ from fractions import Fraction
 from ....errors import InvalidOption
 from ....values.frozen import FrozenMap
 from ....values.numbers import Number, exact, shown
-from ...serving.service import Service
 from ..model import Deployment
 from .model import Floor
 
@@ -71,17 +70,13 @@ def floors_of(
         elif name not in old:
             floors[name] = Floor(Fraction(0), "the service comes")
         else:
-            floors[name] = _floor(start.capacity(name), old[name], new[name], own)
+            today, rate = start.capacity(name), new[name].rate_rps
+            before = old[name].rate_rps or today
+            rps = own * min(before, rate)
+            note = "" if old[name].rate_rps else ", the first being all it has today"
+            what = f"{shown(before)} and {shown(rate)} requests/s{note}"
+            reason = f"{shown(own * 100)} % of the smaller of {what}"
+            if today < rps:
+                rps, reason = today, f"all it has today, less than {reason}"
+            floors[name] = Floor(rps, reason)
     return FrozenMap(floors)
-
-
-def _floor(today: Fraction, old: Service, new: Service, share: Fraction) -> Floor:
-    before = old.rate_rps or today
-    what = f"{shown(before)} and {shown(new.rate_rps)} requests/s"
-    if not old.rate_rps:
-        what = f"{what}, the first being all it has today"
-    reason = f"{shown(share * 100)} % of the smaller of {what}"
-    rps = share * min(before, new.rate_rps)
-    if today < rps:
-        return Floor(today, f"all it has today, less than {reason}")
-    return Floor(rps, reason)

@@ -2,7 +2,7 @@
 
 What both sides have in common is a bound by itself. Where GPUs would have to be cut in two ways at
 once to keep all of that, prices say so, as in a placement
-(:mod:`~cms.fleet.deployment.keeping_bound`): they travel with the transition, and whoever reads it
+(:mod:`~cms.fleet.deployment.keeping_bound`): they travel with the transition, and readers
 can add them up again.
 """
 

@@ -8,7 +8,7 @@ from math import exp
 
 __all__ = ["Manner"]
 
-#: Of a changed manner: one service in so many gets another weight, times e to this deviation.
+#: Of a changed manner: one service in this many gets another weight, times e to this deviation.
 _ONE_IN, _DEVIATION = 6, 0.7
 
 

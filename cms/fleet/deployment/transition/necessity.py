@@ -72,7 +72,7 @@ class _Lack(NamedTuple):
 
 
 class _Question:
-    """Whether a transition's target can be reached with so many spare GPUs.
+    """Whether a transition's target can be reached with a number of spare GPUs.
 
     Instances do what they do on either side, or in its actions.
     """
@@ -195,7 +195,7 @@ def _fill(
 
 
 def find_frozen(of: Transition, spare: int, limits: Limits) -> tuple[Frozen, str] | None:
-    """Look for a proof that so many spare GPUs will not do, and say why in words."""
+    """Look for a proof that a number of spare GPUs will not do, with the reason in words."""
     if not (has_starts(of.start) and has_starts(of.target)):
         return None
     question, places = _Question(of, spare), of.kept.places

@@ -82,7 +82,7 @@ def most_in_use(start: Deployment, actions: Sequence[Action]) -> int:
 def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int], set[int]]:
     """Return the actions whose additions go again or that remove such, and those not to tell.
 
-    Nobody can say which of equal ones goes.
+    Which of equal ones goes cannot be told.
     """
     adders: dict[tuple[_Place, Instance], list[int]] = {}
     for card, instance in start.instances():
@@ -123,8 +123,9 @@ def _for_floors(
             guaranteed -= removed
             while guaranteed < floor.rps:
                 if used == len(adders) or adders[used][0] >= at:
-                    raise _unsafe(
-                        f"action {at} ({action}) takes {service} below its floor of {floor}"
+                    raise AlgorithmError(
+                        "transition",
+                        f"action {at} ({action}) takes {service} below its floor of {floor}",
                     )
                 guaranteed += adders[used][1]
                 used += 1
@@ -175,7 +176,7 @@ def _needed(
     every = [b for b in before if actions[b].removes]
     most = _most(card, actions, before, every, action)
     for violation in check_gpu(replace(card, instances=tuple(most))):
-        raise _unsafe(f"action {at} ({action}): {violation}")
+        raise AlgorithmError("transition", f"action {at} ({action}): {violation}")
     return every
 
 
@@ -207,12 +208,8 @@ def _most(
 
 def _take(there: list[Instance], instance: Instance, at: int) -> None:
     if instance not in there:
-        raise _unsafe(f"action {at} removes {instance}, which is not there")
+        raise AlgorithmError("transition", f"action {at} removes {instance}, which is not there")
     there.remove(instance)
-
-
-def _unsafe(what: str) -> AlgorithmError:
-    return AlgorithmError("transition", what)
 
 
 def _slots(card: FleetGpu, instance: Instance) -> set[int]:
@@ -240,7 +237,9 @@ def _for_gpus(
             guaranteed += 1
             while guaranteed > most:
                 if used == len(emptied):
-                    raise _unsafe(f"action {at} ({action}) uses more than {most} GPUs")
+                    raise AlgorithmError(
+                        "transition", f"action {at} ({action}) uses more than {most} GPUs"
+                    )
                 guaranteed -= 1
                 used += 1
             asked[action.gpu] = used

@@ -1,6 +1,6 @@
 """In which order: a sequence of actions in which every floor holds, on as few GPUs as allowed.
 
-What a position gets is decided when it is free: whoever waits most. In this order:
+What a position gets is decided when it is free: what waits most. In this order:
 
 A. a free position is filled;
 B. what stands in a position's way is deleted, where the floors can miss it, and the position
@@ -30,15 +30,15 @@ from .way import Way
 
 __all__ = ["sequences"]
 
-#: The search over all choices: where at most so many GPUs are not done, over so many states times
+#: The search over all choices: the most GPUs that are not done, and the most states times
 #: GPUs of the fleet.
 _FEW_GPUS, _STATES = 6, 6000
-#: Sequences to choose from: at most so many.
+#: Maximum number of sequences to choose from.
 _WANTED = 6
-#: Beginnings that differ a little from the quickest one: at most so many, fewer where they times
+#: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
 #: the square of the number of positions exceed a limit.
 _CHANGES, _ENOUGH = 60, 150_000
-#: So many actions more are taken for less time.
+#: Maximum number of additional actions for less time.
 _MORE_ACTIONS = 2
 
 

@@ -31,11 +31,11 @@ from .whole_gpus import PartitioningTool, transition_of_whole_gpus
 
 __all__ = ["transition"]
 
-#: So many actions more are taken for less time.
+#: Maximum number of additional actions for less time.
 _MORE_ACTIONS = 2
-#: Where it is impossible, these shares of the floors are tried, each from so many beginnings more.
+#: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
 _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
-#: On at most so many GPUs what could stay is given up, one instance at a time, before another GPU
+#: Up to this number of GPUs what could stay is given up, one instance at a time, before another GPU
 #: is borrowed: 4 of 1,000 drawn pairs of A30s need one less for that.
 _FEW_GPUS = 4
 

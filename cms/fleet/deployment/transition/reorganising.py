@@ -50,7 +50,7 @@ _Place: TypeAlias = "tuple[str, int]"
 _Held: TypeAlias = "tuple[Instance, ...]"
 _Fleet: TypeAlias = "Mapping[_Place, _Held]"
 
-#: So many states are looked at for each number of spare GPUs.
+#: Maximum number of states looked at for each number of spare GPUs.
 _STATES = 5_000
 
 

@@ -43,7 +43,7 @@ def do(way: Way, choice: Choice) -> None:
         way.delete(gpu, (item,))
     if choice.position >= 0:
         use = choice.use
-        if use < 0:  # whoever waits most
+        if use < 0:  # what waits most
             need = way.need[way.fleet.positions[choice.position].pool]
             use = max(_waits(way, need).items(), key=itemgetter(1))[0]
         way.fill(choice.position, use)
@@ -66,7 +66,7 @@ def rest(way: Way) -> Iterator[Choice]:
 
 
 def fill(way: Way) -> Iterator[Choice]:
-    """A: iterate over free positions and what is wanted there, whoever waits most first."""
+    """A: iterate over free positions and what is wanted there, what waits most first."""
     positions = way.fleet.positions
     free: dict[int, int] = {}
     best: dict[int, tuple[bool, int]] = {}
@@ -245,7 +245,7 @@ def _covers(
 def _room(way: Way, service: int, lack: int, shut: dict[int, int]) -> tuple[Cover, int] | None:
     """Find the best room for a temporary instance of a service.
 
-    One that covers most for its slots, then in nobody's way, then on the fullest GPU.
+    One that covers most for its slots, then out of the way of what comes, then on the fullest GPU.
     """
     fleet = way.fleet
     best: tuple[tuple[float, ...], Cover, int] | None = None

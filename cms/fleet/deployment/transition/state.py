@@ -135,7 +135,7 @@ class Fleet(Sides):
     def item(self, card: FleetGpu, instance: Instance, *, goes: bool, temporary: bool) -> Item:
         """Return an instance as it counts; one that does not run supplies nothing."""
         number, supply = self.counted(instance.work if instance.supply_rps else None)
-        # nothing comes to a GPU that is fixed, whose profiles nobody may know
+        # nothing comes to a GPU that is fixed, whose profiles may not be known
         slots = 0 if card.mode is Mode.FIXED else self.slots(card.gpu, instance)
         return Item(instance, slots, number, supply, goes, temporary)
 

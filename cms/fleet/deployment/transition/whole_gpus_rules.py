@@ -8,7 +8,7 @@ C. what they can miss once something covers for it: instances that idle, or that
    that can be missed, and whole free GPUs;
 D. what is not wanted any more goes.
 
-What a place gets is decided when it is free: whoever waits most. What a GPU gets, too.
+What a place gets is decided when it is free: what waits most. What a GPU gets, too.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
 
 
 def _fills(way: Way, turn: Turn, rng: _Random) -> dict[object, int] | None:
-    """Say how many contents a node takes: as many as it can, or at random; None: it can wait."""
+    """Say how many contents a node takes: the most it can, or at random; None: it can wait."""
     fills: dict[object, int] = {}
     can = way.fills(turn)
     spare = way.most - way.in_use
@@ -226,7 +226,7 @@ def _free_gpu(way: Way, lacks: dict[int, int], fills: int) -> bool:
     best: tuple[float, int, tuple[Instance, ...]] | None = None
     tried: set[tuple[str, frozenset[str]]] = set()
     kept = {*way.goal.shared, *way.waiting()}
-    if way.goal.loose:  # whoever comes there later clears them
+    if way.goal.loose:  # what comes there later clears them
         kept = {*way.goal.shared, *chain.from_iterable(
             turn.gpus for turn in way.turns if not turn.is_loose
         )}  # fmt: skip

@@ -187,7 +187,7 @@ class Way:
     def turn(self, turn: Turn, fills: Mapping[object, int] | None = None) -> None:
         """Have a whole node cut anew: all that is on it stops, and what is to be there comes.
 
-        Of a loose one: so many contents of each kind, those that wait most.
+        Of a loose one, `fills` says how many contents of each kind: those that wait most.
         """
         self.turns.discard(turn)
         self._next_turn()

@@ -75,7 +75,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
 
 
 def refuse_part(transition: Transition, part: Part) -> None:
-    """Refuse to have an instance go that may be another's, and to cut a GPU as a whole."""
+    """Refuse to delete an instance that may not be ours, or to cut a GPU as a whole."""
     if part.repartitions and (part.removes or part.adds):
         raise InvalidProblem(
             f"{part.where} is to be cut anew as a whole, and nvidia-smi cuts instance by instance; "

@@ -37,7 +37,7 @@ class Summary:
     headline: str  # ``2 -> 16 GPUs, floor 100 %: 52 actions in 9 steps, 6 min (assumed); ...``
     assumed: str  # what the times rest on
     services: tuple[ServiceMoves, ...]
-    schedule: Schedule  # with as many actions at once as may be
+    schedule: Schedule  # with the maximum number of actions at once
     alone_s: Fraction  # seconds if one action is done after the other
 
 

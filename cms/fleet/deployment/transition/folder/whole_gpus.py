@@ -215,7 +215,7 @@ def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
 
 
 def refuse(start: Deployment, options: ExportOptions) -> None:
-    """Refuse a start in which nobody knows which of several instances does what."""
+    """Refuse a start in which it is not known which of several instances does what."""
     for node in start.nodes:
         require_word(node.name, "node")
     for card in start.gpus():
@@ -232,7 +232,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
 
 
 def refuse_part(transition: Transition, part: Part) -> None:
-    """Refuse what cuts part of a GPU, and to have an instance go that may be another's."""
+    """Refuse what cuts part of a GPU, and to delete an instance that may not be ours."""
     for at in part.positions:
         action = transition.actions[at]
         card = next(card for card in part.befores if card.index == action.index)

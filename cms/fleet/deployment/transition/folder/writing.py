@@ -22,7 +22,6 @@ from ..model import Transition, What
 from ..reversal import reversal
 from ..whole_gpus import PartitioningTool
 from . import gpu_operator, mig_parted, nvidia_smi, slurm
-from .chains import Place
 from .readme import readme
 from .scripts import RUN, STEP, WORK
 from .states import open_starts, states
@@ -227,9 +226,10 @@ def _script(
         """folder=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1""",
         f"step={part.name} node={part.node} cuts={'yes' if part.repartitions else 'no'}",
     ]  # fmt: skip
+    seats = map(part.seat, (*part.removes, *part.adds))
     tables = {
         **tables,
-        "seat_rows": tuple(dict.fromkeys(_seat_row(part, p) for p in (*part.removes, *part.adds))),
+        "seat_rows": tuple(dict.fromkeys(" ".join(map(str, seat)) for seat in seats)),
         "work_rows": tuple(_work_rows(transition, part)),
         "floor_rows": tuple(_floor_rows(transition, part)),
     }
@@ -237,10 +237,6 @@ def _script(
         lines += [f"{name}() {{ cat <<'END'", *rows, "END", "}"]
     lines += ['. "$folder/lib/on-gpu.sh"', '. "$folder/lib/step.sh"']
     return "\n".join(lines) + "\n"
-
-
-def _seat_row(part: Part, place: Place) -> str:
-    return " ".join(map(str, part.seat(place)))
 
 
 def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
