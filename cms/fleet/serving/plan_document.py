@@ -336,7 +336,10 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output."""
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
+
+    See :func:`read_plan`. FileError if the file cannot be written.
+    """
     write_document(lambda: plan_to_json(plan), path)
 
 
@@ -358,6 +361,16 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 
     Its schedule is checked again; `rule` is that of a plan made with a rule of one's own. A
     FileError has line and column, if the file is no plan or its parts contradict each other.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> serving = load_instance("S1").build_problem()
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> write_plan(plan, path := pathlib.Path(tempfile.mkdtemp()) / "plan.json")
+    >>> read_plan(path) == plan_from_json(plan_to_json(plan)) == plan
+    True
     """
     return plan_from_json(parse_document(path), rule=rule)
 
