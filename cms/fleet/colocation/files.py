@@ -226,7 +226,17 @@ def read_colocation_problem(path: StrPath) -> ColocationProblem:
 
 
 def write_colocation_problem(problem: ColocationProblem, path: StrPath) -> None:
-    """Write a problem to a JSON file, one class a line; see :func:`read_colocation_problem`."""
+    """Write a problem to a JSON file, one class a line; see :func:`read_colocation_problem`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_colocation_problem(posed([2], [5], [[7]]), path)
+    >>> path.read_text().splitlines()[1]
+    '  "format": "cms-colocation-problem",'
+    """
     write_document(lambda: colocation_problem_to_json(problem), path)
 
 
@@ -235,6 +245,16 @@ def read_colocation_solution(path: StrPath, problem: ColocationProblem) -> Coloc
 
     What it says is read, not believed: :func:`colocation_faults` tells whether it holds. A
     FileError has line and column. See :func:`write_colocation_solution` for an example.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.colocation import colocate
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
+    >>> write_colocation_solution(problem, colocate(problem, "colocation_dedicated"), path)
+    >>> read_colocation_solution(path, problem).plan.placed
+    0
     """
     return colocation_solution_from_json(parse_document(path), problem)
 

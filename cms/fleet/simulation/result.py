@@ -280,7 +280,17 @@ class SimulationDocument(m.Document):
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
-    """Write a simulation to a JSON file; see :func:`read_simulation`."""
+    """Write a simulation to a JSON file; see :func:`read_simulation`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import simulate
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(simulate([], requests=1), path)
+    >>> read_simulation(path).services
+    ()
+    """
     write_document(lambda: simulation_to_json(simulation), path)
 
 
