@@ -37,7 +37,7 @@ def gaps(asked: Asked) -> Iterator[Line]:
             yield Line(
                 "10", f"{jobs} made-up services, seed {seed}, no cap, {asked.seconds:g} s",
                 f"a gap of at most {most}, the bound within {soon:g} s",
-                f"{found.cost} GPUs, proved >= {found.lower_bound} in {found.seconds:.1f} s; "
+                f"{found.cost} GPUs, lower bound {found.lower_bound} in {found.seconds:.1f} s; "
                 f"the bound after {first:.1f} s",
                 gap is not None and gap <= most and first <= soon,
             )  # fmt: skip

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def verdict(solution: Solution, machine: str = "machine") -> str:
-    """Say what was found and proved: ``12 GPUs, proved >= 12: optimal, proof checked``."""
+    """Say what was found and proved: ``12 GPUs, lower bound 12: optimal, proof checked``."""
     if solution.status == "infeasible":
         who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
         return f"infeasible, {who}"
@@ -30,7 +30,7 @@ def verdict(solution: Solution, machine: str = "machine") -> str:
     if priced:
         found += f"; cost {decimal(solution.cost, rounding=math.ceil)}"
     if is_told_apart(solution.cost, solution.lower_bound):
-        found += f", proved >= {at_least(solution.lower_bound)}"
+        found += f", lower bound {at_least(solution.lower_bound)}"
     else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap
         found += f", proved the {'least' if priced else 'fewest'}"
     if solution.status == "optimal":

@@ -41,8 +41,8 @@ def test_transition_is_told_written_checked_and_its_drift_reported(here: Path, c
         "1 -> 1 GPU, floor 100 %: 2 actions in 2 steps, 2 min (assumed); 1 spare GPU (found, not "
         "proved least)" in said
     )
-    assert "0 of 1 instance stays" in said
-    assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100 requests/s" in said
+    assert "0 of 1 instance kept" in said
+    assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100" in said
     assert "Times are assumed, not measured" in said
     for name in ("run.sh", "steps/01-node-a-gpu1.sh", "steps/02-node-a-gpu0.sh"):
         assert os.access(here / "steps" / name, os.X_OK)
@@ -74,7 +74,7 @@ def test_tools_that_partition_whole_gpus_have_their_steps(tool: str, here: Path,
     written(fleet([[one(HALF, 4), Instance("2g.20gb", 0)], []]), here / "then.json")
     said = cms(APPLY, f"--tool {tool} --floor 0 -o steps").flat
     assert "1 instance that only --tool nvidia-smi would keep" not in said  # it moves there
-    assert "0 of 1 instance stays" in said
+    assert "0 of 1 instance kept" in said
     step = "01-node-a-gpu0" if tool == "mig-parted" else "01-node-a-all"
     assert os.access(here / f"steps/steps/{step}.sh", os.X_OK)
     assert (here / "steps/configmap.yaml").exists() == (tool == "gpu-operator")

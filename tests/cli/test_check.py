@@ -32,7 +32,7 @@ def kinds(cms: Cms, file: str) -> list[str]:
 
 
 def test_true_solution_passes_the_check(here: Path, cms: Cms) -> None:
-    assert cms(CHECK).out == "valid: 2 machines, proved >= 2: optimal, proof checked\n"
+    assert cms(CHECK).out == "valid: 2 machines, lower bound 2: optimal, proof checked\n"
 
 
 def test_plan_goes_through_a_pipe(here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_plan_with_a_lost_service_fails_the_check(here: Path, cms: Cms) -> None:
 
 def test_deployment_is_checked_with_the_plan_in_it(here: Path, cms: Cms) -> None:
     said = cms("check target.json").out
-    assert said.startswith("valid: 3 GPUs on 2 nodes, 2 instances; its plan: 1 GPU, proved >= 1")
+    assert said.startswith("valid: 3 GPUs on 2 nodes, 2 instances; its plan: 1 GPU, lower bound 1")
     tampered("target.json", lambda it: it["nodes"][0]["gpus"][0]["instances"].pop(0))
     assert kinds(cms, "target.json") == ["capacity", "count"]
     written(fleet([[Instance("3g.40gb", 0), Instance("4g.40gb", 0)]]), here / "bad.json")

@@ -165,7 +165,7 @@ REACHED = [
     Reach('transition.tool = "mig-parted"', APPLY, option="--tool nvidia-smi"),
     Reach('transition.floor = "90%"', APPLY, "floor 90 %", "--floor 100%"),
     Reach('transition.floors = { chat = "50%" }', APPLY, "chat 50 %", "--floor 100%"),
-    Reach("transition.spare = 0", APPLY, "none of the 3 states", "--spare auto"),
+    Reach("transition.spare = 0", APPLY, "none was found with 0 spare GPUs", "--spare auto"),
     Reach("transition.max_parallel = 1", START, option="--max-parallel 9"),
     Reach("transition.durations = { start_s = 600 }", START),
     Reach('export.operator_namespace = "mine"', "export target.json -t gpu-operator -o -", "mine"),
@@ -384,10 +384,10 @@ def test_paths_are_beside_the_file_which_published_plans_do_not_read(here: Path,
     text = '[tables]\nservices = "../s.csv"\noperating_points = "p.csv"\n[plan]\nrule = "plain"\n'
     (here / "elsewhere" / "ours.toml").write_text(text, "utf-8")
     (here / "p.csv").rename(here / "elsewhere" / "p.csv")
-    assert "1 GPU, proved >= 1" in cms("plan --fleet elsewhere/ours.toml").out
+    assert "1 GPU, lower bound 1" in cms("plan --fleet elsewhere/ours.toml").out
     (here / "elsewhere" / "ours.toml").rename(here / NAME)
     (here / NAME).write_text("[gpus.a100-80gb]\nmax = 0\n", "utf-8")
-    assert "2 GPUs, proved >= 2" in cms("plan --published S1").out
+    assert "2 GPUs, lower bound 2" in cms("plan --published S1").out
     assert "infeasible" in cms("plan --published S1 --fleet fleet.toml", code=3).out
 
 

@@ -61,7 +61,7 @@ def test_plan_prints_bars_a_table_the_bound_and_the_proof(odd: Path, cms: Cms) -
     assert re.search(r"1 × │ 4g.40gb p=1 b=8 +│ 3g.40gb p=2 b=4 ", out)
     assert re.search(r"│ 2 \[red\]see\[/red\] +│ 1 chat", out)
     assert re.search(r"chat .*100 +120 +20 %  1 x 3g.40gb \(p=2 b=4, 120/s, 20 ms\)", out)
-    assert lines[-2] == "1 GPU, proved >= 1: optimal, proof checked"
+    assert lines[-2] == "1 GPU, lower bound 1: optimal, proof checked"
     assert re.fullmatch(r"\(auto, \d+\.\d\d s, ended with a proof\)", lines[-1])
     assert max(map(len, lines)) <= 100
 
@@ -86,14 +86,14 @@ def test_json_is_the_document_and_quiet_writes_alone(here: Path, cms: Cms) -> No
 
 
 def test_plan_improves_on_one_that_was_found(here: Path, cms: Cms) -> None:
-    assert "1 GPU, proved >= " in cms(PLAN, "--start plan.json --time-limit 0").out
+    assert "1 GPU, lower bound " in cms(PLAN, "--start plan.json --time-limit 0").out
 
 
 def test_scenario_s5_from_two_tables_is_planned_and_its_odd_figure_warned_about(cms: Cms) -> None:
     tables = [ROOT / "examples/services_s5.csv", ROOT / "instances/data/a100_operating_points.csv"]
     out, err = cms("plan -s", tables[0], "-p", tables[1], "--rule parvagpu --max-processes 3")
     assert err.startswith("warning: model mobilenetv2 on a100-80gb")
-    assert "12 GPUs, proved >= 12: optimal, proof checked" in out
+    assert "12 GPUs, lower bound 12: optimal, proof checked" in out
 
 
 def test_limits_and_costs_of_gpus_reach_the_problem(here: Path, cms: Cms) -> None:
@@ -176,7 +176,7 @@ def test_too_few_gpus_say_what_would_do(
 def test_plan_is_placed_on_a_table_of_nodes(here: Path, cms: Cms) -> None:
     said = cms("plan plan.json --nodes nodes.csv --picture target.svg").out
     assert "0: 8 of 8 slices used, nothing fits" in said
-    assert "of a plan with 1 GPU: 1 GPU, proved >= 1: optimal, proof checked" in said
+    assert "of a plan with 1 GPU: 1 GPU, lower bound 1: optimal, proof checked" in said
     assert said.endswith("1 x a100-80gb on 1 node, 1 changed\n")
     assert "1 x a100-80gb on 1 node" in words_of((here / "target.svg").read_text("utf-8"))
 
@@ -228,7 +228,7 @@ def six(here: Path, cms: Cms) -> Path:
 def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms) -> None:
     command = "plan --published S2 --current today.json --extra-gpus 0"
     said = cms(command, "-o near.json --picture near.svg").flat
-    assert "of a plan with 3 GPUs: 3 GPUs, proved >= 3: optimal, proof checked" in said
+    assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
     assert "10 of 10 running instances kept (the most of all plans on as many GPUs, che" in said
     assert "the plan as it was made keeps 10" in said
     assert "to start, 0 to stop" in said

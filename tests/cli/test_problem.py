@@ -47,7 +47,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 def test_problem_is_solved_drawn_and_improved_on(here: Path, cms: Cms) -> None:
     out = cms("problem solve problem.json --picture schedule.svg -o made.json").out
     assert out.startswith("problem.json\n2 jobs, 3 blocks, 2 configurations\n")
-    said = "2 machines, proved >= 2: optimal, proof checked"
+    said = "2 machines, lower bound 2: optimal, proof checked"
     assert said in out
     assert said in words_of((here / "schedule.svg").read_text("utf-8"))
     found = cms("problem solve problem.json --start made.json --time-limit 0 --json").json
@@ -245,7 +245,7 @@ def solved(mix: Any = MIX) -> Solution:
 def test_both_checkers_have_one_opinion_of_a_mix(mix: Any, words: str, cms: Cms) -> None:
     solved(mix)
     said = cms("check shared.json solution.json", code=int(bool(words)))
-    expected = words or "valid: 1 machine, proved >= 1: optimal, proof checked"
+    expected = words or "valid: 1 machine, lower bound 1: optimal, proof checked"
     assert expected in said.flat
     problem, solution = (
         parse_document(Path(name).read_text("utf-8")) for name in ("shared.json", "solution.json")

@@ -63,7 +63,7 @@ def row(**found: Any) -> RunRow:
 
 def test_plan_is_rechecked_and_planned_again_at_other_rates(here: Path, cms: Cms) -> None:
     said = cms("show plan.json", PAGE)
-    assert "1 GPU, proved >= 1: optimal, proof checked" in said.out
+    assert "1 GPU, lower bound 1: optimal, proof checked" in said.out
     text = (here / "page.html").read_text("utf-8")
     for words in (
         "every point is rechecked: 10 points proved optimal", "chat", "The proof of the bound",

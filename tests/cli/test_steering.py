@@ -68,7 +68,7 @@ def test_names_steer_nothing(
 
 
 def test_error_is_one_line_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
-    forged = "a\nvalid: 2 GPUs, proved >= 2: optimal, proof checked\n.json"
+    forged = "a\nvalid: 2 GPUs, lower bound 2: optimal, proof checked\n.json"
     for command in (["check", forged], ["cms-check", forged]):
         assert said(command, capsys).count("\n") == 1
 

@@ -107,12 +107,12 @@ def test_plan_beside_neighbours_is_rechecked_twice(
     settings('interference = "pairs.csv"\nclasses = 2')
     said = cms(PLAN, "-o plan.json --picture plan.svg")
     assert "batches slow one another, by 4 pairs, in 2 classes" in said.flat
-    assert "2 GPUs, proved >= 2: optimal, proof checked" in said.out
+    assert "2 GPUs, lower bound 2: optimal, proof checked" in said.out
     assert "by 4 pairs, in 2 classes" in words_of((tmp_path / "plan.svg").read_text("utf-8"))
     plan = read_plan("plan.json")
     assert isinstance(plan.serving, NeighbourServing)
     assert plan.serving.classes == 2
-    assert cms("check plan.json").out == "valid: 2 GPUs, proved >= 2: optimal, proof checked\n"
+    assert cms("check plan.json").out == "valid: 2 GPUs, lower bound 2: optimal, proof checked\n"
     assert second(["plan.json"]) == 0
     assert "beside its neighbours as well; of the problem that bounds" in capsys.readouterr().out
 

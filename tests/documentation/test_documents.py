@@ -73,8 +73,8 @@ TYPED = {
         "running instances kept (maximum, proof checked)",
     ],
     "time-sharing": [
-        "2 GPUs, proved >= 2: optimal, proof checked",
-        "1 GPU, proved >= 1: optimal, proof checked",
+        "2 GPUs, lower bound 2: optimal, proof checked",
+        "1 GPU, lower bound 1: optimal, proof checked",
         "valid: 1 GPU",
         "b=8 of a 32.5 ms duty cycle",
     ],

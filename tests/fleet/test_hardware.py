@@ -416,7 +416,7 @@ def test_wrong_mps_shares_are_refused() -> None:
         ([101], {}, "MPS step is 101"),
         (["half"], {}, "MPS step: 'half' is not a number"),
         ([25, "25.0"], {}, "MPS step 25 occurs twice"),
-        ([25], {"max_clients": 49}, "max_clients is 49; expected 1 to 48"),
+        ([25], {"max_clients": 49}, "max_clients is 49; expected a whole number from 1 to 48"),
         ([25], {"max_clients": 0}, "max_clients is 0"),
         ([25], {"max_clients": 2.0}, "max_clients is 2.0; expected a whole number"),
     ]

@@ -67,21 +67,21 @@ NONE = {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None}
 @pytest.mark.parametrize(
     ("changes", "bound", "expected"),
     [
-        (OPTIMAL, 12, "12 GPUs, proved >= 12: optimal, proof checked"),
-        (ON_A_WORD, 11, "12 GPUs, proved >= 11; optimal on a solver's word alone"),
-        ({}, 11, "12 GPUs, proved >= 11: at most 1 GPU (8.4 %) above the optimum"),
+        (OPTIMAL, 12, "12 GPUs, lower bound 12: optimal, proof checked"),
+        (ON_A_WORD, 11, "12 GPUs, lower bound 11; optimal on a solver's word alone"),
+        ({}, 11, "12 GPUs, lower bound 11: at most 1 GPU (8.4 %) above the optimum"),
         (
             {"claimed_bound": Fraction(11)}, 10,
-            "12 GPUs, proved >= 10 (a solver claims >= 11): at most 2 GPUs (16.7 %) above the "
+            "12 GPUs, lower bound 10 (a solver claims >= 11): at most 2 GPUs (16.7 %) above the "
             "optimum",
         ),
         (
             OPTIMAL | {"cost": Fraction(27, 2)}, "13.5",
-            "12 GPUs; cost 13.5, proved >= 13.5: optimal, proof checked",
+            "12 GPUs; cost 13.5, lower bound 13.5: optimal, proof checked",
         ),
         (
             {"cost": Fraction(15)}, 14,
-            "12 GPUs; cost 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
+            "12 GPUs; cost 15, lower bound 14: at most 1 in cost (6.7 %) above the optimum",
         ),
         (NONE, 0, "infeasible, proof checked"),
         (NONE | {"proof": Proof.SOLVER}, 0, "infeasible, on a solver's word alone"),
@@ -101,7 +101,7 @@ def test_a_verdict_and_circumstances_are_rounded_and_named() -> None:
     assert all(each.startswith("auto, 0.13 s, ") for each in said)
     third, sixth = Fraction(2, 3), Fraction(1, 6)
     found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
-    assert verdict(found).startswith("12 machines; cost 0.7143, proved >= 0.6666: ")
+    assert verdict(found).startswith("12 machines; cost 0.7143, lower bound 0.6666: ")
     line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
     assert line.split()[1:3] == ["1.334", "0.6666"]
 
@@ -129,8 +129,8 @@ def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
     [
         (10**30 // 2173, 1, "4.602e26 machines, proved the fewest: ", "4.602e26 the same 0 %"),
         (1, "2/3", "1 machine; cost 0.6667, proved the least: ", "0.6667 the same 0 %"),
-        (10**26, 1, "1e26 machines, proved >= 1e26: ", "1e26 1e26 0 %"),
-        (10**14, 1, f"{10**14:,} machines, proved >= {10**14:,}: ", f"{10**14:,} {10**14:,} 0 %"),
+        (10**26, 1, "1e26 machines, lower bound 1e26: ", "1e26 1e26 0 %"),
+        (10**14, 1, f"{10**14:,} machines, lower bound {10**14:,}: ", f"{10**14:,} {10**14:,} 0 %"),
     ],
 )
 def test_a_cost_and_a_bound_that_are_equal_do_not_differ_in_print(

@@ -100,7 +100,7 @@ def test_what_a_schema_refuses_the_checker_refuses(document: Document, kind: str
             if not is_valid(bad, kind):
                 refused += 1
                 assert faults, (path, repr(to)[:40])
-    assert refused > 300
+    assert refused > 200
 
 
 @pytest.mark.parametrize(

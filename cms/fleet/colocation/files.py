@@ -209,17 +209,53 @@ class ColocationSolutionDocument(m.Document):
 
 
 def read_colocation_problem(path: StrPath) -> ColocationProblem:
-    """Read a co-location problem from a JSON file, ``-`` for standard input; numbers are exact."""
+    """Read a co-location problem from a JSON file, ``-`` for standard input; numbers are exact.
+
+    A FileError has line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_colocation_problem(problem, path)
+    >>> read_colocation_problem(path) == problem
+    True
+    """
     return colocation_problem_from_json(parse_document(path))
 
 
 def write_colocation_problem(problem: ColocationProblem, path: StrPath) -> None:
-    """Write a co-location problem to a JSON file, one class a line."""
+    """Write a problem to a JSON file, one class a line; see :func:`read_colocation_problem`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_colocation_problem(posed([2], [5], [[7]]), path)
+    >>> path.read_text().splitlines()[1]
+    '  "format": "cms-colocation-problem",'
+    """
     write_document(lambda: colocation_problem_to_json(problem), path)
 
 
 def read_colocation_solution(path: StrPath, problem: ColocationProblem) -> ColocationSolution:
-    """Read a solution of a problem, whose shares must be those in the file; it is not checked."""
+    """Read a solution of a problem, whose shares must be those in the file.
+
+    What it says is read, not believed: :func:`colocation_faults` tells whether it holds. A
+    FileError has line and column. See :func:`write_colocation_solution` for an example.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.colocation import colocate
+    >>> from cms.fleet.colocation.edge_problems import posed
+    >>> problem, path = posed([2], [5], [[7]]), pathlib.Path(tempfile.mkdtemp()) / "share.json"
+    >>> write_colocation_solution(problem, colocate(problem, "colocation_dedicated"), path)
+    >>> read_colocation_solution(path, problem).plan.placed
+    0
+    """
     return colocation_solution_from_json(parse_document(path), problem)
 
 

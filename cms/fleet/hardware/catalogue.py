@@ -29,6 +29,11 @@ def get_gpu(name: str) -> Gpu:
     A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper and lower case count as equal,
     and so do blanks, hyphens and underscores. InvalidOption has the keys, the likely ones first, if
     there is none; :func:`read_gpu` reads a device file of your own.
+
+    Examples
+    --------
+    >>> get_gpu("NVIDIA A100-SXM4-80GB").key
+    'a100-80gb'
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
@@ -68,7 +73,13 @@ def uncut_gpu(name: str) -> Gpu:
 
 
 def list_gpus() -> tuple[Gpu, ...]:
-    """Return all devices of the catalogue, in the order of their keys."""
+    """Return all devices of the catalogue, in the order of their keys.
+
+    Examples
+    --------
+    >>> [device.key for device in list_gpus()][:3]
+    ['a100-40gb', 'a100-80gb', 'a30-24gb']
+    """
     return tuple(_load(key) for key in _keys())
 
 
@@ -102,6 +113,13 @@ def read_gpu(path: StrPath) -> Gpu:
     if a field is missing, unknown or of the wrong kind, the file contradicts itself, the table has
     the slices of the known cards and other layouts than theirs (unless it says ``geometry: own``),
     or there are more than 16 slices, 50 profiles or 20,000 sets of instances that do not overlap.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> path = files("cms.fleet.hardware") / "devices/a30-24gb.json"  # a file to start from
+    >>> read_gpu(path) == get_gpu("a30-24gb")
+    True
     """
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in (".json", ".yaml", ".yml"):

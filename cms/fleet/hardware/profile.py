@@ -81,8 +81,14 @@ def mps_shares(
 
     MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off, of the
     machine type `machine`. `steps` are the shares that a client can have, each once, in per cent of
-    the GPU. The block of 40 per cent is called ``mps:40``, after a prefix. MPS allows at most 48
-    clients on a GPU.
+    the GPU: > 0, at most 100. The block of 40 per cent is called ``mps:40``, after a `prefix`. MPS
+    allows at most 48 clients on a GPU. InvalidOption names a wrong step or number of clients.
+
+    Examples
+    --------
+    >>> shares = mps_shares([10, 25, 40], machine="a100-80gb-mps")
+    >>> shares.capacity, shares.max_blocks, list(shares.sizes)
+    (Fraction(100, 1), 48, ['mps:10', 'mps:25', 'mps:40'])
     """
     if type(max_clients) is not int or not 1 <= max_clients <= MPS_CLIENTS:
         raise InvalidOption(

@@ -274,7 +274,15 @@ class MonitorPreset:
 
 
 def monitor_preset(name: str) -> MonitorPreset:
-    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory."""
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory.
+
+    After MuxFlow (arXiv 2303.13803). InvalidOption if there is none of this name.
+
+    Examples
+    --------
+    >>> monitor_preset("muxflow-assumed").seconds
+    MonitorTimes(dwell=60, base=60, cap=7200, calm=14400)
+    """
     known = sorted(path.stem for path in _PRESETS.glob("*.json"))
     if name not in known:
         said = f"unknown monitor {name!r}; known: {', '.join(known)}"
@@ -313,6 +321,16 @@ class MonitorDocument(m.Document):
 
 
 def read_monitor(path: StrPath) -> MonitorPreset:
-    """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example."""
+    """Read metrics and times of a monitor from a JSON file; ``presets/`` has an example.
+
+    Times are whole seconds. A FileError has line and column.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> path = files("cms.fleet.published") / "presets/muxflow-assumed.json"
+    >>> read_monitor(path).times(tick_seconds=30)
+    MonitorTimes(dwell=2, base=2, cap=240, calm=480)
+    """
     found: MonitorPreset = m.build(MonitorDocument, parse_document(path))
     return found

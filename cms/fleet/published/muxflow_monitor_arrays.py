@@ -88,7 +88,15 @@ def monitor_steps(
     """Return the states of all monitors after a tick, and the actions of the platform.
 
     Signals, as from :func:`monitor_signals`, and actions are places in ``SIGNALS`` and ``ACTIONS``
-    of ``cms.fleet.published.muxflow_monitor``.
+    of ``cms.fleet.published.muxflow_monitor``, in arrays of shape (n,), one place a monitor. The
+    `times`, in ticks, and the `table` are of all monitors.
+
+    Examples
+    --------
+    >>> times, states = MonitorTimes(dwell=1, base=3, cap=24, calm=100), MonitorStates.fresh(2)
+    >>> states, actions = monitor_steps(states, [0, 1], times)
+    >>> [ACTIONS[action] for action in actions]
+    ['admit', 'none']
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)

@@ -190,7 +190,15 @@ class SharedDevice:
 
 
 def slowdown_bound(longest_kernel: Number, service: Number) -> Fraction:
-    """Return the largest slowdown of a request, by its length, beside gated offline work."""
+    """Return the largest slowdown of a request, by its length, beside gated offline work.
+
+    The longest offline kernel and the request's length, > 0, are in one unit of time.
+
+    Examples
+    --------
+    >>> slowdown_bound(longest_kernel=6, service=2)
+    Fraction(4, 1)
+    """
     return 1 + exact(longest_kernel, "longest_kernel") / _length(service)
 
 

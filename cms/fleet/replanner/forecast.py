@@ -51,7 +51,13 @@ class RateForecast:
 
 @runtime_checkable
 class Forecast(Protocol):
-    """What foresees rates. Implement it to bring another one."""
+    """What foresees rates. Implement it to bring another one.
+
+    Examples
+    --------
+    >>> isinstance(FORECASTS["daily"], Forecast)
+    True
+    """
 
     @property
     def name(self) -> str:

@@ -38,7 +38,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of services at even steps of time, of one or more moments, alike for all services."""
+    """Rates of services at even steps of time, of one or more moments, alike for all services.
+
+    Examples
+    --------
+    >>> rates = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(3), None, Fraction(5))})
+    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
+    1 service, 3 moments, every 60 s from 0 s to 120 s; chat: no value at 60 s
+    """
 
     start_s: (
         Fraction  #: the first moment: since 1970 in UTC if `is_clock`, else since some beginning

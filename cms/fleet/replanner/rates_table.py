@@ -17,8 +17,18 @@ _LONG = ("service", "rate_rps")
 def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     """Read observed rates: a CSV table, or the JSON of a Prometheus range query.
 
-    `service_label` says which label of a Prometheus series has the service's name. Moments without
-    a value are gaps (`Rates.gaps`). A FileError has the place of what is wrong.
+    `path` may be ``-``, standard input. `service_label` says which label of a Prometheus series has
+    the service's name. Moments without a value are gaps (`Rates.gaps`). Rates are in requests per
+    second. A FileError has the place of what is wrong.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rates.csv"
+    >>> _ = path.write_text("time,service,rate_rps\\n0,chat,5\\n60,chat,7\\n180,chat,6\\n")
+    >>> rates = read_rates(path)
+    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
+    1 service, 4 moments, every 60 s from 0 s to 180 s; chat: no value at 120 s
     """
     source = read_source(path, holds="a table of rates")
     if (source.text or "").lstrip().startswith(("{", "[")):

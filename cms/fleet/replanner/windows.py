@@ -46,6 +46,13 @@ class Planner:
     The services' own rates count for nothing: plans are for the rates asked for, and `margin` more.
     The `method` makes them (see `cms.solve`), in `time_limit` seconds each; `terms` are further
     arguments of `build_problem`.
+
+    Examples
+    --------
+    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
+    >>> planner = Planner([Service("chat", "bert", 0, 400)], [point], ["a100-80gb"])
+    >>> planner.plan({"chat": Fraction(100)}).cost, planner.plan({"chat": Fraction(300)}).cost
+    (Fraction(1, 1), Fraction(3, 1))
     """
 
     def __init__(

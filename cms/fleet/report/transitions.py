@@ -266,7 +266,7 @@ def _services(
             *map(number, (own.kept, own.started, own.stopped)), number(each.before, _capacity),
             number(low, _capacity, "bad" if low < each.floor else ""), number(each.lowest_s, clock),
             number(each.floor if floor else None, _floor), number(each.after, _capacity),
-            floor.reason if floor else "none: it comes or goes",
+            floor.reason.replace(" requests/s", "") if floor else "none: it comes or goes",
             *([number(most, _floor), number(over, clock)] if rates else []),
         ])  # fmt: skip
     # a terminal shows when, or only what becomes of each service

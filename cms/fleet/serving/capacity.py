@@ -34,6 +34,13 @@ class CapacityRule:
 
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
     times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
+    >>> CAPACITY.supply(service, point)
+    Fraction(5584, 25)
     """
 
     name: str  #: what plans and messages call it

@@ -37,6 +37,14 @@ def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tup
     ``Service.extra``; those that look like a limit, a rate or a wish are refused. `called` maps
     columns' names in the file to what they stand for: ``{"qps": "rate_rps"}``. A FileError has
     file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "services.csv"
+    >>> _ = path.write_text("service,model,rate_rps,latency_limit_ms\\nchat,bert,19,6434\\n")
+    >>> print(*read_services(path))
+    chat (bert): 19 requests/s within 6434 ms
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, HEEDED, called or {})
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
@@ -80,6 +88,15 @@ def read_operating_points(
     the whole instance in requests per second, latency of a batch in milliseconds. Further columns
     are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused. `called`
     and errors are as for :func:`read_services`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
+    >>> columns = "model,device,profile,processes,batch,throughput_rps,latency_ms"
+    >>> _ = path.write_text(f"{columns}\\nbert,a100-80gb,1g.10gb,2,1,104.84,19\\n")
+    >>> print(*read_operating_points(path))
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
     table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")

@@ -18,7 +18,14 @@ from .operating_point import OperatingPoint
 
 @dataclass(frozen=True, slots=True)
 class FillTimes:
-    """The time of a batch by the number of requests in it."""
+    """The time of a batch by the number of requests in it.
+
+    Examples
+    --------
+    >>> times = FillTimes({2: Fraction(4), 8: Fraction(10)})
+    >>> [str(times.at(n)) for n in (1, 2, 5, 8)]
+    ['4', '4', '7', '10']
+    """
 
     #: Ascending numbers, and times that never fall; the last is the full batch.
     times_ms: Mapping[int, Fraction]

@@ -31,7 +31,18 @@ _MORE = Fraction(11, 10)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Headroom:
-    """How rates and lengths of batches are raised before planning (gpulet, USENIX ATC '22)."""
+    """How rates and lengths of batches are raised before planning.
+
+    Source: Choi, Lee, Kim, Park, Kwon, Huh, Serving Heterogeneous Machine Learning Models on
+    Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22. InvalidOption names a wrong one.
+
+    Examples
+    --------
+    >>> [int(Headroom("gpulet").planned_rps(Fraction(rate))) for rate in (0, 50, 500, 600)]
+    [0, 68, 554, 660]
+    >>> Headroom("gpulet", {8: "2.5"}).length_ms(Fraction(10), batch=8)
+    Fraction(27, 2)
+    """
 
     name: str  #: of :data:`HEADROOMS`: ``gpulet``, as the published scheduler inflates its input
     #: ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,

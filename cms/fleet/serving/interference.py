@@ -71,7 +71,15 @@ class Slowdowns(NamedTuple):
 class Interference:
     """Slowdowns of pairs of batches on the two shares of a GPU; refuses a pair that cannot be.
 
-    Of several neighbours in turn the one that slows most counts, as in gpulet (USENIX ATC '22).
+    Of several neighbours in turn the one that slows most counts, as in gpulet (USENIX ATC '22;
+    Choi et al., Serving Heterogeneous Machine Learning Models on Multi-GPU Servers).
+
+    Examples
+    --------
+    >>> from cms.fleet import get_gpu
+    >>> table = Interference({Pair("bert", "a100-80gb", "mps:60", 8, "vgg", 4): "1.25"})
+    >>> table.on(get_gpu("a100-80gb")).factor("bert", "mps:60", 8, "vgg", 4)
+    Fraction(5, 4)
     """
 
     #: How many times as long a batch takes beside the other one as without it, > 0. A factor below
@@ -119,6 +127,14 @@ def read_interference(path: StrPath) -> Interference:
     ``model`` on the share ``profile`` (``mps:60``) takes ``slowdown`` times as long while the rest
     of the GPU runs batches of ``beside_batch`` of ``beside_model``. Other columns are left aside. A
     FileError has file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = path.write_text(",".join(INTERFERENCE_COLUMNS) + "\\nm,a30-24gb,mps:60,8,m,4,1.25\\n")
+    >>> read_interference(path)
+    Interference(1 pair)
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}

@@ -26,7 +26,15 @@ class Breakpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False)
 class LatencyRule:
-    """A batch may take a fixed share of the limit; then the whole throughput counts."""
+    """A batch may take a fixed share of the limit; then the whole throughput counts.
+
+    Examples
+    --------
+    >>> rule = LatencyRule("cautious", "0.4", strict=True)
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
+    >>> rule.supply(service, OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13))
+    Fraction(9301, 125)
+    """
 
     name: str  #: what plans and messages call it
     share: Fraction  #: of the limit, > 0 and <= 1

@@ -36,6 +36,13 @@ class LoadCurve:
 
     Nothing is known between two rates, so only the rates of a curve count: a straight line promises
     too much where latencies bend downwards, as they do where limits are near one batch time.
+    Rates are in requests per second, latencies in milliseconds.
+
+    Examples
+    --------
+    >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
+    >>> [str(curve.sustained(Fraction(limit))) for limit in (29, 33, 50, 90)]
+    ['0', '10', '20', '40']
     """
 
     rates_rps: tuple[Fraction, ...]  #: ascending, > 0
@@ -119,6 +126,15 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     one row a point: the last two are numbers with blanks or semicolons between them. With
     ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it was
     simulated. A FileError has file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "curves.csv"
+    >>> columns = "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms"
+    >>> _ = path.write_text(f"{columns}\\nbert,a30-24gb,1g.6gb,1,8,0.01,measured,100 200,60 75\\n")
+    >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
+    [(Fraction(60, 1), Fraction(75, 1))]
     """
     lines: dict[PointKey, int] = {}
     curves: dict[PointKey, LoadCurve] = {}

@@ -37,8 +37,20 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     """Say where a schedule violates a limit or a demand beside its neighbours.
 
     A slot takes its length without interference times the largest factor that a batch of the mix on
-    the other share causes. What blocks say of classes is left aside. InvalidSchedule or
-    InvalidProblem if a block holds what is no mix, or a point or a pair was not measured.
+    the other share causes, or 1 if that share idles. What blocks say of classes is left aside.
+    InvalidSchedule or InvalidProblem if a block holds no mix, or a point or pair was not measured.
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, build_problem
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
+    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
+    >>> terms = {"sharing": "time", "interference": table}
+    >>> serving = build_problem([Service("a", "m", 1200, 60)], points, **terms)
+    >>> both = {("mps:50", Mix({"a": 8})): 2}
+    >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
+    >>> print(*neighbour_faults(serving, schedule))
+    job 'a' has 3200/3 of its demand served, needs 1200
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))

@@ -174,6 +174,16 @@ class NeighbourServing(SharedServing):
     """A problem of blocks that are shared in time and slowed by what is beside them.
 
     Its ``problem`` is the inner image: what solves it meets every limit beside its neighbours.
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import OperatingPoint, Pair, Service, build_problem
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
+    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
+    >>> terms = {"sharing": "time", "interference": table}
+    >>> serving = build_problem([Service("a", "m", 300, 60)], points, **terms)
+    >>> [str(shape) for shape in serving.problem.configurations]
+    ['mps:50', '2 x mps:50 (1 beside 1)']
     """
 
     solo: SharedServing  #: the same without interference

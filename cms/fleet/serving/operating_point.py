@@ -22,6 +22,11 @@ class OperatingPoint:
     """A model on one instance, with its processes and batch: throughput and latency.
 
     InvalidProblem if a name is empty or a number is out of its range.
+
+    Examples
+    --------
+    >>> print(OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19))
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
 
     model: str

@@ -336,7 +336,21 @@ def _other_kind(wanted: str, jobs: str) -> Exception:
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
-    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output."""
+    """Write a plan to a JSON file that :func:`read_plan` reads; ``-`` is standard output.
+
+    See :func:`read_plan`. FileError if the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, read_plan
+    >>> serving = load_instance("S1").build_problem()
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(Plan(serving, solve(serving.problem)), path)
+    >>> read_plan(path).solution.machine_count
+    2
+    """
     write_document(lambda: plan_to_json(plan), path)
 
 
@@ -344,6 +358,14 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     """Turn a plan into the document that :func:`read_plan` reads.
 
     Where there is no schedule, a shortage, with sufficient changes, goes into the solution.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> serving = load_instance("S1").build_problem()
+    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
+    >>> document["format"], len(document["groups"])
+    ('cms-plan', 2)
     """
     shared = isinstance(plan.serving, SharedServing)
     document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)
@@ -358,6 +380,16 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 
     Its schedule is checked again; `rule` is that of a plan made with a rule of one's own. A
     FileError has line and column, if the file is no plan or its parts contradict each other.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> serving = load_instance("S1").build_problem()
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> write_plan(plan, path := pathlib.Path(tempfile.mkdtemp()) / "plan.json")
+    >>> read_plan(path) == plan_from_json(plan_to_json(plan)) == plan
+    True
     """
     return plan_from_json(parse_document(path), rule=rule)
 
@@ -365,7 +397,16 @@ def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
 def plan_from_json(
     document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
 ) -> Plan:
-    """Turn a parsed document into a plan; see :func:`read_plan`."""
+    """Turn a parsed document into a plan; see :func:`read_plan`.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> serving = load_instance("S1").build_problem()
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> plan_from_json(plan_to_json(plan)) == plan
+    True
+    """
     return m.read_as(document, lambda value: read_plan_value(value, rule))
 
 

@@ -36,8 +36,17 @@ _PLACES = 4  # of a slowdown: latencies are measured in three digits
 def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoint, ...]:
     """Read batches that were measured on shares of a GPU: one process each, ``mps:<percent>``.
 
-    Rows are ``model,batch,percent,throughput,X,latency,Y,flag``: X is in items per second, Y in
-    seconds. A FileError has file, line and column.
+    Rows are ``model,batch,percent,throughput,X,latency,Y,flag``, without a header: X is in items
+    per second, Y in seconds; a flag other than 1 marks what is no measurement. `device` is the GPU
+    they were measured on. A FileError has file, line and column. Source: Choi et al., ATC '22.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("vgg16,8,40,throughput,400,latency,0.02,1\\n")
+    >>> print(*read_gpulet_table(path, device="a100-80gb"))
+    vgg16 on mps:40, 1 process, batch 8: 400 requests/s at 20 ms
     """
     lines: dict[tuple[str, int, str], int] = {}
     found = []
@@ -141,6 +150,16 @@ def read_parvagpu_profiles(
     `paths` are files ``<model>.csv`` with the columns ``Mig instance,Batch size,Workload Number,
     Throughput,Latency``, or folders of them (the artifact's ``prof_data``). An instance size is the
     base profile of the `device` with these compute slices. A FileError has file, line and column.
+    Source: Lee et al., ParvaGPU, SC '24, DOI 10.1109/SC41406.2024.00048, and its artifact.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bert.csv"
+    >>> columns = "Mig instance,Batch size,Workload Number,Throughput,Latency"
+    >>> _ = path.write_text(f"{columns}\\n1,1,2,52.42,0.019\\n1,1,5,0,0\\n")
+    >>> print(*read_parvagpu_profiles(path))
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 requests/s at 19 ms
     """
     on = device if isinstance(device, Gpu) else get_gpu(device)
     name = on.key if isinstance(device, Gpu) else device
@@ -189,6 +208,15 @@ def read_parvagpu_slo(
     ``SLO_latency.csv`` (milliseconds): no header, one line a scenario, one column a model, ``N/A``
     where the scenario does not have it. The artifact itself cuts numbers down to integers (418.5
     becomes 418); here they stay what they are. A FileError has the file and the line.
+    Source: as for :func:`read_parvagpu_profiles`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> rates, limits = (pathlib.Path(tempfile.mkdtemp()) / each for each in ("rate", "limit"))
+    >>> _ = rates.write_text("19,N/A\\n46,728"), limits.write_text("6434,N/A\\n4294,126.5")
+    >>> print(*read_parvagpu_slo(rates, limits, models=["bert", "vgg16"])[1], sep="; ")
+    bert: 46 requests/s within 4294 ms; vgg16: 728 requests/s within 126.5 ms
     """
     rate_rows, limit_rows = read_headerless(rates, models), read_headerless(latencies, models)
     if len(rate_rows) != len(limit_rows):

@@ -26,6 +26,11 @@ class QueueingRule(Protocol):
     """What turns an operating point into supply.
 
     Implement it to bring another one.
+
+    Examples
+    --------
+    >>> isinstance(RULES["half"], QueueingRule)
+    True
     """
 
     @property

@@ -21,7 +21,14 @@ HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Service:
-    """One model to serve; InvalidProblem if a name is empty or a number is out of its range."""
+    """One model to serve; InvalidProblem if a name is empty or a number is out of its range.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", 19, "418.5", allowed_profiles=["3g.40gb"])
+    >>> service.rate_rps, service.latency_limit_ms
+    (Fraction(19, 1), Fraction(837, 2))
+    """
 
     name: str  #: its own; several services may run the same model
     model: str  #: as the operating points call it
@@ -96,7 +103,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a plan promises of every service."""
+    """What a plan promises of every service.
+
+    Examples
+    --------
+    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
+    99 % of the requests within their limit, at up to 10 % more than the rates given, if they
+    arrive as a Poisson stream and instances get shares like their supplies and have one queue each
+    """
 
     late_share: Fraction  #: of the requests that may miss the limit; a service's own goes before it
     queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it

@@ -26,6 +26,14 @@ class ServingProblem(Posed[Problem]):
     """A problem of blocks that serve one service each, and what its jobs and blocks stand for.
 
     There is one point for each service and block; a job's demand is its service's planned rate.
+
+    Examples
+    --------
+    >>> from cms.fleet import build_problem
+    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
+    >>> print(build_problem([Service("chat", "bert", 100, 100)], [point], "a30-24gb"))
+    1 services on a30-24gb, rule 'capacity'
+    1 blocks in 1 configurations, 1 operating points in use
     """
 
     rule: QueueingRule  #: what turned operating points into supply

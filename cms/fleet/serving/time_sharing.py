@@ -36,7 +36,14 @@ _LENGTH_TOLERANCE = Fraction(1, 100)  # measured latencies that differ by more f
 
 @dataclass(frozen=True, slots=True, init=False)
 class TimeSharing:
-    """On which terms services share instances in time; InvalidOption names a wrong one."""
+    """On which terms services share instances in time; InvalidOption names a wrong one.
+
+    Examples
+    --------
+    >>> print(TimeSharing(max_services=3))
+    blocks shared in time, round_robin: a duty cycle and its own batch within the limit; at most 3
+    services in a block
+    """
 
     #: When a mix keeps its services' limits: ``"round_robin"``, the default, or
     #: ``"collect_then_run"``.
@@ -113,6 +120,16 @@ class SharedServing(Posed[TimeSharedProblem]):
     amount of a point is what all processes of the instance take together. The points of a service
     on a block are one for each amount, by rising amount: of two with the same, the one that takes
     less long.
+
+    Examples
+    --------
+    >>> from cms import Mix
+    >>> from cms.fleet import build_problem
+    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:60", 1, 8, 800, 10)]
+    >>> serving = build_problem(services, points, sharing="time")
+    >>> [str(one.rate_rps) for one in serving.served(Mix({"a": 8, "b": 8}), "mps:60")]
+    ['400', '400']
     """
 
     sharing: TimeSharing = field(default_factory=TimeSharing)

@@ -280,12 +280,32 @@ class SimulationDocument(m.Document):
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
-    """Write a simulation to a JSON file."""
+    """Write a simulation to a JSON file; see :func:`read_simulation`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import simulate
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(simulate([], requests=1), path)
+    >>> read_simulation(path).services
+    ()
+    """
     write_document(lambda: simulation_to_json(simulation), path)
 
 
 def read_simulation(path: StrPath) -> Simulation:
-    """Read a simulation from a JSON file."""
+    """Read a simulation from a JSON file; a FileError has line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import simulate
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(simulate([], requests=1), path)
+    >>> read_simulation(path).services
+    ()
+    """
     return simulation_from_json(parse_document(path))
 
 

@@ -23,6 +23,12 @@ def changed_services(
     `scale` is what all rates are multiplied by, >= 0, or those of single services, by name: the
     others stay as they are. `drop` names services that are left out. InvalidOption, with the
     nearest name, if there is no such service; or for a bad number.
+
+    Examples
+    --------
+    >>> services = [Service("chat", "bert", 100, 60), Service("photos", "resnet50", 40, 30)]
+    >>> print(*changed_services(services, scale={"chat": "1.5"}, drop=["photos"]))
+    chat (bert): 150 requests/s within 60 ms
     """
     given = tuple(services)
     gone = set(drop)

@@ -72,12 +72,12 @@ def _headline(transition: Transition, floor: str, timed: Schedule) -> str:
     running = sum(transition.start.kinds().values())
     most = f"at most {kept.most}"
     if kept.count == kept.most and kept.proof is not Proof.NONE:
-        word = {Proof.CHECKED: "checked", Proof.SOLVER: "on a solver's word"}[kept.proof]
+        word = {Proof.CHECKED: "proof checked", Proof.SOLVER: "claimed by a solver"}[kept.proof]
         most = f"maximum, {word}"
     return (
         f"{said}{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}, "
         f"{in_words(timed.makespan_s)} (assumed); {spare}; {kept.count} of "
-        f"{running} instance{'s' * (running != 1)} stay{'s' * (running == 1)} ({most})"
+        f"{running} instance{'s' * (running != 1)} kept ({most})"
     )
 
 
