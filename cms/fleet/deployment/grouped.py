@@ -17,57 +17,29 @@ __all__ = ["Content", "Lacking", "Match", "contents_of", "match_contents"]
 
 
 class Content(NamedTuple):
-    """What GPUs of a group hold.
-
-    Attributes
-    ----------
-    gpu : str
-    kinds : Counter of int
-        By number.
-    counts : Counter of str
-        By profile.
-    number : int
-        How many such GPUs.
-    """
+    """What GPUs of a group hold: kinds by their numbers, and profiles."""
 
     gpu: str
     kinds: Counter[int]
     counts: Counter[str]
-    number: int
+    number: int  # of such GPUs
 
 
 class Lacking(NamedTuple):
-    """Contents that need more GPUs than have room for any of them (Hall's condition).
-
-    Attributes
-    ----------
-    contents : list of Content
-    needed, there : int
-        How many GPUs they need, and how many there are with room for one of them at least.
-    """
+    """Contents that need more GPUs than have room for any of them (Hall's condition)."""
 
     contents: list[Content]
     needed: int
-    there: int
+    there: int  # with room for one of them at least
 
 
 class Match(NamedTuple):
-    """Which GPUs get which contents.
-
-    Attributes
-    ----------
-    fillings : list of Filling
-    kept : int
-    is_best : bool
-        Whether no matching of the same contents keeps more; found by looking for one.
-    lacking : Lacking or None
-        Contents for which GPUs are missing; then the rest is empty.
-    """
+    """Which GPUs get which contents."""
 
     fillings: list[Filling]
     kept: int
-    is_best: bool
-    lacking: Lacking | None = None
+    is_best: bool  # no matching of the same contents keeps more; found by looking for one
+    lacking: Lacking | None = None  # then the rest is empty
 
 
 class _Fit(NamedTuple):

@@ -25,41 +25,22 @@ _MOST_PAIRS = 1500
 
 
 class Crowd(NamedTuple):
-    """Kinds on one profile that no wish tells apart.
-
-    Attributes
-    ----------
-    gpu, profile : str
-    kinds : tuple of int
-    can_grow : bool
-        Whether more of them than promised may be placed.
-    """
+    """Kinds on one profile that no wish tells apart."""
 
     gpu: str
     profile: str
     kinds: tuple[int, ...]
-    can_grow: bool = False
+    can_grow: bool = False  # more of them than promised may be placed
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is wanted.
-
-    Parameters
-    ----------
-    kinds : tuple of Kind
-    counts : tuple of int
-        So many of each; 0 for kinds that only a wish can ask for.
-    gpus : Mapping[str, int]
-        GPUs of each type that the promise allows.
-    crowds : tuple of Crowd
-        Every kind in one.
-    """
+    """What is wanted."""
 
     kinds: tuple[Kind, ...]
-    counts: tuple[int, ...]
-    gpus: Mapping[str, int]
-    crowds: tuple[Crowd, ...]
+    counts: tuple[int, ...]  # of each kind; 0 for kinds that only a wish can ask for
+    gpus: Mapping[str, int]  # of each type that the promise allows
+    crowds: tuple[Crowd, ...]  # every kind is in one
 
     def on(self, gpu: str, profile: str) -> int:
         """How many instances of a profile are wanted."""
@@ -68,31 +49,16 @@ class Demand:
 
 
 class Pool(NamedTuple):
-    """Columns whose instances are as good as each other's.
+    """Columns whose instances are as good as each other's."""
 
-    Attributes
-    ----------
-    home : str
-        A node, a zone, or empty where that does not matter.
-    columns : tuple of (int, int)
-        Each by its spot and its place there.
-    shut : frozenset of int
-        Kinds that may not be here.
-    is_even : bool
-        Whether its GPUs share instances out evenly: then it has a single column.
-    """
-
-    home: str
-    columns: tuple[tuple[int, int], ...]
-    shut: frozenset[int] = frozenset()
-    is_even: bool = False
+    home: str  # a node, a zone, or empty where that does not matter
+    columns: tuple[tuple[int, int], ...]  # each by its spot and its place there
+    shut: frozenset[int] = frozenset()  # kinds that may not be here
+    is_even: bool = False  # its GPUs share instances out evenly: then it has a single column
 
 
 class Rules:
-    """PlacementConstraints as rows of the program; this one has none.
-
-    See :mod:`~cms.fleet.deployment.wishes` for those that have.
-    """
+    """Placement constraints as rows of the program; this one has none (see `wishes`)."""
 
     def pools(self, spots: Sequence[Spot]) -> list[Pool]:
         """Say which columns are as good as each other."""
@@ -104,29 +70,14 @@ class Rules:
 
 
 class Chosen(NamedTuple):
-    """What was decided, in counts.
-
-    Attributes
-    ----------
-    pools : list of Pool
-    columns : list of dict
-        For each pool, how often each of its columns is taken.
-    placed : list of dict
-        For each pool, how many instances of each crowd are there, the kept ones among them.
-    kept : list of dict
-        For each pool, how many of each kind are kept.
-    nodes : dict or None
-        How many GPUs of a spot are used on a node: ``{(spot, node): n}``.
-    ended : bool
-        Whether the solver says that none keeps more, on as few GPUs.
-    """
+    """What was decided, in counts."""
 
     pools: list[Pool]
-    columns: list[dict[tuple[int, int], int]]
-    placed: list[dict[int, int]]
-    kept: list[dict[int, int]]
-    nodes: dict[tuple[int, str], int] | None
-    ended: bool
+    columns: list[dict[tuple[int, int], int]]  # of each pool: GPUs of each column
+    placed: list[dict[int, int]]  # of each pool: instances of each crowd, the kept ones among them
+    kept: list[dict[int, int]]  # of each pool: instances of each kind that are kept
+    nodes: dict[tuple[int, str], int] | None  # GPUs of a spot that are used on a node
+    ended: bool  # the solver says that none keeps more, on as few GPUs
 
     def kept_of(self, kind: int) -> int:
         """How many of a kind are kept."""
@@ -148,29 +99,18 @@ class Chosen(NamedTuple):
 
 
 class KeepingProgram:
-    """The program: its variables by what they mean.
-
-    Attributes
-    ----------
-    y : list of dict
-        For each pool and column, how many GPUs.
-    x : list of dict
-        For each pool and crowd, how many instances.
-    k : list of dict
-        For each pool and kind, how many are kept.
-    more : dict
-        GPUs of a type beyond what the promise allows.
-    """
+    """The program: its variables by what they mean."""
 
     def __init__(self, spots: Sequence[Spot], demand: Demand, rules: Rules) -> None:
         self.spots, self.demand = spots, demand
         self.program = Program()
         self.pools = rules.pools(spots)
+        # of each pool: GPUs by column, instances by crowd, kept ones by kind
         self.y: list[dict[tuple[int, int], int]] = []
         self.x: list[dict[int, int]] = []
         self.k: list[dict[int, int]] = []
-        self.r: list[int] = []
-        self.more: dict[str, int] = {}
+        self.r: list[int] = []  # instances that are there and get work, kept or not
+        self.more: dict[str, int] = {}  # GPUs of a type beyond what the promise allows
         for pool in self.pools:
             self._pool(pool)
         self._demand()

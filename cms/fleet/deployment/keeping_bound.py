@@ -34,33 +34,11 @@ DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 
 @dataclass(frozen=True)
 class Prices:
-    """What instances and GPUs count for.
+    """What instances and GPUs count for; InvalidCertificate if a price is negative."""
 
-    Parameters
-    ----------
-    kinds : Mapping[int, Fraction]
-        Of an instance kept, by the number of its kind.
-    blocks : Mapping[(str, str), Fraction]
-        Of an instance of a profile of a GPU.
-    gpus : Mapping[str, Fraction]
-        Of a GPU of a type.
-
-    Raises
-    ------
-    InvalidCertificate
-        If one is negative.
-
-    Examples
-    --------
-    >>> Prices({}, {}, {"a30-24gb": Fraction(-1)})
-    Traceback (most recent call last):
-    ...
-    cms.errors.InvalidCertificate: the price of a30-24gb is -1; expected no negative price
-    """
-
-    kinds: Mapping[int, Fraction]
-    blocks: Mapping[Block, Fraction]
-    gpus: Mapping[str, Fraction]
+    kinds: Mapping[int, Fraction]  # an instance kept, by the number of its kind
+    blocks: Mapping[Block, Fraction]  # an instance of a profile of a GPU
+    gpus: Mapping[str, Fraction]  # a GPU of a type
 
     def __post_init__(self) -> None:
         for prices in (self.kinds, self.blocks, self.gpus):
@@ -74,18 +52,9 @@ class Prices:
 def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     """Return a number of instances that no deployment of the demand can keep more than.
 
-    Parameters
-    ----------
-    spots : iterable of Spot
-    demand : Demand
-        Its GPUs are the most that may be used of a type; a type that is not there has no limit.
-    prices : Prices
-
-    Notes
-    -----
-    With α the prices of kinds, π of blocks and λ of GPUs, n the counts wanted and N the GPUs:
-    kept <= Σ n max(0, 1 - α) - Σ π n + Σ λ N + Σ over GPUs of max(0, max over columns of
-    (α keeps + π counts - λ)).
+    With α the prices of kinds, π of blocks and λ of GPUs, n the counts wanted and N the most GPUs
+    that may be used (a type without a price has no limit): kept <= Σ n max(0, 1 - α) - Σ π n +
+    Σ λ N + Σ over GPUs of max(0, max over columns of (α keeps + π counts - λ)).
     """
     total = Fraction(0)
     for number, count in enumerate(demand.counts):
@@ -102,10 +71,7 @@ def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
 def gpus_needed(
     spots: Iterable[Spot], demand: Demand, key: str, blocks: Mapping[Block, Fraction]
 ) -> int:
-    """Return a number of GPUs of a type that no deployment of the demand can do without.
-
-    ``blocks`` are prices of instances, a GPU's price being 1.
-    """
+    """Return a number of GPUs of a type that no deployment needs less than; a GPU's price is 1."""
     prices = Prices({}, blocks, {key: Fraction(1)})
     mine = [spot for spot in spots if spot.gpu.key == key]
     saved = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
@@ -117,7 +83,7 @@ def room_missing(
 ) -> Fraction:
     """Return by how much the instances wanted of a type are worth more than all its GPUs can hold.
 
-    If it is above 0, there is no deployment.
+    Above 0 there is no deployment.
     """
     prices = Prices({}, blocks, {})
     mine = [spot for spot in spots if spot.gpu.key == key]
@@ -164,20 +130,8 @@ def best_prices(
 ) -> tuple[Prices, int] | None:
     """Find prices for the best bound that they can prove, and that bound.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    demand : Demand
-    limits : Limits
-    gpus : str, optional
-        Bound the GPUs needed of this type, instead of what can be kept.
-    room : str, optional
-        Bound the instances of this type for which there is no room.
-
-    Returns
-    -------
-    (Prices, int) or None
-        None if the linear program came to no end.
+    It is on what can be kept; or with `gpus` on the GPUs needed of this type, or with `room` on the
+    instances of this type for which there is no room. None if the linear program came to no end.
     """
     key = gpus or room
     chosen = [spot for spot in spots if key is None or spot.gpu.key == key]

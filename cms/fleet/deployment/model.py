@@ -73,15 +73,7 @@ class FleetGpu:
 
     @property
     def leaves_mode(self) -> bool:
-        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> empty = FleetGpu("node-a", 3, get_gpu("a100-80gb"))
-        >>> [card.leaves_mode for card in (empty, replace(empty, mode=Mode.WHOLE))]
-        [True, False]
-        """
+        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off."""
         return self.mode is Mode.MIG and self.is_empty
 
     @property
@@ -191,15 +183,7 @@ class FleetNode:
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
 
     def calls(self, gpu: Gpu, name: str) -> str:
-        """Return what its driver calls a profile; what is no profile of the GPU has its own name.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a100 = get_gpu("a100-80gb")
-        >>> [FleetNode("a", driver=d).calls(a100, "7g.80gb") for d in ("510.47.03", "550.54", None)]
-        ['7g.79gb', '7g.80gb', '7g.80gb']
-        """
+        """Return what its driver calls a profile; what is none has its own name."""
         profile = next((each for each in gpu.profiles if each.name == name), None)
         if self.driver is None or profile is None or profile.named_since is None:
             return name
@@ -207,28 +191,14 @@ class FleetNode:
         return profile.other_names[0] if is_older else name
 
     def offers(self, profile: Profile) -> bool:
-        """Whether its driver knows a profile, as far as that is known.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> double = get_gpu("a100-40gb").profile("1g.10gb")
-        >>> [FleetNode("a", driver=driver).offers(double) for driver in ("470.82", "550.54", None)]
-        [False, True, True]
-        """
+        """Whether its driver knows a profile, as far as that is known."""
         if self.driver is None or profile.since_driver is None:
             return True
         return driver_branch(self.driver) >= driver_branch(profile.since_driver)
 
 
 def driver_branch(driver: str) -> int:
-    """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is none.
-    """
+    """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``."""
     written = driver.removeprefix("R").partition(".")[0]
     if not is_whole(written) or len(written) > 8:  # as in files of devices
         raise InvalidProblem(

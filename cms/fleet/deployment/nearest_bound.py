@@ -37,15 +37,6 @@ class _Choice(NamedTuple):
 def most_kept_by_plans(spots: Sequence[Spot], plans: Plans, prices: Prices) -> int:
     """Return a number of instances that no plan keeps more than.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    plans : Plans
-    prices : Prices
-        Of kinds, blocks and GPUs.
-
-    Notes
-    -----
     With α the prices of kinds, π of blocks, λ of GPUs, N the GPUs allowed, and for each service
     n and k over all whole numbers that meet its rate, k <= n, k <= what runs: kept <=
     Σ over services of max(Σ (1 - α) k - π n) + Σ λ N + the dearest GPUs beyond + Σ over GPUs of
@@ -185,17 +176,8 @@ def best_plan_prices(
     """Find prices for the best bound on what plans keep, and that bound.
 
     Column generation: a linear program over what services may have, of which more is listed as its
-    prices ask for it. Every round's prices prove a bound, and the best one counts.
-
-    Parameters
-    ----------
-    spots : sequence of Spot
-    plans : Plans
-    start : (Mapping, Mapping)
-        A plan that is known: counts and kept instances by kind.
-    kept : int
-        What it keeps: a bound as low is the end.
-    limits : Limits
+    prices ask for it. Every round's prices prove a bound, and the best one counts. `start` is a
+    plan that is known, by counts and kept instances of each kind; a bound of `kept` is the end.
     """
     counts, held = start
     choices: dict[str, dict[_Choice, None]] = {

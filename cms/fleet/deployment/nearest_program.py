@@ -38,30 +38,14 @@ _FEW_NODES = 200
 
 @dataclass(frozen=True)
 class Plans:
-    """The plans to choose from.
-
-    Parameters
-    ----------
-    kinds : tuple of Kind
-        In their order.
-    demands : Mapping[str, Fraction]
-        What each service is to be supplied with, in items per second.
-    running : Mapping[int, int]
-        How many instances of a kind run now and can go on.
-    gpus : Mapping[str, int]
-        GPUs of each type that may be used.
-    most_more : Mapping[str, int]
-        How many more of a type may be.
-    more : int
-        How many more may be in all.
-    """
+    """The plans to choose from."""
 
     kinds: tuple[Kind, ...]
-    demands: Mapping[str, Fraction]
-    running: Mapping[int, int]
-    gpus: Mapping[str, int]
-    most_more: Mapping[str, int]
-    more: int
+    demands: Mapping[str, Fraction]  # of each service, in items per second
+    running: Mapping[int, int]  # instances of a kind that run now and can go on
+    gpus: Mapping[str, int]  # of each type that may be used
+    most_more: Mapping[str, int]  # of each type beyond
+    more: int  # beyond in all
 
     @property
     def of_service(self) -> dict[str, list[int]]:
@@ -86,15 +70,7 @@ def works_of(plan: Plan) -> dict[tuple[str, str, str], Work]:
 def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) -> Plans:
     """Return the plans that may be chosen: of the plan's points, and of today's that still do.
 
-    Parameters
-    ----------
-    now : Deployment
-        Its supplies counted as the plan does.
-    plan : Plan
-    gpus : Mapping[str, int]
-        GPUs of each type.
-    more : int
-        How many more may be used.
+    The supplies of `now` are counted as the plan does; `more` GPUs beyond `gpus` may be used.
     """
     serving = plan.serving
     works = works_of(plan)
@@ -179,16 +155,7 @@ def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], i
 
 
 class NearestProgram:
-    """The program, and a search through it.
-
-    Parameters
-    ----------
-    now : Deployment
-    wanted : DesiredState
-        For its services.
-    plans : Plans
-    wishes : PlacementConstraints
-    """
+    """The program, and a search through it."""
 
     def __init__(
         self, now: Deployment, wanted: DesiredState, plans: Plans, wishes: PlacementConstraints

@@ -30,18 +30,9 @@ Block = tuple[str, str]
 def nodes_are_too_few(
     spots: Sequence[Spot], demand: Demand, least_kept: int, most: int, limits: Limits
 ) -> bool:
-    """Whether it is proved that some nodes will not do.
+    """Whether it is proved that `least_kept` instances cannot be kept on `most` nodes.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    demand : Demand
-    least_kept : int
-        So many instances go on where they are.
-    most : int
-        So many nodes have our work, those with instances of others left out, which count for
-        nothing.
-    limits : Limits
+    Nodes with instances of others are left out, and count for nothing.
     """
     duals = _duals(spots, demand, least_kept, most, limits)
     if duals is None:

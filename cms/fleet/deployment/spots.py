@@ -28,73 +28,35 @@ _MOST_FILLS = 20_000
 
 
 class Here(NamedTuple):
-    """An instance of ours that is on a GPU.
-
-    Attributes
-    ----------
-    profile : str
-    start : int
-        -1 where there is none.
-    kind : int
-        The number of its kind, if it can go on as it is; -1 otherwise.
-    works : bool
-    is_whole : bool
-        Whether something else could run there at once: it has a compute instance.
-    """
+    """An instance of ours that is on a GPU."""
 
     profile: str
-    start: int
-    kind: int
+    start: int  # -1 where there is none
+    kind: int  # the number of its kind, if it can go on as it is; else -1
     works: bool
-    is_whole: bool
+    is_whole: bool  # it has a compute instance, so that something else could run there at once
 
 
 class Column(NamedTuple):
-    """Something to be made of a GPU.
-
-    Attributes
-    ----------
-    mode : Mode
-    counts : tuple of (str, int)
-        How many instances of each profile are ours to use.
-    keeps : tuple of (int, int)
-        How many of each kind can go on where they are.
-    there : tuple of (str, int)
-        How many of the instances are there already, with whatever work.
-    stays : bool
-        Whether nothing changes.
-    as_cut : bool
-        Whether the GPU's instances stay and only their work changes, since starts are not known.
-    """
+    """Something to be made of a GPU."""
 
     mode: Mode
-    counts: tuple[tuple[str, int], ...]
-    keeps: tuple[tuple[int, int], ...]
-    there: tuple[tuple[str, int], ...]
-    stays: bool = False
-    as_cut: bool = False
+    counts: tuple[tuple[str, int], ...]  # instances of each profile that are ours to use
+    keeps: tuple[tuple[int, int], ...]  # instances of each kind that can go on where they are
+    there: tuple[tuple[str, int], ...]  # instances that are there already, with whatever work
+    stays: bool = False  # nothing changes
+    as_cut: bool = False  # instances stay and only their work changes: starts are not known
 
 
 @dataclass(frozen=True)
 class Spot:
-    """GPUs that are alike in all that matters to what can be made of them.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    cards : tuple of FleetGpu
-        By node and index.
-    here : tuple of Here
-    columns : tuple of Column
-    home : str
-        The node or zone they are on, where that matters; empty otherwise.
-    """
+    """GPUs that are alike in all that matters to what can be made of them."""
 
     gpu: Gpu
-    cards: tuple[FleetGpu, ...]
+    cards: tuple[FleetGpu, ...]  # by node and index
     here: tuple[Here, ...]
     columns: tuple[Column, ...]
-    home: str = ""
+    home: str = ""  # the node or zone they are on, where that matters
 
     @property
     def works(self) -> bool:
@@ -123,27 +85,8 @@ def spots_of(
 ) -> tuple[Spot, ...]:
     """Put GPUs that are alike together, and list what can be made of them.
 
-    Parameters
-    ----------
-    fleet : Deployment
-    numbers : Mapping[Kind, int]
-        The wanted kinds, numbered. GPUs of types that none of them is on are left out.
-    homes : Mapping[str, str], optional
-        ``{node: home}``: GPUs of different homes are not alike.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If services of ours take turns in a share.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode
-    >>> from cms.fleet.deployment.spots import spots_of
-    >>> cards = tuple(FleetGpu("a", i, get_gpu("a30-24gb")) for i in range(4))
-    >>> spots_of(Deployment((FleetNode("a", cards),)), {})
-    ()
+    GPUs of types that no numbered kind is on are left out; with `homes`, ``{node: home}``, GPUs of
+    different homes are not alike. Services of ours that take turns are refused.
     """
     refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}

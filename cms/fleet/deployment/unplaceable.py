@@ -93,11 +93,8 @@ def why_unplaceable(
 ) -> PlacementInfeasible | None:
     """Look for prices that prove that what is wanted has no place on the fleet.
 
-    Returns
-    -------
-    PlacementInfeasible or None
-        None if there are no such prices: then there is a deployment, or only a search through
-        whole numbers can tell that there is none.
+    None if there are none: then there is a deployment, or only a search through whole numbers can
+    tell that there is none.
     """
     demand = demand_of(wanted, PlacementConstraints())
     spots = spots_of(fleet, {kind: number for number, kind in enumerate(demand.kinds)})

@@ -18,37 +18,14 @@ __all__ = ["settle_guesses", "settle_pods", "verify"]
 def verify(
     observed: Deployment, target: Deployment, of_pods: Mapping[Work, bool] = MappingProxyType({})
 ) -> tuple[Violation, ...]:
-    """Say what of a target is not there.
+    """Say what of a target is not there, by node, GPU and start, then what is of no GPU.
 
-    Parameters
-    ----------
-    observed : Deployment
-        Of an instance of which nobody knows what it does, the place alone is compared; of GPUs
-        whose starts are not known, how many instances of each profile there are, and what those of
-        a node do together; of work that is known for the node alone (`Instance.is_guessed`),
-        whether the node has it.
-    target : Deployment
-        What of the observed GPUs it does not have does not matter.
-    of_pods : Mapping[Work, bool]
-        Work that pods do, and whether they are tied to their nodes: how many do it, on the node or
-        on all nodes, is compared, since a scheduler chooses which of the instances each gets.
-
-    Returns
-    -------
-    tuple of Violation
-        By node, GPU and start, then what is of no GPU; empty if all is there. The kinds are
-        "gpu", "device", "mode", "count", "missing", "extra", "work" and "state".
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import FleetNode
-    >>> cut = Instance("3g.40gb", 4), Instance("3g.40gb", 0)
-    >>> target = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=cut)
-    >>> seen = target.with_instances([Instance("3g.40gb", 4, owner="unknown")])
-    >>> fleets = [Deployment((FleetNode("a", (card,)),)) for card in (seen, target)]
-    >>> print(*verify(*fleets), sep="\\n")
-    a/0 has nothing at 3g.40gb@0, needs 3g.40gb@0 idle
+    Of an instance of which no source says what it does, the place alone is compared; of GPUs whose
+    starts are not known, how many instances of each profile there are, and what those of a node do
+    together; of work that is known for the node alone (`Instance.is_guessed`), whether the node has
+    it. Observed GPUs that the target does not have do not matter. Of work that pods do (`of_pods`
+    says whether they are tied to their nodes) the number on the node, or on all nodes, is compared,
+    since a scheduler chooses which of the instances each gets.
     """
     target = with_fixed(target, observed)
     observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
@@ -193,20 +170,9 @@ def settle_pods(
 ) -> tuple[Deployment, dict[str, list[Violation]], int]:
     """Let instances do what they should as far as enough pods do that, wherever these are.
 
-    Parameters
-    ----------
-    observed, target : Deployment
-    of_pods : Mapping[Work, bool]
-        As for `verify`.
-
-    Returns
-    -------
-    settled : Deployment
-    faults : dict
-        By GPU: pods that do not run yet, or no longer; by node, or for all nodes: too few pods of
-        a kind, or too many.
-    moved : int
-        How many instances do not do the work that they should, and are taken as if they did.
+    Returns also the faults by GPU (pods that do not run yet, or no longer) and by node, or for all
+    nodes (too few pods of a kind, or too many); and how many instances do not do the work that they
+    should, and are taken as if they did.
     """
     if not of_pods:
         return observed, {}, 0

@@ -21,17 +21,6 @@ def wish_faults(
     """Iterate over the wishes that a deployment does not keep, exactly.
 
     Instances of ours that have work count, whatever their state.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan
-    >>> from cms.fleet.deployment import desired_state
-    >>> serving = load_instance("S1").build_problem()
-    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
-    >>> wishes = PlacementConstraints(min_replicas={"bert": 2})
-    >>> print(*wish_faults(Deployment(()), wishes, wanted))
-    service bert has 0 instances, needs at least 2
     """
     total: Counter[str] = Counter()
     on_node: Counter[tuple[str, str]] = Counter()

@@ -221,13 +221,7 @@ def homes_of(fleet: Deployment, wishes: PlacementConstraints) -> dict[str, str] 
 
 
 def zones_of(fleet: Deployment) -> dict[str, str]:
-    """Return the zone of each node.
-
-    Raises
-    ------
-    InvalidProblem
-        If a node has none.
-    """
+    """Return the zone of each node; InvalidProblem if a node has none."""
     for node in fleet.nodes:
         if "zone" not in node.labels:
             raise InvalidProblem(
@@ -271,15 +265,7 @@ def demand_of(wanted: DesiredState, wishes: PlacementConstraints) -> Demand:
 
 
 class WishRules(Rules):
-    """PlacementConstraints as rows.
-
-    Parameters
-    ----------
-    wishes : PlacementConstraints
-    fleet : Deployment
-    wanted : DesiredState
-    kinds : sequence of Kind
-    """
+    """Placement constraints as rows."""
 
     def __init__(
         self,
