@@ -7,6 +7,7 @@ where they were, everything else anywhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -17,7 +18,7 @@ from .spots import Column, Spot
 
 K = TypeVar("K")
 
-__all__ = ["Chosen", "Crowd", "Demand", "Pool", "KeepingProgram", "Rules"]
+__all__ = ["Chosen", "Crowd", "Demand", "Pool", "KeepingProgram"]
 
 #: Beyond so many pairs of equal GPUs and nodes, nodes are filled up one by one instead of the
 #: fewest being searched for.
@@ -42,6 +43,11 @@ class Demand:
     gpus: Mapping[str, int]  # of each type that the promise allows
     crowds: tuple[Crowd, ...]  # every kind is in one
 
+    @property
+    def numbers(self) -> dict[Kind, int]:
+        """The number of each kind."""
+        return {kind: number for number, kind in enumerate(self.kinds)}
+
     def on(self, gpu: str, profile: str) -> int:
         """How many instances of a profile are wanted."""
         pairs = zip(self.kinds, self.counts, strict=True)
@@ -57,22 +63,10 @@ class Pool(NamedTuple):
     is_even: bool = False  # its GPUs share instances out evenly: then it has a single column
 
 
-class Rules:
-    """Placement constraints as rows of the program; this one has none (see `wishes`)."""
-
-    def pools(self, spots: Sequence[Spot]) -> list[Pool]:
-        """Say which columns are as good as each other."""
-        every = [(s, c) for s, spot in enumerate(spots) for c in range(len(spot.columns))]
-        return [Pool("", tuple(every))]
-
-    def write(self, keeping: KeepingProgram) -> None:
-        """Add rows."""
-
-
 class Chosen(NamedTuple):
     """What was decided, in counts."""
 
-    pools: list[Pool]
+    pools: Sequence[Pool]
     columns: list[dict[tuple[int, int], int]]  # of each pool: GPUs of each column
     placed: list[dict[int, int]]  # of each pool: instances of each crowd, the kept ones among them
     kept: list[dict[int, int]]  # of each pool: instances of each kind that are kept
@@ -101,10 +95,9 @@ class Chosen(NamedTuple):
 class KeepingProgram:
     """The program: its variables by what they mean."""
 
-    def __init__(self, spots: Sequence[Spot], demand: Demand, rules: Rules) -> None:
-        self.spots, self.demand = spots, demand
+    def __init__(self, spots: Sequence[Spot], demand: Demand, pools: Sequence[Pool]) -> None:
+        self.spots, self.demand, self.pools = spots, demand, pools
         self.program = Program()
-        self.pools = rules.pools(spots)
         # of each pool: GPUs by column, instances by crowd, kept ones by kind
         self.y: list[dict[tuple[int, int], int]] = []
         self.x: list[dict[int, int]] = []
@@ -115,7 +108,6 @@ class KeepingProgram:
             self._pool(pool)
         self._demand()
         self._gpus()
-        rules.write(self)
 
     def column(self, at: tuple[int, int]) -> Column:
         """Return a column."""
@@ -260,27 +252,30 @@ class KeepingProgram:
         self, limits: Limits, best: list[int]
     ) -> tuple[dict[tuple[int, str], int] | None, list[int]]:
         """Have the fewest nodes used, and of equal ones the first by name."""
-        free: dict[tuple[int, str], int] = {}
-        for s, spot in enumerate(self.spots):
-            for card in spot.cards:
-                free[s, card.node] = free.get((s, card.node), 0) + 1
-        names = sorted({node for _, node in free})
-        if len(free) > _MOST_PAIRS:
+        pairs = {(s, card.node) for s, spot in enumerate(self.spots) for card in spot.cards}
+        if len(pairs) > _MOST_PAIRS:
             return None, best
-        used = {name: self.program.variable(1) for name in names}
-        taken = {pair: self.program.variable(n) for pair, n in free.items()}
-        for (s, node), v in taken.items():
-            self.program.at_most({v: 1, used[node]: -free[s, node]}, 0)
-        for s in range(len(self.spots)):
-            mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
-            there = {v: -1 for y in self.y for (spot, _), v in y.items() if spot == s}
-            self.program.equal(mine | there, 0)
-        start = len(names) * (len(names) + 1) // 2 + 1
-        cost = {used[name]: -(start + rank) for rank, name in enumerate(names)}
+        used, taken = self.count_nodes()
+        start = len(used) * (len(used) + 1) // 2 + 1
+        cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
         found = self.program.maximise(cost, limits)
         if found.values is None:
             return None, best
         return {(s, node): found.values[v] for (s, node), v in taken.items()}, found.values
+
+    def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
+        """Add variables: whether a node is used, by name, and GPUs of each spot on each node."""
+        program = self.program
+        there = Counter((s, card.node) for s, spot in enumerate(self.spots) for card in spot.cards)
+        used = {name: program.variable(1) for name in sorted({node for _, node in there})}
+        taken = {pair: program.variable(n) for pair, n in there.items()}
+        for (s, node), v in taken.items():
+            program.at_most({v: 1, used[node]: -there[s, node]}, 0)
+        for s in range(len(self.spots)):
+            mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
+            columns = {v: -1 for y in self.y for (spot, _), v in y.items() if spot == s}
+            program.equal(mine | columns, 0)
+        return used, taken
 
     def read(
         self, best: Sequence[int], nodes: dict[tuple[int, str], int] | None, ended: bool

@@ -11,7 +11,7 @@ from ...solving.solution import Proof
 from ...values.numbers import shown
 from ..serving.plan import Plan
 from .model import Deployment
-from .nearest_bound import best_plan_prices
+from .nearest_bound import find_plan_bound
 from .nearest_program import NearestProgram, plans_near, works_of
 from .placed import PlacementResult
 from .placing import as_chosen, place
@@ -197,7 +197,7 @@ def nearest(
     if found is None:
         raise CmsError(_TOO_LATE)
     known = ({}, {}) if values is None else (program.counts(values), program.kept_of(values))
-    bound = best_plan_prices(program.spots, plans, known, found.kept, limits)[1]
+    bound = find_plan_bound(program.spots, plans, known, found.kept, limits)
     if found.kept > bound:
         raise AlgorithmError("nearest", f"{found.kept} are kept, more than the bound {bound}")
     proof = Proof.SOLVER if ended and program.is_exact else Proof.NONE
@@ -213,7 +213,7 @@ def _fewest_more(
     """How many GPUs beyond the plan's any plan needs on this fleet; None if there is none."""
     every = sum(1 for _ in now.gpus())
     program = NearestProgram(now, wanted, plans_near(now, plan, wanted.gpus, every), wishes)
-    return program.fewest_more(limits)
+    return program.keeping.fewest_more(limits)
 
 
 def _no_plan(
@@ -260,7 +260,7 @@ def _placed(
         raise AlgorithmError("nearest", f"what was chosen has no place: {found}")
     if found is not None and found.kept >= program.kept_in(values):
         return found
+    chosen = program.keeping.read(values, None, ended=False)
     return as_chosen(
-        near, program.now, wishes, program.keeping.demand, program.chosen(values), program.spots,
-        limits,
-    )  # fmt: skip
+        near, program.now, wishes, program.keeping.demand, chosen, program.spots, limits
+    )

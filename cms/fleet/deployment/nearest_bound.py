@@ -18,7 +18,7 @@ from .nearest_program import Plans
 from .programs import Limits, Program
 from .spots import Spot
 
-__all__ = ["best_plan_prices", "most_kept_by_plans"]
+__all__ = ["find_plan_bound", "most_kept_by_plans"]
 
 _DENOMINATORS = (1, 2, 4, 60, 1000)
 _FINE = 10**6
@@ -166,14 +166,14 @@ def _relaxed(order: Sequence[_Item], at: int, left: int) -> int:
 # --- prices ---------------------------------------------------------------------------------------
 
 
-def best_plan_prices(
+def find_plan_bound(
     spots: Sequence[Spot],
     plans: Plans,
     start: tuple[Mapping[int, int], Mapping[int, int]],
     kept: int,
     limits: Limits,
-) -> tuple[Prices, int]:
-    """Find prices for the best bound on what plans keep, and that bound.
+) -> int:
+    """Return the best bound on what plans keep that prices prove.
 
     Column generation: a linear program over what services may have, of which more is listed as its
     prices ask for it. Every round's prices prove a bound, and the best one counts. `start` is a
@@ -190,18 +190,14 @@ def best_plan_prices(
         }
         for service, numbers in plans.of_service.items()
     }
-    nothing = Prices({}, {}, {})
-    best = nothing, most_kept_by_plans(spots, plans, nothing)
+    best = most_kept_by_plans(spots, plans, Prices({}, {}, {}))
     for _ in range(_ROUNDS):
-        duals = None if best[1] <= kept else _priced(spots, plans, choices, limits)
+        duals = None if best <= kept else _priced(spots, plans, choices, limits)
         if duals is None:
             break
-        prices = _rounded(duals, _FINE)
-        bound, asked = _bound(spots, plans, prices)
-        best = min(best, (prices, bound), key=lambda each: each[1])
-        for to in _DENOMINATORS:
-            simple = _rounded(duals, to)
-            best = min(best, (simple, _bound(spots, plans, simple)[0]), key=lambda each: each[1])
+        bound, asked = _bound(spots, plans, _rounded(duals, _FINE))
+        simple = (most_kept_by_plans(spots, plans, _rounded(duals, to)) for to in _DENOMINATORS)
+        best = min(best, bound, *simple)
         is_new = False
         for service, choice in asked.items():
             plain = choice._replace(value=Fraction(0))

@@ -14,14 +14,14 @@ from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
 from ..serving.plan import Plan
+from .checking import has_our_work
 from .instance import Kind, Work
-from .keeping import Chosen, Crowd, Demand, KeepingProgram
+from .keeping import Crowd, Demand
 from .model import Deployment, FleetGpu
-from .placed import has_our_work
 from .programs import Limits, Program
-from .spots import Column, Spot, kind_of, spots_of
+from .spots import Column, Spot, kind_of
 from .wanted import DesiredState
-from .wishes import PlacementConstraints, WishRules, homes_of
+from .wishes import PlacementConstraints, keeping_program
 
 __all__ = ["NearestProgram", "Plans", "plans_near", "works_of"]
 
@@ -108,37 +108,7 @@ def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Wo
         return False
     new = works.get((kind.gpu, kind.profile, work.service))
     # the same setting with other figures was measured anew since
-    return new is None or new == work or _setting(new) != _setting(work)
-
-
-def _setting(work: Work) -> tuple[int, int]:
-    return work.point.processes, work.point.batch
-
-
-class _Rows(WishRules):
-    """PlacementConstraints, every service's rate and the GPUs beyond the plan's as rows."""
-
-    plans: Plans
-    is_exact: bool
-
-    def write(self, keeping: KeepingProgram) -> None:
-        super().write(keeping)
-        self.is_exact = True
-        for service, numbers in self.plans.of_service.items():
-            demand = self.plans.demands[service]
-            if demand:
-                units, least, exact = _units(
-                    [self.plans.kinds[number].work.supply_rps for number in numbers], demand
-                )
-                self.is_exact &= exact
-                of = dict(zip(numbers, units, strict=True))
-                terms = {
-                    v: of[keeping.demand.crowds[i].kinds[0]]
-                    for x in keeping.x
-                    for i, v in x.items()
-                    if keeping.demand.crowds[i].kinds[0] in of
-                }
-                keeping.program.at_least(terms, least)
+    return new is None or new == work or kind.order != Kind(kind.gpu, kind.profile, new).order
 
 
 def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
@@ -161,19 +131,17 @@ class NearestProgram:
         self, now: Deployment, wanted: DesiredState, plans: Plans, wishes: PlacementConstraints
     ) -> None:
         self.now, self.plans = now, plans
-        numbers = {kind: number for number, kind in enumerate(plans.kinds)}
-        self.numbers = numbers
-        self.spots = spots_of(now, numbers, homes_of(now, wishes))
         crowds = tuple(
             Crowd(kind.gpu, kind.profile, (number,), can_grow=True)
             for number, kind in enumerate(plans.kinds)
         )
         demand = Demand(plans.kinds, (0,) * len(crowds), plans.gpus, crowds)
-        rules = _Rows(wishes, now, wanted, plans.kinds)
-        rules.plans = plans
-        self.keeping = KeepingProgram(self.spots, demand, rules)
-        self.program = self.keeping.program
-        self.is_exact = rules.is_exact
+        self.numbers = demand.numbers
+        self.keeping = keeping_program(wanted, now, wishes, demand)
+        self.spots, self.program = self.keeping.spots, self.keeping.program
+        self.is_exact = True  # no service's rate was rounded
+        for service in plans.demands:
+            self._add_rate(service)
         self.kept = {v: 1 for k in self.keeping.k for v in k.values()}
         for key, v in self.keeping.more.items():
             self.program.at_most({v: 1}, plans.most_more.get(key, plans.more))
@@ -181,9 +149,16 @@ class NearestProgram:
             self.program.at_most(dict.fromkeys(self.keeping.more.values(), 1), plans.more)
         self.instances = {v: -1 for x in self.keeping.x for v in x.values()}
 
-    def fewest_more(self, limits: Limits) -> int | None:
-        """Return the fewest GPUs beyond those allowed; None if there is no plan, or no time."""
-        return self.keeping.fewest_more(limits)
+    def _add_rate(self, service: str) -> None:
+        """Have a service supplied with its rate."""
+        kinds, demand = self.plans.of_service[service], self.plans.demands[service]
+        if demand:
+            supplies = [self.plans.kinds[number].work.supply_rps for number in kinds]
+            units, least, is_exact = _units(supplies, demand)
+            self.is_exact &= is_exact
+            of = dict(zip(kinds, units, strict=True))
+            terms = {v: of[i] for x in self.keeping.x for i, v in x.items() if i in of}
+            self.program.at_least(terms, least)
 
     def kept_in(self, values: Sequence[int]) -> int:
         """Return how many instances a solution keeps."""
@@ -204,10 +179,6 @@ class NearestProgram:
             for number, v in part.items():
                 found[number] += values[v]
         return dict(sorted((+found).items()))
-
-    def chosen(self, values: Sequence[int]) -> Chosen:
-        """Return what a solution decides."""
-        return self.keeping.read(values, None, ended=False)
 
     def gpus(self, values: Sequence[int]) -> dict[str, int]:
         """Return how many GPUs of each type a solution may use."""

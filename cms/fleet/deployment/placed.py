@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...errors import AlgorithmError
 from ...schedule.faults import Violation
 from ...solving.solution import Proof
-from .checking import check_deployment
+from .checking import check_deployment, has_our_work
 from .guesses import doubtful, in_doubt
+from .instance import Work
 from .model import Deployment, FleetGpu
 from .wanted import DesiredState
 from .wish_check import wish_faults
@@ -102,11 +103,6 @@ class PlacementResult:
         return "\n".join(lines)
 
 
-def has_our_work(card: FleetGpu) -> bool:
-    """Whether something of ours works on a GPU."""
-    return any(each.is_managed and each.work is not None for each in card.instances)
-
-
 def checked_placement(
     deployment: Deployment,
     fleet: Deployment,
@@ -154,10 +150,12 @@ def _is_ours(fault: Violation, wanted: DesiredState) -> bool:
 
 def _stayed(before: FleetGpu, after: FleetGpu) -> int:
     """How many instances of ours do at the same place what they did."""
-    same = Counter(
-        (each.profile, each.start, each.work) for each in before.instances if each.is_managed
-    )
-    same &= Counter(
-        (each.profile, each.start, each.work) for each in after.instances if each.is_managed
-    )
-    return sum(n for (_, _, work), n in same.items() if work is not None)
+
+    def doing(card: FleetGpu) -> Counter[tuple[str, int | None, Work]]:
+        return Counter(
+            (each.profile, each.start, each.work)
+            for each in card.instances
+            if each.is_managed and each.work is not None
+        )
+
+    return (doing(before) & doing(after)).total()

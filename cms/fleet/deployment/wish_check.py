@@ -10,7 +10,7 @@ from ...schedule.faults import Violation
 from ...values.numbers import shown
 from .model import Deployment
 from .wanted import DesiredState
-from .wishes import PlacementConstraints, zones_of
+from .wishes import PlacementConstraints, places_of
 
 __all__ = ["wish_faults"]
 
@@ -26,11 +26,11 @@ def wish_faults(
     on_node: Counter[tuple[str, str]] = Counter()
     supply: dict[tuple[str, str], Fraction] = {}
     for card in deployment.gpus():
-        here = Counter(
-            each.work.service
-            for each in card.instances
-            if each.is_managed and each.work is not None
-        )
+        works = [each.work for each in card.instances if each.is_managed and each.work is not None]
+        for work in works:
+            at_node = work.service, card.node
+            supply[at_node] = supply.get(at_node, Fraction(0)) + work.supply_rps
+        here = Counter(work.service for work in works)
         total += here
         for service, n in here.items():
             on_node[service, card.node] += n
@@ -40,17 +40,12 @@ def wish_faults(
         for one, other in wishes.pairs:
             if here[one] and here[other]:
                 yield Violation("anti_affinity", card.name, f"{one} and {other}", "one of them")
-        for each in card.instances:
-            if each.is_managed and each.work is not None:
-                at_node = each.work.service, card.node
-                supply[at_node] = supply.get(at_node, Fraction(0)) + each.work.supply_rps
     for service, least in wishes.min_replicas.items():
         if total[service] < least:
             has = f"{total[service]} instances"
             yield Violation("min_replicas", f"service {service}", has, f"at least {least}")
     for service, word in wishes.spread.items():
-        zones = zones_of(deployment) if word == "zone" else {}
-        of = {node.name: zones.get(node.name, node.name) for node in deployment.nodes}
+        of = places_of(deployment, word)
         keys = {kind.gpu for kind in wanted.counts if kind.work.service == service}
         places = {of[card.node] for card in deployment.gpus() if card.gpu.key in keys}
         at: Counter[str] = Counter()
