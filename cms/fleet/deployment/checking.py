@@ -54,7 +54,11 @@ def check_deployment(
     """
     found: list[Violation] = []
     for node in deployment.nodes:
-        found += _numbering(node)
+        for index, count in Counter(card.index for card in node.gpus).items():
+            if count > 1:
+                found.append(
+                    Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
+                )
         for card in node.gpus:
             found += check_gpu(card)
             found += unable_to_run(node.driver, card, deployment.services)
@@ -227,12 +231,6 @@ def _is_measured_as(card: FleetGpu, instance: Instance, name: str) -> bool:
     if instance.profile == WHOLE:  # the one that is all of the GPU
         return profile is not None and profile.memory == card.gpu.memory_slices
     return profile is not None and profile == _called(card, instance.profile)
-
-
-def _numbering(node: FleetNode) -> Iterator[Violation]:
-    for index, count in Counter(card.index for card in node.gpus).items():
-        if count > 1:
-            yield Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
 
 
 def _uuids(deployment: Deployment) -> Iterator[Violation]:

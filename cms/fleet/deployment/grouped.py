@@ -79,7 +79,8 @@ def match_contents(spots: Sequence[Spot], contents: Sequence[Content]) -> Match:
     flow = best_transport(
         [len(spot.cards) for spot in spots],
         [content.number for content in contents],
-        {pair: _worth(fit) for pair, fit in fits.items()},
+        # sums over fewer than 2^18 GPUs of a lower aim never outweigh one of a higher
+        {at: (fit.kept << 40) + (fit.reused << 18) + fit.stays for at, fit in fits.items()},
     )
     if (lacking := _lacking(spots, contents, fits, flow)) is not None:
         return Match([], 0, False, lacking)
@@ -95,13 +96,13 @@ def match_contents(spots: Sequence[Spot], contents: Sequence[Content]) -> Match:
         )
         for c, number in taken[s]:
             for _ in range(number):
-                card = cards.pop(0)
-                used.add(card.node)
-                fillings.append(
-                    _filling(
-                        card.gpu.key, fits[s, c], contents[c], Filling(card, fits[s, c].column)
-                    )
-                )
+                filling = Filling(cards.pop(0), fits[s, c].column)
+                used.add(filling.card.node)
+                for kind, n in filling.column.keeps:
+                    if taken_over := min(n, contents[c].kinds[kind]):
+                        filling.kept[kind] = taken_over
+                filling.new = contents[c].kinds - filling.kept
+                fillings.append(filling)
     kept = sum(n * fits[pair].kept for pair, n in flow.items())
     return Match(fillings, kept, _is_best(spots, contents, fits, flow))
 
@@ -120,14 +121,6 @@ def _best_fit(spot: Spot, content: Content) -> _Fit | None:
         if found is None or fit[:3] > found[:3]:
             found = fit
     return found
-
-
-def _filling(key: str, fit: _Fit, content: Content, filling: Filling) -> Filling:
-    for kind, n in fit.column.keeps:
-        if taken := min(n, content.kinds[kind]):
-            filling.kept[kind] = taken
-    filling.new = content.kinds - filling.kept
-    return filling
 
 
 def _lacking(
@@ -158,11 +151,6 @@ def _lacking(
     if needed <= there:
         raise AlgorithmError("place", f"{needed} contents were not matched to {there} GPUs")
     return Lacking([contents[c] for c in (left[0], *sorted(found - {left[0]}))], needed, there)
-
-
-def _worth(fit: _Fit) -> int:
-    # sums over fewer than 2^18 GPUs of a lower aim never outweigh one of a higher
-    return (fit.kept << 40) + (fit.reused << 18) + fit.stays
 
 
 def _is_best(

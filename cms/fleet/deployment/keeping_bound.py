@@ -18,14 +18,9 @@ from .programs import Limits, Program
 from .spots import Column, Spot
 
 __all__ = [
-    "DENOMINATORS",
-    "Prices",
-    "best_prices",
-    "gpus_needed",
-    "most_kept",
-    "room_missing",
-    "worth",
-]
+    "DENOMINATORS", "Prices", "best_prices", "gpus_needed", "most_kept", "room_missing", "worth",
+    "worth_wanted",
+]  # fmt: skip
 
 Block = tuple[str, str]
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
@@ -56,16 +51,22 @@ def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     that may be used (a type without a price has no limit): kept <= Σ n max(0, 1 - α) - Σ π n +
     Σ λ N + Σ over GPUs of max(0, max over columns of (α keeps + π counts - λ)).
     """
-    total = Fraction(0)
-    for number, count in enumerate(demand.counts):
-        total += count * max(Fraction(0), 1 - prices.kinds.get(number, Fraction(0)))
-        kind = demand.kinds[number]
-        total -= count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+    total = -worth_wanted(demand, prices, Fraction(1))
     for key, price in prices.gpus.items():
         total += price * demand.gpus[key]
     for spot in spots:
         total += len(spot.cards) * worth(spot, prices)
     return floor(total)
+
+
+def worth_wanted(demand: Demand, prices: Prices, reward: Fraction) -> Fraction:
+    """Return what all that is wanted is worth, less the rewards of keeping beyond kinds' prices."""
+    total = Fraction(0)
+    for number, count in enumerate(demand.counts):
+        kind = demand.kinds[number]
+        total += count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+        total -= count * max(Fraction(0), reward - prices.kinds.get(number, Fraction(0)))
+    return total
 
 
 def gpus_needed(

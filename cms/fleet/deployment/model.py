@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import starmap
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
@@ -111,12 +112,8 @@ class FleetGpu:
 
     def with_instances(self, instances: Iterable[Instance], mode: Mode | None = None) -> FleetGpu:
         """Return the same GPU with other instances, whose starts are known."""
-        return replace(
-            self,
-            instances=tuple(instances),
-            mode=mode or self.mode,
-            start_source=StartSource.OBSERVED,
-        )
+        known = StartSource.OBSERVED
+        return replace(self, instances=tuple(instances), mode=mode or self.mode, start_source=known)
 
     def __str__(self) -> str:
         held = ", ".join(map(str, self.instances)) or "empty"
@@ -279,20 +276,12 @@ class Deployment(Viewed, Tabular):
                 yield card, instance
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
-        return {
-            "instances": (_record(card, each) for card, each in self.instances()),
-            "gpus": (
-                {
-                    "node": card.node,
-                    "index": card.index,
-                    "gpu": card.gpu.key,
-                    "mode": card.mode.value,
-                    "instances": len(card.instances),
-                    "uuid": card.uuid,
-                }
-                for card in self.gpus()
-            ),
-        }
+        cards = (
+            {"node": card.node, "index": card.index, "gpu": card.gpu.key, "mode": card.mode.value,
+             "instances": len(card.instances), "uuid": card.uuid}
+            for card in self.gpus()
+        )  # fmt: skip
+        return {"instances": starmap(_record, self.instances()), "gpus": cards}
 
     def node(self, name: str) -> FleetNode:
         """Return a node; KeyError if there is none of this name."""
@@ -334,14 +323,6 @@ class Deployment(Viewed, Tabular):
             if instance.work is not None and instance.is_managed
         )
 
-    def equal_nodes(self) -> dict[tuple[object, ...], list[str]]:
-        """Return the names of nodes whose GPUs are cut alike, under what their GPUs have."""
-        found: dict[tuple[object, ...], list[str]] = {}
-        for node in self.nodes:
-            key = tuple((c.index, c.gpu.key, c.mode, c.layout) for c in node.gpus)
-            found.setdefault(key, []).append(node.name)
-        return found
-
     def with_gpus(self, cards: Mapping[tuple[str, int], FleetGpu]) -> Deployment:
         """Return the same with some GPUs replaced, given by node and index."""
         nodes = tuple(
@@ -372,12 +353,7 @@ class Deployment(Viewed, Tabular):
 def _record(card: FleetGpu, each: Instance) -> Record:
     work = each.work
     return {
-        "node": card.node,
-        "index": card.index,
-        "gpu": card.gpu.key,
-        "profile": each.profile,
-        "start": each.start,
-        "service": None if work is None else work.service,
-        "owner": each.owner,
-        "state": each.state.value,
-    }
+        "node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
+        "start": each.start, "service": None if work is None else work.service,
+        "owner": each.owner, "state": each.state.value,
+    }  # fmt: skip

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from .keeping import Demand
-from .keeping_bound import DENOMINATORS, Prices, worth
+from .keeping_bound import DENOMINATORS, Prices, worth, worth_wanted
 from .programs import Limits, Program
 from .spots import Spot
 
@@ -41,23 +41,14 @@ def nodes_are_too_few(
     for to in DENOMINATORS:
         prices = Prices(_rounded(kinds, to), _rounded(blocks, to), {})
         each = Fraction(round(abs(reward) * to), to)
-        if _asked(demand, prices, each, least_kept) > _most_worth(spots, prices, most):
+        asked = each * least_kept + worth_wanted(demand, prices, each)
+        if asked > _most_worth(spots, prices, most):
             return True
     return False
 
 
 def _rounded(duals: Mapping[K, float], to: int) -> dict[K, Fraction]:
     return {what: Fraction(round(abs(dual) * to), to) for what, dual in duals.items()}
-
-
-def _asked(demand: Demand, prices: Prices, reward: Fraction, least_kept: int) -> Fraction:
-    """Return what all that is wanted is worth, and the rewards, less what is kept beyond prices."""
-    total = reward * least_kept
-    for number, count in enumerate(demand.counts):
-        kind = demand.kinds[number]
-        total += count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
-        total -= count * max(Fraction(0), reward - prices.kinds.get(number, Fraction(0)))
-    return total
 
 
 def _held(spots: Sequence[Spot]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -92,9 +92,7 @@ def spots_of(
     wanted: dict[str, set[str]] = {}
     for kind in numbers:
         wanted.setdefault(kind.gpu, set()).add(kind.profile)
-    alike: dict[tuple[object, ...], list[FleetGpu]] = {}
-    facts: dict[tuple[object, ...], tuple[tuple[Here, ...], frozenset[str], Collection[str]]] = {}
-    doubts: Collection[str]
+    alike: dict[_Alike, list[FleetGpu]] = {}
     offered: dict[tuple[str | None, str], frozenset[str]] = {}
     for node in fleet.nodes:
         home = "" if homes is None else homes[node.name]
@@ -105,30 +103,22 @@ def spots_of(
             key_of_offer = node.driver, card.gpu.key
             if key_of_offer not in offered:
                 offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
-            profiles = offered[key_of_offer]
             here = tuple(sorted(_here(card, numbers)))
             pinned = tuple((each.profile, each.start) for each in card.foreign)
-            stay = tuple((each.profile, each.start) for each in in_doubt(card, doubts))
-            key: tuple[object, ...] = (
-                card.gpu.key,
-                home,
-                card.mode,
-                is_as_cut(card),
-                pinned,
-                stay,
-                here,
-                profiles,
-            )
-            alike.setdefault(key, []).append(card)
-            facts[key] = here, profiles, doubts
+            stay = tuple((each.profile, each.start or 0) for each in in_doubt(card, doubts))
+            key = card.gpu.key, card.mode, is_as_cut(card), pinned
+            alike.setdefault((key, home, offered[key_of_offer], here, stay), []).append(card)
     spots = []
-    for key, cards in alike.items():
-        here, profiles, doubts = facts[key]
-        fixed = in_doubt(cards[0], doubts)
-        columns = tuple(_columns(cards[0], here, profiles, fixed))
+    for (_, home, profiles, here, stay), cards in alike.items():
+        columns = tuple(_columns(cards[0], here, profiles, stay))
         if columns:
-            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, str(key[1])))
+            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, home))
     return tuple(spots)
+
+
+#: How a GPU is cut and held by others, its home, the profiles that its driver offers and a plan
+#: wants, what is here, and what has to stay since it may be another's.
+_Alike = tuple[tuple[object, ...], str, frozenset[str], tuple[Here, ...], Places]
 
 
 def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]:
@@ -152,10 +142,7 @@ def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
 
 
 def _columns(
-    card: FleetGpu,
-    here: tuple[Here, ...],
-    profiles: frozenset[str],
-    fixed: tuple[Instance, ...],
+    card: FleetGpu, here: tuple[Here, ...], profiles: frozenset[str], stay: Places
 ) -> Iterator[Column]:
     found: dict[Column, None] = {}
     works = [each for each in here if each.works]
@@ -163,13 +150,12 @@ def _columns(
         found[_stays(card.mode, works)] = None
     if is_as_cut(card):
         found[_as_cut(here, profiles)] = None
-    free = not card.foreign and not fixed
+    free = not card.foreign and not stay
     if free or (card.mode is Mode.MIG and not is_as_cut(card)):
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
         cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
         if cut:
             pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
-            stay = tuple((each.profile, each.start or 0) for each in fixed)
             found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
     if free or card.mode is Mode.MPS:
         kept = here if card.mode is Mode.MPS else ()

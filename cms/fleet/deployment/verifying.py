@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
@@ -45,8 +46,8 @@ def verify(
             pairs.append((_as_meant(other, card), card))
         elif other is not None:
             counted.setdefault(card.node, []).append((other, card))
-    seen = _only(observed, {pair[0].name: pair[0] for pair in pairs}, target)
-    meant = _only(target, {pair[1].name: pair[1] for pair in pairs}, target)
+    seen = _only(observed, (pair[0] for pair in pairs), target)
+    meant = _only(target, (pair[1] for pair in pairs), target)
     for each in difference(seen, meant).gpus:
         found[each.then.name] = list(_of_instances(each))
     for alike in counted.values():
@@ -130,6 +131,7 @@ def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
 
 
 def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
+    does = attrgetter("work", "owner")
     meant = {
         (card.index, each.place): each
         for other in target.nodes
@@ -137,11 +139,6 @@ def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
         for card in other.gpus
         for each in card.instances
     }
-    pools: dict[str, list[Instance]] = {}
-    for card in node.gpus:
-        for each in card.instances:
-            if each.is_guessed:
-                pools.setdefault(each.profile, []).append(each)
     settled: dict[tuple[int, int], Instance] = {}
     guessed = [
         (card.index, at, each)
@@ -149,9 +146,12 @@ def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
         for at, each in enumerate(card.instances)
         if each.is_guessed
     ]
+    pools: dict[str, list[Instance]] = {}
+    for _, _, each in guessed:
+        pools.setdefault(each.profile, []).append(each)
     for index, at, each in guessed:
         should, pool = meant.get((index, each.place)), pools[each.profile]
-        fits = [one for one in pool if should is not None and _does(one) == _does(should)]
+        fits = [one for one in pool if should is not None and does(one) == does(should)]
         if fits:
             # what runs goes to who needs it before what only starts
             best = min(fits, key=lambda one: one.state is not State.RUNNING)
@@ -230,10 +230,6 @@ def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:
     return each.work is None or each.work in of_pods
 
 
-def _does(instance: Instance) -> tuple[Work | None, str | None]:
-    return instance.work, instance.owner
-
-
 def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
     """Let instances do what they should where nobody knows what they do."""
     doing = {each.place: each for each in meant.instances}
@@ -247,8 +243,9 @@ def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
     return replace(seen, instances=tuple(map(told, seen.instances)))
 
 
-def _only(deployment: Deployment, cards: dict[str, FleetGpu], target: Deployment) -> Deployment:
+def _only(deployment: Deployment, kept: Iterable[FleetGpu], target: Deployment) -> Deployment:
     """Return the nodes with some GPUs alone; the target's services are known as well."""
+    cards = {card.name: card for card in kept}
     own = {service.name for service in deployment.services}
     more = (service for service in target.services if service.name not in own)
     nodes = tuple(
@@ -272,10 +269,9 @@ def _of_instances(each: GpuDifference) -> Iterator[Violation]:
     for one in extra.values():
         wrong.append((one, Violation("extra", name, str(one), "nothing there")))
     for one, other in each.restarted:
-        if one.work == other.work:
-            wrong.append((other, Violation("state", name, str(one), "it running")))
-        else:
-            wrong.append((other, Violation("work", name, str(one), str(other))))
+        same = one.work == other.work
+        what = ("state", "it running") if same else ("work", str(other))
+        wrong.append((other, Violation(what[0], name, str(one), what[1])))
     for one in (*each.kept, *each.foreign):
         if one.state in (State.STARTING, State.DRAINING):
             wrong.append((one, Violation("state", name, str(one), "it running")))
