@@ -102,10 +102,6 @@ def compact(
         Seconds.
     cancel : threading.Event, optional
 
-    Returns
-    -------
-    Compacted
-
     Raises
     ------
     InvalidOption

@@ -109,10 +109,6 @@ def difference(now: Deployment, then: Deployment) -> Difference:
     now, then : Deployment
         A node or GPU that only one of them has counts as empty in the other.
 
-    Returns
-    -------
-    Difference
-
     Raises
     ------
     InvalidProblem

@@ -74,9 +74,7 @@ def gpus_needed(
 ) -> int:
     """Return a number of GPUs of a type that no deployment needs less than; a GPU's price is 1."""
     prices = Prices({}, blocks, {key: Fraction(1)})
-    mine = [spot for spot in spots if spot.gpu.key == key]
-    saved = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
-    return max(0, ceil(_asked(demand, key, blocks) - saved))
+    return max(0, ceil(_missing(spots, demand, key, prices)))
 
 
 def room_missing(
@@ -86,17 +84,13 @@ def room_missing(
 
     Above 0 there is no deployment.
     """
-    prices = Prices({}, blocks, {})
-    mine = [spot for spot in spots if spot.gpu.key == key]
-    held = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
-    return _asked(demand, key, blocks) - held
+    return _missing(spots, demand, key, Prices({}, blocks, {}))
 
 
-def _asked(demand: Demand, key: str, blocks: Mapping[Block, Fraction]) -> Fraction:
-    return sum(
-        (price * demand.on(*block) for block, price in blocks.items() if block[0] == key),
-        Fraction(0),
-    )
+def _missing(spots: Iterable[Spot], demand: Demand, key: str, prices: Prices) -> Fraction:
+    wanted = (n * demand.on(*block) for block, n in prices.blocks.items() if block[0] == key)
+    held = (len(spot.cards) * worth(spot, prices) for spot in spots if spot.gpu.key == key)
+    return sum(wanted, Fraction(0)) - sum(held, Fraction(0))
 
 
 def worth(spot: Spot, prices: Prices) -> Fraction:

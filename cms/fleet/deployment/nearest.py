@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -12,7 +13,7 @@ from ...values.numbers import shown
 from ..serving.plan import Plan
 from .model import Deployment
 from .nearest_bound import find_plan_bound
-from .nearest_program import NearestProgram, plans_near, works_of
+from .nearest_program import NearestProgram, count_by_kind, plans_near, works_of
 from .placed import PlacementResult
 from .placing import as_chosen, place
 from .programs import Limits
@@ -196,7 +197,9 @@ def nearest(
         found, ended = blind, False
     if found is None:
         raise CmsError(_TOO_LATE)
-    known = ({}, {}) if values is None else (program.counts(values), program.kept_of(values))
+    known: tuple[Mapping[int, int], Mapping[int, int]] = {}, {}
+    if values is not None:
+        known = count_by_kind(program.keeping.x, values), count_by_kind(program.keeping.k, values)
     bound = find_plan_bound(program.spots, plans, known, found.kept, limits)
     if found.kept > bound:
         raise AlgorithmError("nearest", f"{found.kept} are kept, more than the bound {bound}")
@@ -247,7 +250,8 @@ def _placed(
     limits: Limits,
 ) -> PlacementResult:
     """Put a solution on GPUs; where time is up, as it is, which is not the neatest way."""
-    counts = {program.plans.kinds[number]: n for number, n in program.counts(values).items()}
+    numbers = count_by_kind(program.keeping.x, values)
+    counts = {program.plans.kinds[number]: n for number, n in numbers.items()}
     near = replace(wanted, counts=counts, gpus=program.gpus(values))
     left = None if limits.left == inf else limits.left
     try:

@@ -23,7 +23,7 @@ from .spots import Column, Spot, kind_of
 from .wanted import DesiredState
 from .wishes import PlacementConstraints, keeping_program
 
-__all__ = ["NearestProgram", "Plans", "plans_near", "works_of"]
+__all__ = ["NearestProgram", "Plans", "count_by_kind", "plans_near", "works_of"]
 
 #: A rate is at most so many units in a row; beyond, supplies are rounded down and rates up to so
 #: many, few enough for what a solver takes for equal to be less than one.
@@ -111,6 +111,15 @@ def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Wo
     return new is None or new == work or kind.order != Kind(kind.gpu, kind.profile, new).order
 
 
+def count_by_kind(parts: Sequence[Mapping[int, int]], values: Sequence[int]) -> dict[int, int]:
+    """Return how many instances of each kind a solution has, or keeps, by number."""
+    found: Counter[int] = Counter()
+    for part in parts:
+        for number, v in part.items():
+            found[number] += values[v]
+    return dict(sorted((+found).items()))
+
+
 def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
     """Return supplies and a demand in whole units, and whether nothing was rounded."""
     unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies)))
@@ -163,22 +172,6 @@ class NearestProgram:
     def kept_in(self, values: Sequence[int]) -> int:
         """Return how many instances a solution keeps."""
         return sum(values[v] for v in self.kept)
-
-    def counts(self, values: Sequence[int]) -> dict[int, int]:
-        """Return how many instances of each kind a solution has, by number."""
-        return self._sums(self.keeping.x, values)
-
-    def kept_of(self, values: Sequence[int]) -> dict[int, int]:
-        """Return how many of each kind a solution keeps, by number."""
-        return self._sums(self.keeping.k, values)
-
-    @staticmethod
-    def _sums(parts: Sequence[Mapping[int, int]], values: Sequence[int]) -> dict[int, int]:
-        found: Counter[int] = Counter()
-        for part in parts:
-            for number, v in part.items():
-                found[number] += values[v]
-        return dict(sorted((+found).items()))
 
     def gpus(self, values: Sequence[int]) -> dict[str, int]:
         """Return how many GPUs of each type a solution may use."""

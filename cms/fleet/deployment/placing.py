@@ -67,10 +67,6 @@ def place(
     cancel : threading.Event, optional
         Ends the search likewise.
 
-    Returns
-    -------
-    Placed or PlacementInfeasible
-
     Raises
     ------
     InvalidProblem
@@ -237,7 +233,12 @@ def _fewest_more(
 def _bound(
     spots: Sequence[Spot], demand: Demand, kept: int, ended: bool, limits: Limits
 ) -> tuple[int, Proof]:
-    trivial = _kept_at_best(spots, demand)
+    run: Counter[int] = Counter()
+    for spot in spots:
+        for each in spot.here:
+            run[each.kind] += len(spot.cards)
+    # no more of a kind can be kept than run, nor than are wanted
+    trivial = sum(min(n, demand.counts[kind]) for kind, n in run.items() if kind >= 0)
     if kept < trivial:
         found = best_prices(spots, demand, limits)
         if found is not None:
@@ -247,16 +248,6 @@ def _bound(
     if kept == trivial:
         return trivial, Proof.CHECKED
     return trivial, Proof.SOLVER if ended else Proof.NONE
-
-
-def _kept_at_best(spots: Sequence[Spot], demand: Demand) -> int:
-    """No more of a kind can be kept than run, nor than are wanted."""
-    run: Counter[int] = Counter()
-    for spot in spots:
-        for each in spot.here:
-            if each.kind >= 0:
-                run[each.kind] += len(spot.cards)
-    return sum(min(n, demand.counts[kind]) for kind, n in run.items())
 
 
 def _proof_of_more(

@@ -87,21 +87,19 @@ def _cards_in_order(spots: Sequence[Spot], chosen: Chosen) -> list[list[FleetGpu
     for columns in chosen.columns:
         for (s, _), number in columns.items():
             wanted[s] += number
+    found: list[list[FleetGpu]] = []
     if chosen.nodes is not None:
-        quota = dict(chosen.nodes)
-        found: list[list[FleetGpu]] = []
+        left = Counter(chosen.nodes)
         for s, spot in enumerate(spots):
-            mine = []
+            found.append([])
             for card in spot.cards:
-                if quota.get((s, card.node), 0):
-                    quota[s, card.node] -= 1
-                    mine.append(card)
-            found.append(mine)
+                if left[s, card.node]:
+                    left[s, card.node] -= 1
+                    found[s].append(card)
         return found
     used = {
         c.node for s, spot in enumerate(spots) if wanted[s] == len(spot.cards) for c in spot.cards
     }
-    found = []
     for s, spot in enumerate(spots):
         size = Counter(card.node for card in spot.cards)
         order = sorted(

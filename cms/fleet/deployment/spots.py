@@ -147,9 +147,10 @@ def _columns(
     found: dict[Column, None] = {}
     works = [each for each in here if each.works]
     if works and all(each.kind >= 0 for each in works):
-        found[_stays(card.mode, works)] = None
+        found[_as_it_is(card.mode, works, stays=True)] = None
     if is_as_cut(card):
-        found[_as_cut(here, profiles)] = None
+        usable = [each for each in here if each.is_whole and each.profile in profiles]
+        found[_as_it_is(Mode.MIG, usable, as_cut=True)] = None
     free = not card.foreign and not stay
     if free or (card.mode is Mode.MIG and not is_as_cut(card)):
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
@@ -173,17 +174,12 @@ def _columns(
     yield from (column for column in found if column.counts)
 
 
-def _stays(mode: Mode, works: list[Here]) -> Column:
-    counts = _sorted(Counter(each.profile for each in works))
-    keeps = _sorted(Counter(each.kind for each in works))
-    return Column(mode, counts, keeps, counts, stays=True)
-
-
-def _as_cut(here: tuple[Here, ...], profiles: frozenset[str]) -> Column:
-    usable = [each for each in here if each.is_whole and each.profile in profiles]
+def _as_it_is(
+    mode: Mode, usable: list[Here], *, stays: bool = False, as_cut: bool = False
+) -> Column:
     counts = _sorted(Counter(each.profile for each in usable))
     keeps = _sorted(Counter(each.kind for each in usable if each.kind >= 0))
-    return Column(Mode.MIG, counts, keeps, counts, as_cut=True)
+    return Column(mode, counts, keeps, counts, stays, as_cut)
 
 
 def _cut(

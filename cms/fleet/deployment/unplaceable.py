@@ -63,12 +63,6 @@ class PlacementInfeasible:
 def check_unplaceable(found: PlacementInfeasible, wanted: DesiredState, fleet: Deployment) -> bool:
     """Whether the prices prove that what is wanted has no place on the fleet, exactly.
 
-    Parameters
-    ----------
-    found : PlacementInfeasible
-    wanted : DesiredState
-    fleet : Deployment
-
     Examples
     --------
     >>> from cms import load_instance, solve
