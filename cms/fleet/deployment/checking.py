@@ -268,5 +268,5 @@ def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]
 
 
 def has_our_work(card: FleetGpu) -> bool:
-    """Whether something of ours works on it; what idles or is another's does not count."""
+    """Whether a managed instance works on it."""
     return any(each.is_managed and each.work is not None for each in card.instances)

@@ -38,12 +38,11 @@ class Compacted:
     restarts : int
         Instances that start elsewhere; the others go on where they are.
     gpus : int
-        GPUs that our work is on, those of others' instances left out: they are not free in any
-        case.
+        GPUs with managed work; GPUs with foreign instances, never free, are left out.
     least_gpus : int
         With so few restarts no fewer will do.
     nodes : int
-        Nodes that our work is on, those with others' instances left out.
+        Nodes with managed work and without foreign instances.
     free : "gpus" or "nodes"
         Of what there were to be the fewest.
     proof : Proof

@@ -195,14 +195,14 @@ def _at(instance: Instance) -> tuple[str, int | None]:
 
 
 def _is_nothing(instance: Instance) -> bool:
-    """Whether it says no more than that a GPU is not cut, and that nothing of ours works there."""
+    """Whether it says only that a GPU is not partitioned and has no managed work."""
     return instance.profile == WHOLE and instance.is_managed and instance.work is None
 
 
 def _is_same(one: Instance, other: Instance) -> bool:
     """Whether nothing has to happen: the same work of the same owner, and it goes on.
 
-    Of ours what drains goes, and is started again where it is to stay; others' is their affair.
+    A managed instance that drains is restarted if it is to stay.
     """
     if one.is_managed and State.DRAINING in (one.state, other.state) and one.state != other.state:
         return False

@@ -20,8 +20,8 @@ K = TypeVar("K")
 
 __all__ = ["Chosen", "Crowd", "Demand", "Pool", "KeepingProgram"]
 
-#: Beyond so many pairs of equal GPUs and nodes, nodes are filled up one by one instead of the
-#: fewest being searched for.
+#: Most pairs of equal GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
+#: are filled up one by one.
 _MOST_PAIRS = 1500
 
 

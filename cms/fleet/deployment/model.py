@@ -74,7 +74,7 @@ class FleetGpu:
 
     @property
     def leaves_mode(self) -> bool:
-        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off."""
+        """Whether MIG may be on or off: the GPU is empty, and no source says that MIG is off."""
         return self.mode is Mode.MIG and self.is_empty
 
     @property
@@ -86,7 +86,7 @@ class FleetGpu:
 
     @property
     def foreign(self) -> tuple[Instance, ...]:
-        """The instances that are not ours."""
+        """The foreign instances."""
         return tuple(each for each in self.instances if not each.is_managed)
 
     @property
@@ -151,7 +151,7 @@ class FleetNode:
     driver : str, optional
         ``550.54.15``.
     observed : Observation, optional
-        None if nobody looked.
+        None if it was never observed.
     is_numbered : bool
         Whether its GPUs' indices are those of ``nvidia-smi``, and not an order alone.
 

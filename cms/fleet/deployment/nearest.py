@@ -42,7 +42,7 @@ class Nearest:
     blind_kept : int or None
         What the plan as it was made would keep; None if that has no place on the fleet.
     most_kept : int
-        No plan on as many GPUs keeps more, exactly.
+        No plan on the same number of GPUs keeps more, exactly.
     proof : Proof
         Of `placed.kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a
         solver says so, ``NONE`` where neither is.
@@ -119,9 +119,9 @@ def nearest(
     """Choose, of the plans on as few GPUs, the one that keeps most of what runs.
 
     Instances may run what the plan's instances run, and today's may go on at their own points where
-    the new limits admit them, at what they supply by the plan's rule. Of plans that keep as many,
-    one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a short
-    search finds, not proved the fewest.
+    the new limits admit them, at what they supply by the plan's rule. Of plans that keep equally
+    many, one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a
+    short search finds, not proved the fewest.
 
     Parameters
     ----------

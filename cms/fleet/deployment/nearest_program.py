@@ -1,4 +1,4 @@
-"""All plans on so many GPUs as one program: instances of each kind are counted, not given.
+"""All plans on a number of GPUs as one program, whose variables count instances of each kind.
 
 It is the keeping program with counts as variables. Every service's rate is a row of whole numbers,
 and what runs today may go on at its own point wherever the new limits admit that.
@@ -25,12 +25,12 @@ from .wishes import PlacementConstraints, keeping_program
 
 __all__ = ["NearestProgram", "Plans", "count_by_kind", "plans_near", "works_of"]
 
-#: A rate is at most so many units in a row; beyond, supplies are rounded down and rates up to so
-#: many, few enough for what a solver takes for equal to be less than one.
+#: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
+#: number of units, few enough for a solver's tolerance to be less than one.
 _MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5
 #: GPUs that are free in a neighbourhood, and how many in a row may change nothing.
 _FREE_SPOTS, _PATIENCE = 10, 10
-#: Programs of more variables are not tried as a whole, and others for so many nodes.
+#: Most variables of a program that is tried as a whole, and most nodes of that search.
 _WHOLE, _NODES = 6000, 20_000
 #: What a part may take, and the search for fewer instances.
 _FEW_NODES = 200
@@ -188,7 +188,7 @@ class NearestProgram:
         """Improve a solution; returns also whether the solver says that none keeps more.
 
         The whole program first; where that does not come to its end, one part after the other.
-        Then the fewest GPUs and instances that keep as many, as far as few nodes show them.
+        Then a short search for fewer GPUs and instances that keep the same number.
         """
         best, ended = start, False
         if best is None or len(self.program.highs) <= _WHOLE:

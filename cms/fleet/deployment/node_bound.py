@@ -1,12 +1,12 @@
-"""That so few nodes will not do for what runs: prices prove it, exactly.
+"""A proof by exact prices that a number of nodes is too small for what runs.
 
-Let so many instances have to be kept, an instance of a profile have a price, one that goes on where
-it is a price by its kind, and each that is kept a reward, none of them negative. All that is on a
-node is worth at most what the best uses of its GPUs are. Of n instances of a kind at most n are
-kept, so that the rewards beyond the kind's price are at most n times the difference. If all that is
-wanted, and the rewards for all that is to be kept, come to more than that and the best that the
-nodes to be used can be worth, they are too few; which they are does not matter. The prices are a
-linear program's, rounded, and any others would prove as much as they do.
+Given are a number of instances to be kept, and prices >= 0: of an instance of a profile, of one
+that goes on where it is (by its kind), and a reward for each that is kept. All that is on a node is
+worth at most what the best uses of its GPUs are. Of n instances of a kind at most n are kept, so
+the rewards beyond the kind's price are at most n times the difference. The nodes are too few if all
+that is wanted, with the rewards, is worth more than that difference and the best that this number
+of nodes can be worth, whichever nodes they are. The prices are a linear program's, rounded; any
+others would prove as much as they do.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _duals(
 ) -> tuple[dict[Block, float], dict[int, float], float] | None:
     """Return prices of blocks and kinds, and the reward, where parts of nodes are too few.
 
-    Of the program that lacks as little as it can on so many nodes, in parts of nodes and instances.
+    Of the program that lacks as little as it can on `most` nodes, in parts of nodes and instances.
     """
     program, held = Program(), _held(spots)
     nodes = {card.node for spot in spots for card in spot.cards} - held

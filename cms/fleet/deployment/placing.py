@@ -41,8 +41,8 @@ def place(
 ) -> PlacementResult | PlacementInfeasible:
     """Place what is wanted on a fleet, keeping as much as possible of what runs there.
 
-    Which instances share a GPU is chosen here. Instances of others (`Instance.owner`) stay where
-    they are and nothing is planned over them; ours go if they are not wanted. In this order: fewest
+    Which instances share a GPU is chosen here. Foreign instances (`Instance.owner`) stay where they
+    are; managed ones are deleted if they are not wanted. In this order: fewest
     GPUs beyond the promise's, fewest instances beyond it (which only wishes ask for), most
     instances kept, most new work where an instance is already (a restart instead of a new cut),
     fewest GPUs touched, fewest nodes, the first nodes and GPUs.
@@ -258,7 +258,7 @@ def _proof_of_more(
     ended: bool,
     limits: Limits,
 ) -> Proof:
-    """Whether the promise's counts alone, without any wish, need as many GPUs."""
+    """Whether prices prove the number of GPUs, without any wish."""
     for key in more:
         found = best_prices(spots, demand, limits, gpus=key)
         if found is None or found[1] < used[key]:

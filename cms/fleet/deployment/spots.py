@@ -28,7 +28,7 @@ _MOST_FILLS = 20_000
 
 
 class Here(NamedTuple):
-    """An instance of ours that is on a GPU."""
+    """A managed instance on a GPU."""
 
     profile: str
     start: int  # -1 where there is none
@@ -41,7 +41,7 @@ class Column(NamedTuple):
     """Something to be made of a GPU."""
 
     mode: Mode
-    counts: tuple[tuple[str, int], ...]  # instances of each profile that are ours to use
+    counts: tuple[tuple[str, int], ...]  # instances of each profile that may be used
     keeps: tuple[tuple[int, int], ...]  # instances of each kind that can go on where they are
     there: tuple[tuple[str, int], ...]  # instances that are there already, with whatever work
     stays: bool = False  # nothing changes
@@ -60,12 +60,12 @@ class Spot:
 
     @property
     def works(self) -> bool:
-        """Whether something of ours works there now."""
+        """Whether a managed instance works there now."""
         return any(each.works for each in self.here)
 
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
-    """Return the kind of an instance that can go on as it is: ours, with work, and not leaving."""
+    """Return the kind of a managed instance that has work and can go on; else None."""
     if not instance.is_managed or instance.work is None:
         return None
     if instance.state not in (State.RUNNING, State.STARTING):
@@ -86,7 +86,7 @@ def spots_of(
     """Put GPUs that are alike together, and list what can be made of them.
 
     GPUs of types that no numbered kind is on are left out; with `homes`, ``{node: home}``, GPUs of
-    different homes are not alike. Services of ours that take turns are refused.
+    different homes are not alike. Services that take turns are refused.
     """
     refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}
@@ -231,7 +231,7 @@ def _shared(
 
 
 def _chosen(own: list[tuple[int, int]], room: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """List the ways to choose so many instances of some kinds."""
+    """List the ways to choose `room` instances of some kinds."""
     if not room:
         yield ()
         return

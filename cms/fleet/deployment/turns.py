@@ -40,7 +40,7 @@ def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
 
 
 def refuse_turns(cards: Iterable[FleetGpu]) -> None:
-    """Refuse GPUs on which services of ours take turns: what is planned alone knows of none."""
+    """Refuse GPUs on which managed services take turns."""
     for card in cards:
         for each in card.instances:
             if takes_turns(card, each) and each.is_managed:

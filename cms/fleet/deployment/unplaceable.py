@@ -39,7 +39,7 @@ class PlacementInfeasible:
         ``SOLVER``: a solver says so.
     prices : Mapping[(str, str), Fraction]
         ``{(GPU, profile): price}``: at these the instances wanted of a GPU type are worth more than
-        all GPUs of the type can hold beside others' instances.
+        all GPUs of the type can hold beside foreign instances.
 
     Examples
     --------

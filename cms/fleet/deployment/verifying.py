@@ -231,7 +231,7 @@ def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:
 
 
 def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
-    """Let instances do what they should where nobody knows what they do."""
+    """Let instances whose work is not known do what they should."""
     doing = {each.place: each for each in meant.instances}
 
     def told(each: Instance) -> Instance:

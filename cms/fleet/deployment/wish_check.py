@@ -20,7 +20,7 @@ def wish_faults(
 ) -> Iterator[Violation]:
     """Iterate over the wishes that a deployment does not keep, exactly.
 
-    Instances of ours that have work count, whatever their state.
+    Managed instances that have work count, whatever their state.
     """
     total: Counter[str] = Counter()
     on_node: Counter[tuple[str, str]] = Counter()

@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 HOMES = ("node", "zone")
-#: Supplies and rates are scaled to so many parts of a rate: rounded down, and up.
+#: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
 _PARTS = 10**6
 _SEPARATORS = re.compile(r"[;\s]+")
 
