@@ -33,7 +33,16 @@ def label_value(text: str) -> str:
 
 
 def point_label(work: Work) -> str:
-    """Return the value of the label of an operating point: ``1g.10gb.me-2x8``."""
+    """Return the value of the label that names an operating point of a service.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from cms.fleet import OperatingPoint
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb+me", 2, 8, 100, 20)
+    >>> point_label(Work("chat", point, Fraction(80)))
+    '1g.10gb.me-2x8'
+    """
     point = work.point
     profile = point.profile.replace("+", ".").replace(":", "-")
     return label_value(f"{profile}-{point.processes}x{point.batch}")
