@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from ...errors import InvalidOption
+from ...errors import InvalidOption, InvalidProblem
 from ...schedule.faults import Violation
 from ...values.numbers import shown
 from ..hardware import MPS_CLIENTS, Profile
@@ -22,7 +22,7 @@ from .model import Deployment, FleetGpu, FleetNode
 from .turns import turn_faults
 from .wanted import DesiredState
 
-__all__ = ["check_deployment", "check_gpu"]
+__all__ = ["check_deployment", "check_gpu", "has_our_work", "require_possible"]
 
 
 def check_deployment(
@@ -54,7 +54,11 @@ def check_deployment(
     """
     found: list[Violation] = []
     for node in deployment.nodes:
-        found += _numbering(node)
+        for index, count in Counter(card.index for card in node.gpus).items():
+            if count > 1:
+                found.append(
+                    Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
+                )
         for card in node.gpus:
             found += check_gpu(card)
             found += unable_to_run(node.driver, card, deployment.services)
@@ -64,6 +68,14 @@ def check_deployment(
     if wanted is not None:
         found += _counts(deployment, wanted)
     return tuple(found)
+
+
+def require_possible(fleet: Deployment) -> None:
+    """Refuse a deployment that cannot be as it is written, whatever it supplies."""
+    faults = [fault for fault in check_deployment(fleet) if fault.kind != "capacity"]
+    if faults:
+        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}{more}")
 
 
 def check_gpu(card: FleetGpu) -> tuple[Violation, ...]:
@@ -221,12 +233,6 @@ def _is_measured_as(card: FleetGpu, instance: Instance, name: str) -> bool:
     return profile is not None and profile == _called(card, instance.profile)
 
 
-def _numbering(node: FleetNode) -> Iterator[Violation]:
-    for index, count in Counter(card.index for card in node.gpus).items():
-        if count > 1:
-            yield Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
-
-
 def _uuids(deployment: Deployment) -> Iterator[Violation]:
     seen: dict[str, str] = {}
     for card in deployment.gpus():
@@ -254,13 +260,13 @@ def _counts(deployment: Deployment, wanted: DesiredState) -> Iterator[Violation]
         there, needs = found.get(kind, 0), wanted.counts.get(kind, 0)
         if there != needs:
             yield Violation("count", "the deployment", f"{there} x {kind}", f"{needs}")
-    used = Counter(card.gpu.key for card in deployment.gpus() if _is_for_us(card))
+    used = Counter(card.gpu.key for card in deployment.gpus() if has_our_work(card))
     for key, count in sorted(used.items()):
         if count > (most := wanted.gpus.get(key, 0)):
             has = f"{count} x {key} in use"
             yield Violation("gpus", "the deployment", has, f"at most {most}")
 
 
-def _is_for_us(card: FleetGpu) -> bool:
-    """Whether something of ours works on it; what idles or is another's does not count."""
+def has_our_work(card: FleetGpu) -> bool:
+    """Whether a managed instance works on it."""
     return any(each.is_managed and each.work is not None for each in card.instances)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
@@ -11,17 +12,17 @@ from typing import Literal
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solution import Proof
 from ..serving.queueing import DEFAULT_RULE, queueing_rule
-from .checking import check_deployment
-from .keeping import Demand, KeepingProgram, Rules
+from .checking import has_our_work, require_possible
+from .keeping import Demand, KeepingProgram
 from .keeping_bound import best_prices
 from .model import Deployment
 from .node_bound import nodes_are_too_few
-from .placed import checked_placement, has_our_work
+from .placed import checked_placement
 from .programs import Limits
 from .realising import realise
-from .spots import Spot, spots_of
+from .spots import Spot
 from .wanted import DesiredState
-from .wishes import PlacementConstraints, WishRules, demand_of, homes_of, placement_constraints
+from .wishes import PlacementConstraints, demand_of, keeping_program, placement_constraints
 
 __all__ = ["Compacted", "compact"]
 
@@ -37,12 +38,11 @@ class Compacted:
     restarts : int
         Instances that start elsewhere; the others go on where they are.
     gpus : int
-        GPUs that our work is on, those of others' instances left out: they are not free in any
-        case.
+        GPUs with managed work; GPUs with foreign instances, never free, are left out.
     least_gpus : int
         With so few restarts no fewer will do.
     nodes : int
-        Nodes that our work is on, those with others' instances left out.
+        Nodes with managed work and without foreign instances.
     free : "gpus" or "nodes"
         Of what there were to be the fewest.
     proof : Proof
@@ -101,10 +101,6 @@ def compact(
         Seconds.
     cancel : threading.Event, optional
 
-    Returns
-    -------
-    Compacted
-
     Raises
     ------
     InvalidOption
@@ -142,10 +138,8 @@ def compact(
         return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     running = sum(wanted.counts.values())
     least_kept = 0 if max_restarts is None else max(0, running - max_restarts)
-    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
-    spots = spots_of(now, numbers, homes_of(now, wishes))
-    rules = WishRules(wishes, now, wanted, demand.kinds) if wishes else Rules()
-    keeping = KeepingProgram(spots, demand, rules)
+    keeping = keeping_program(wanted, now, wishes, demand)
+    spots = keeping.spots
     keeping.program.at_least({v: 1 for k in keeping.k for v in k.values()}, least_kept)
     ended = True
     for aim in (_gpus, _nodes) if free == "gpus" else (_nodes, _gpus):
@@ -164,9 +158,7 @@ def compact(
         is_proved = not told.nodes or nodes_are_too_few(
             spots, demand, least_kept, told.nodes - 1, limits
         )
-    proof = Proof.SOLVER if ended else Proof.NONE
-    if is_proved:
-        proof = Proof.CHECKED
+    proof = Proof.CHECKED if is_proved else Proof.SOLVER if ended else Proof.NONE
     return replace(told, least_gpus=least, free=free, proof=proof)
 
 
@@ -176,9 +168,7 @@ def _counted(number: int, what: str) -> str:
 
 def _promised(now: Deployment) -> DesiredState:
     """Ask for what runs, no more."""
-    faults = [fault for fault in check_deployment(now) if fault.kind != "capacity"]
-    if faults:
-        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}")
+    require_possible(now)
     counts = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
     there = Counter(card.gpu.key for card in now.gpus())
     # supplies are counted already: whatever the rule, it is not asked again
@@ -208,17 +198,8 @@ def _gpus(keeping: KeepingProgram) -> dict[int, int]:
 
 def _nodes(keeping: KeepingProgram) -> dict[int, int]:
     """Count the nodes that would be."""
-    program, spots = keeping.program, keeping.spots
-    there = Counter((s, card.node) for s, spot in enumerate(spots) for card in spot.cards)
-    held = {card.node for spot in spots if _is_pinned(spot) for card in spot.cards}
-    used = {name: program.variable(1) for name in sorted({node for _, node in there})}
-    taken = {pair: program.variable(n) for pair, n in there.items()}
-    for (s, node), v in taken.items():
-        program.at_most({v: 1, used[node]: -there[s, node]}, 0)
-    for s in range(len(spots)):
-        mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
-        columns = {v: -1 for y in keeping.y for (spot, _), v in y.items() if spot == s}
-        program.equal(mine | columns, 0)
+    held = {card.node for spot in keeping.spots if _is_pinned(spot) for card in spot.cards}
+    used, _ = keeping.count_nodes()
     return {v: 1 for name, v in used.items() if name not in held}
 
 
@@ -243,7 +224,7 @@ def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
 
 
 def _least(
-    spots: tuple[Spot, ...], demand: Demand, least_kept: int, used: int, limits: Limits
+    spots: Sequence[Spot], demand: Demand, least_kept: int, used: int, limits: Limits
 ) -> tuple[int, bool]:
     """Return GPUs that are needed by prices, and whether these are all that are used."""
     keys = {spot.gpu.key for spot in spots}

@@ -19,41 +19,10 @@ Content: TypeAlias = "tuple[str, tuple[Instance, ...]]"
 
 
 def contents_of(plan: Plan) -> dict[Content, int]:
-    """Return what a plan has on its GPUs, and on how many.
+    """Return what a plan of services that share GPUs in time has on them, and on how many.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of services that share GPUs in time.
-
-    Returns
-    -------
-    dict
-        ``{(gpu, instances): GPUs}``. An instance is a service in a share, which begins at a per
-        cent; the largest share at 0. Shares that idle are left out. In the order of a `FleetGpu`.
-
-    Raises
-    ------
-    InvalidProblem
-        If the plan has no schedule.
-    UnsupportedProblem
-        If its instances serve one service each, or are of MIG, where nothing can be prepared beside
-        what serves.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, build_problem
-    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)]
-    >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
-    >>> serving = build_problem(services, points, sharing="time")
-    >>> plan = Plan(serving, solve(serving.problem, method="mix_first_fit"))
-    >>> [
-    ...     (each.place, each.work.service)
-    ...     for (_, held), n in contents_of(plan).items()
-    ...     for each in held
-    ... ]
-    [('mps:60@0', 'chat'), ('mps:60@0', 'search')]
+    An instance is a service in a share, which begins at a per cent; the largest share at 0. Shares
+    that idle are left out. In the order of a `FleetGpu`.
     """
     if not isinstance(plan.serving, SharedServing):
         raise UnsupportedProblem(

@@ -88,15 +88,12 @@ class Difference:
     @property
     def counts(self) -> dict[str, int]:
         """How many instances are kept, restarted, created, deleted and foreign."""
-        found: Counter[str] = Counter()
-        for each in self.gpus:
-            for what in ("kept", "restarted", "created", "deleted", "foreign"):
-                found[what] += len(getattr(each, what))
-        return dict(found)
+        every = "kept", "restarted", "created", "deleted", "foreign"
+        return {what: sum(len(getattr(each, what)) for each in self.gpus) for what in every}
 
     def __str__(self) -> str:
         touched = len(self.touched)
-        done = self.counts or dict.fromkeys(("kept", "restarted", "created", "deleted"), 0)
+        done = self.counts
         parts = ", ".join(f"{done[what]} {what}" for what in ("restarted", "created", "deleted"))
         kept = f"{done['kept']} instance{'s' * (done['kept'] != 1)} kept"
         changes = f"{touched} GPU{'s change' if touched != 1 else ' changes'}"
@@ -112,10 +109,6 @@ def difference(now: Deployment, then: Deployment) -> Difference:
     now, then : Deployment
         A node or GPU that only one of them has counts as empty in the other.
 
-    Returns
-    -------
-    Difference
-
     Raises
     ------
     InvalidProblem
@@ -127,7 +120,10 @@ def difference(now: Deployment, then: Deployment) -> Difference:
     others = {(c.node, c.index): c for c in then.gpus()}
     return Difference(
         tuple(
-            _compared(cards.get(at) or _empty(others[at]), others.get(at) or _empty(cards[at]))
+            _compared(
+                cards.get(at) or others[at].with_instances(()),
+                others.get(at) or cards[at].with_instances(()),
+            )
             for at in sorted({*cards, *others})
         )
     )
@@ -146,10 +142,6 @@ def with_fixed(target: Deployment, now: Deployment) -> Deployment:
         if is_free and Mode.FIXED in (card.mode, today.mode) and card.mode is not today.mode:
             cards[card.node, card.index] = today
     return target.with_gpus(cards) if cards else target
-
-
-def _empty(card: FleetGpu) -> FleetGpu:
-    return card.with_instances(())
 
 
 def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
@@ -203,28 +195,20 @@ def _at(instance: Instance) -> tuple[str, int | None]:
 
 
 def _is_nothing(instance: Instance) -> bool:
-    """Whether it says no more than that a GPU is not cut, and that nothing of ours works there."""
+    """Whether it says only that a GPU is not partitioned and has no managed work."""
     return instance.profile == WHOLE and instance.is_managed and instance.work is None
 
 
 def _is_same(one: Instance, other: Instance) -> bool:
     """Whether nothing has to happen: the same work of the same owner, and it goes on.
 
-    Of ours what drains goes, and is started again where it is to stay; others' is their affair.
+    A managed instance that drains is restarted if it is to stay.
     """
     if one.is_managed and State.DRAINING in (one.state, other.state) and one.state != other.state:
         return False
-    mine = one.work, one.owner, not one.is_whole
-    return _at(one) == _at(other) and mine == (
-        other.work,
-        other.owner,
-        not other.is_whole,
-    )
+    does, should = ((i.work, i.owner, i.is_whole) for i in (one, other))
+    return _at(one) == _at(other) and does == should
 
 
 def _can_restart(one: Instance, other: Instance) -> bool:
-    return _at(one) == _at(other) and one.is_managed and other.is_managed and _runs(one)
-
-
-def _runs(instance: Instance) -> bool:
-    return instance.is_whole
+    return _at(one) == _at(other) and one.is_managed and other.is_managed and one.is_whole

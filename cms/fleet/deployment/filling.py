@@ -16,16 +16,7 @@ __all__ = ["Filling", "split"]
 
 @dataclass
 class Filling:
-    """What a GPU is to hold.
-
-    Parameters
-    ----------
-    card : FleetGpu
-    column : Column
-    kept : Counter of int
-        By the number of the kind.
-    new : Counter of int
-    """
+    """What a GPU is to hold: kinds by their numbers."""
 
     card: FleetGpu
     column: Column

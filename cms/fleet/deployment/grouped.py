@@ -17,57 +17,29 @@ __all__ = ["Content", "Lacking", "Match", "contents_of", "match_contents"]
 
 
 class Content(NamedTuple):
-    """What GPUs of a group hold.
-
-    Attributes
-    ----------
-    gpu : str
-    kinds : Counter of int
-        By number.
-    counts : Counter of str
-        By profile.
-    number : int
-        How many such GPUs.
-    """
+    """What GPUs of a group hold: kinds by their numbers, and profiles."""
 
     gpu: str
     kinds: Counter[int]
     counts: Counter[str]
-    number: int
+    number: int  # of such GPUs
 
 
 class Lacking(NamedTuple):
-    """Contents that need more GPUs than have room for any of them (Hall's condition).
-
-    Attributes
-    ----------
-    contents : list of Content
-    needed, there : int
-        How many GPUs they need, and how many there are with room for one of them at least.
-    """
+    """Contents that need more GPUs than have room for any of them (Hall's condition)."""
 
     contents: list[Content]
     needed: int
-    there: int
+    there: int  # with room for one of them at least
 
 
 class Match(NamedTuple):
-    """Which GPUs get which contents.
-
-    Attributes
-    ----------
-    fillings : list of Filling
-    kept : int
-    is_best : bool
-        Whether no matching of the same contents keeps more; found by looking for one.
-    lacking : Lacking or None
-        Contents for which GPUs are missing; then the rest is empty.
-    """
+    """Which GPUs get which contents."""
 
     fillings: list[Filling]
     kept: int
-    is_best: bool
-    lacking: Lacking | None = None
+    is_best: bool  # no matching of the same contents keeps more; found by looking for one
+    lacking: Lacking | None = None  # then the rest is empty
 
 
 class _Fit(NamedTuple):
@@ -107,7 +79,8 @@ def match_contents(spots: Sequence[Spot], contents: Sequence[Content]) -> Match:
     flow = best_transport(
         [len(spot.cards) for spot in spots],
         [content.number for content in contents],
-        {pair: _worth(fit) for pair, fit in fits.items()},
+        # sums over fewer than 2^18 GPUs of a lower aim never outweigh one of a higher
+        {at: (fit.kept << 40) + (fit.reused << 18) + fit.stays for at, fit in fits.items()},
     )
     if (lacking := _lacking(spots, contents, fits, flow)) is not None:
         return Match([], 0, False, lacking)
@@ -123,13 +96,13 @@ def match_contents(spots: Sequence[Spot], contents: Sequence[Content]) -> Match:
         )
         for c, number in taken[s]:
             for _ in range(number):
-                card = cards.pop(0)
-                used.add(card.node)
-                fillings.append(
-                    _filling(
-                        card.gpu.key, fits[s, c], contents[c], Filling(card, fits[s, c].column)
-                    )
-                )
+                filling = Filling(cards.pop(0), fits[s, c].column)
+                used.add(filling.card.node)
+                for kind, n in filling.column.keeps:
+                    if taken_over := min(n, contents[c].kinds[kind]):
+                        filling.kept[kind] = taken_over
+                filling.new = contents[c].kinds - filling.kept
+                fillings.append(filling)
     kept = sum(n * fits[pair].kept for pair, n in flow.items())
     return Match(fillings, kept, _is_best(spots, contents, fits, flow))
 
@@ -148,14 +121,6 @@ def _best_fit(spot: Spot, content: Content) -> _Fit | None:
         if found is None or fit[:3] > found[:3]:
             found = fit
     return found
-
-
-def _filling(key: str, fit: _Fit, content: Content, filling: Filling) -> Filling:
-    for kind, n in fit.column.keeps:
-        if taken := min(n, content.kinds[kind]):
-            filling.kept[kind] = taken
-    filling.new = content.kinds - filling.kept
-    return filling
 
 
 def _lacking(
@@ -186,11 +151,6 @@ def _lacking(
     if needed <= there:
         raise AlgorithmError("place", f"{needed} contents were not matched to {there} GPUs")
     return Lacking([contents[c] for c in (left[0], *sorted(found - {left[0]}))], needed, there)
-
-
-def _worth(fit: _Fit) -> int:
-    # sums over fewer than 2^18 GPUs of a lower aim never outweigh one of a higher
-    return (fit.kept << 40) + (fit.reused << 18) + fit.stays
 
 
 def _is_best(

@@ -11,19 +11,7 @@ __all__ = ["doubtful", "in_doubt"]
 
 
 def doubtful(node: FleetNode) -> dict[str, str]:
-    """Return the profiles of a node of which an instance of ours may be another's, and whose.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import FleetGpu
-    >>> held = (
-    ...     Instance("1g.10gb", 0, is_guessed=True),
-    ...     Instance("1g.10gb", 1, owner="pod team-x/a", is_guessed=True),
-    ... )
-    >>> doubtful(FleetNode("a", (FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held),)))
-    {'1g.10gb': 'pod team-x/a'}
-    """
+    """Return the profiles of a node of which a managed instance may be foreign, and the owner."""
     return {
         each.profile: each.owner
         for card in node.gpus
@@ -33,7 +21,7 @@ def doubtful(node: FleetNode) -> dict[str, str]:
 
 
 def in_doubt(card: FleetGpu, profiles: Collection[str]) -> tuple[Instance, ...]:
-    """Return the instances of ours on a GPU that may be another's; see `doubtful` for `profiles`.
+    """Return the managed instances of a GPU that may be foreign; see `doubtful` for `profiles`.
 
     What works there may change, since pods say so themselves; the instances have to stay.
     """

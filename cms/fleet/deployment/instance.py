@@ -124,8 +124,8 @@ class Instance:
     work : Work, optional
         What it serves; None if it idles, or what it does is not known.
     owner : str, optional
-        Whose it is, if it is not ours: ``pod team-x/trainer``, ``unknown``. Such an instance is
-        pinned: nothing is planned over it.
+        Owner of a foreign instance: ``pod team-x/trainer``, ``unknown``. It is never moved or
+        deleted.
     state : State
     gpu_instance : int, optional
         The number under which the driver knows it.

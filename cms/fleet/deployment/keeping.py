@@ -7,6 +7,7 @@ where they were, everything else anywhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -17,49 +18,35 @@ from .spots import Column, Spot
 
 K = TypeVar("K")
 
-__all__ = ["Chosen", "Crowd", "Demand", "Pool", "KeepingProgram", "Rules"]
+__all__ = ["Chosen", "Crowd", "Demand", "Pool", "KeepingProgram"]
 
-#: Beyond so many pairs of equal GPUs and nodes, nodes are filled up one by one instead of the
-#: fewest being searched for.
+#: Most pairs of equal GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
+#: are filled up one by one.
 _MOST_PAIRS = 1500
 
 
 class Crowd(NamedTuple):
-    """Kinds on one profile that no wish tells apart.
-
-    Attributes
-    ----------
-    gpu, profile : str
-    kinds : tuple of int
-    can_grow : bool
-        Whether more of them than promised may be placed.
-    """
+    """Kinds on one profile that no wish tells apart."""
 
     gpu: str
     profile: str
     kinds: tuple[int, ...]
-    can_grow: bool = False
+    can_grow: bool = False  # more of them than promised may be placed
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is wanted.
-
-    Parameters
-    ----------
-    kinds : tuple of Kind
-    counts : tuple of int
-        So many of each; 0 for kinds that only a wish can ask for.
-    gpus : Mapping[str, int]
-        GPUs of each type that the promise allows.
-    crowds : tuple of Crowd
-        Every kind in one.
-    """
+    """What is wanted."""
 
     kinds: tuple[Kind, ...]
-    counts: tuple[int, ...]
-    gpus: Mapping[str, int]
-    crowds: tuple[Crowd, ...]
+    counts: tuple[int, ...]  # of each kind; 0 for kinds that only a wish can ask for
+    gpus: Mapping[str, int]  # of each type that the promise allows
+    crowds: tuple[Crowd, ...]  # every kind is in one
+
+    @property
+    def numbers(self) -> dict[Kind, int]:
+        """The number of each kind."""
+        return {kind: number for number, kind in enumerate(self.kinds)}
 
     def on(self, gpu: str, profile: str) -> int:
         """How many instances of a profile are wanted."""
@@ -68,65 +55,23 @@ class Demand:
 
 
 class Pool(NamedTuple):
-    """Columns whose instances are as good as each other's.
+    """Columns whose instances are as good as each other's."""
 
-    Attributes
-    ----------
-    home : str
-        A node, a zone, or empty where that does not matter.
-    columns : tuple of (int, int)
-        Each by its spot and its place there.
-    shut : frozenset of int
-        Kinds that may not be here.
-    is_even : bool
-        Whether its GPUs share instances out evenly: then it has a single column.
-    """
-
-    home: str
-    columns: tuple[tuple[int, int], ...]
-    shut: frozenset[int] = frozenset()
-    is_even: bool = False
-
-
-class Rules:
-    """PlacementConstraints as rows of the program; this one has none.
-
-    See :mod:`~cms.fleet.deployment.wishes` for those that have.
-    """
-
-    def pools(self, spots: Sequence[Spot]) -> list[Pool]:
-        """Say which columns are as good as each other."""
-        every = [(s, c) for s, spot in enumerate(spots) for c in range(len(spot.columns))]
-        return [Pool("", tuple(every))]
-
-    def write(self, keeping: KeepingProgram) -> None:
-        """Add rows."""
+    home: str  # a node, a zone, or empty where that does not matter
+    columns: tuple[tuple[int, int], ...]  # each by its spot and its place there
+    shut: frozenset[int] = frozenset()  # kinds that may not be here
+    is_even: bool = False  # its GPUs share instances out evenly: then it has a single column
 
 
 class Chosen(NamedTuple):
-    """What was decided, in counts.
+    """What was decided, in counts."""
 
-    Attributes
-    ----------
-    pools : list of Pool
-    columns : list of dict
-        For each pool, how often each of its columns is taken.
-    placed : list of dict
-        For each pool, how many instances of each crowd are there, the kept ones among them.
-    kept : list of dict
-        For each pool, how many of each kind are kept.
-    nodes : dict or None
-        How many GPUs of a spot are used on a node: ``{(spot, node): n}``.
-    ended : bool
-        Whether the solver says that none keeps more, on as few GPUs.
-    """
-
-    pools: list[Pool]
-    columns: list[dict[tuple[int, int], int]]
-    placed: list[dict[int, int]]
-    kept: list[dict[int, int]]
-    nodes: dict[tuple[int, str], int] | None
-    ended: bool
+    pools: Sequence[Pool]
+    columns: list[dict[tuple[int, int], int]]  # of each pool: GPUs of each column
+    placed: list[dict[int, int]]  # of each pool: instances of each crowd, the kept ones among them
+    kept: list[dict[int, int]]  # of each pool: instances of each kind that are kept
+    nodes: dict[tuple[int, str], int] | None  # GPUs of a spot that are used on a node
+    ended: bool  # the solver says that none keeps more, on as few GPUs
 
     def kept_of(self, kind: int) -> int:
         """How many of a kind are kept."""
@@ -148,34 +93,21 @@ class Chosen(NamedTuple):
 
 
 class KeepingProgram:
-    """The program: its variables by what they mean.
+    """The program: its variables by what they mean."""
 
-    Attributes
-    ----------
-    y : list of dict
-        For each pool and column, how many GPUs.
-    x : list of dict
-        For each pool and crowd, how many instances.
-    k : list of dict
-        For each pool and kind, how many are kept.
-    more : dict
-        GPUs of a type beyond what the promise allows.
-    """
-
-    def __init__(self, spots: Sequence[Spot], demand: Demand, rules: Rules) -> None:
-        self.spots, self.demand = spots, demand
+    def __init__(self, spots: Sequence[Spot], demand: Demand, pools: Sequence[Pool]) -> None:
+        self.spots, self.demand, self.pools = spots, demand, pools
         self.program = Program()
-        self.pools = rules.pools(spots)
+        # of each pool: GPUs by column, instances by crowd, kept ones by kind
         self.y: list[dict[tuple[int, int], int]] = []
         self.x: list[dict[int, int]] = []
         self.k: list[dict[int, int]] = []
-        self.r: list[int] = []
-        self.more: dict[str, int] = {}
+        self.r: list[int] = []  # instances that are there and get work, kept or not
+        self.more: dict[str, int] = {}  # GPUs of a type beyond what the promise allows
         for pool in self.pools:
             self._pool(pool)
         self._demand()
         self._gpus()
-        rules.write(self)
 
     def column(self, at: tuple[int, int]) -> Column:
         """Return a column."""
@@ -320,27 +252,30 @@ class KeepingProgram:
         self, limits: Limits, best: list[int]
     ) -> tuple[dict[tuple[int, str], int] | None, list[int]]:
         """Have the fewest nodes used, and of equal ones the first by name."""
-        free: dict[tuple[int, str], int] = {}
-        for s, spot in enumerate(self.spots):
-            for card in spot.cards:
-                free[s, card.node] = free.get((s, card.node), 0) + 1
-        names = sorted({node for _, node in free})
-        if len(free) > _MOST_PAIRS:
+        pairs = {(s, card.node) for s, spot in enumerate(self.spots) for card in spot.cards}
+        if len(pairs) > _MOST_PAIRS:
             return None, best
-        used = {name: self.program.variable(1) for name in names}
-        taken = {pair: self.program.variable(n) for pair, n in free.items()}
-        for (s, node), v in taken.items():
-            self.program.at_most({v: 1, used[node]: -free[s, node]}, 0)
-        for s in range(len(self.spots)):
-            mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
-            there = {v: -1 for y in self.y for (spot, _), v in y.items() if spot == s}
-            self.program.equal(mine | there, 0)
-        start = len(names) * (len(names) + 1) // 2 + 1
-        cost = {used[name]: -(start + rank) for rank, name in enumerate(names)}
+        used, taken = self.count_nodes()
+        start = len(used) * (len(used) + 1) // 2 + 1
+        cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
         found = self.program.maximise(cost, limits)
         if found.values is None:
             return None, best
         return {(s, node): found.values[v] for (s, node), v in taken.items()}, found.values
+
+    def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
+        """Add variables: whether a node is used, by name, and GPUs of each spot on each node."""
+        program = self.program
+        there = Counter((s, card.node) for s, spot in enumerate(self.spots) for card in spot.cards)
+        used = {name: program.variable(1) for name in sorted({node for _, node in there})}
+        taken = {pair: program.variable(n) for pair, n in there.items()}
+        for (s, node), v in taken.items():
+            program.at_most({v: 1, used[node]: -there[s, node]}, 0)
+        for s in range(len(self.spots)):
+            mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
+            columns = {v: -1 for y in self.y for (spot, _), v in y.items() if spot == s}
+            program.equal(mine | columns, 0)
+        return used, taken
 
     def read(
         self, best: Sequence[int], nodes: dict[tuple[int, str], int] | None, ended: bool

@@ -18,14 +18,9 @@ from .programs import Limits, Program
 from .spots import Column, Spot
 
 __all__ = [
-    "DENOMINATORS",
-    "Prices",
-    "best_prices",
-    "gpus_needed",
-    "most_kept",
-    "room_missing",
-    "worth",
-]
+    "DENOMINATORS", "Prices", "best_prices", "gpus_needed", "most_kept", "room_missing", "worth",
+    "worth_wanted",
+]  # fmt: skip
 
 Block = tuple[str, str]
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
@@ -34,33 +29,11 @@ DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 
 @dataclass(frozen=True)
 class Prices:
-    """What instances and GPUs count for.
+    """What instances and GPUs count for; InvalidCertificate if a price is negative."""
 
-    Parameters
-    ----------
-    kinds : Mapping[int, Fraction]
-        Of an instance kept, by the number of its kind.
-    blocks : Mapping[(str, str), Fraction]
-        Of an instance of a profile of a GPU.
-    gpus : Mapping[str, Fraction]
-        Of a GPU of a type.
-
-    Raises
-    ------
-    InvalidCertificate
-        If one is negative.
-
-    Examples
-    --------
-    >>> Prices({}, {}, {"a30-24gb": Fraction(-1)})
-    Traceback (most recent call last):
-    ...
-    cms.errors.InvalidCertificate: the price of a30-24gb is -1; expected no negative price
-    """
-
-    kinds: Mapping[int, Fraction]
-    blocks: Mapping[Block, Fraction]
-    gpus: Mapping[str, Fraction]
+    kinds: Mapping[int, Fraction]  # an instance kept, by the number of its kind
+    blocks: Mapping[Block, Fraction]  # an instance of a profile of a GPU
+    gpus: Mapping[str, Fraction]  # a GPU of a type
 
     def __post_init__(self) -> None:
         for prices in (self.kinds, self.blocks, self.gpus):
@@ -74,24 +47,11 @@ class Prices:
 def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     """Return a number of instances that no deployment of the demand can keep more than.
 
-    Parameters
-    ----------
-    spots : iterable of Spot
-    demand : Demand
-        Its GPUs are the most that may be used of a type; a type that is not there has no limit.
-    prices : Prices
-
-    Notes
-    -----
-    With α the prices of kinds, π of blocks and λ of GPUs, n the counts wanted and N the GPUs:
-    kept <= Σ n max(0, 1 - α) - Σ π n + Σ λ N + Σ over GPUs of max(0, max over columns of
-    (α keeps + π counts - λ)).
+    With α the prices of kinds, π of blocks and λ of GPUs, n the counts wanted and N the most GPUs
+    that may be used (a type without a price has no limit): kept <= Σ n max(0, 1 - α) - Σ π n +
+    Σ λ N + Σ over GPUs of max(0, max over columns of (α keeps + π counts - λ)).
     """
-    total = Fraction(0)
-    for number, count in enumerate(demand.counts):
-        total += count * max(Fraction(0), 1 - prices.kinds.get(number, Fraction(0)))
-        kind = demand.kinds[number]
-        total -= count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+    total = -worth_wanted(demand, prices, Fraction(1))
     for key, price in prices.gpus.items():
         total += price * demand.gpus[key]
     for spot in spots:
@@ -99,17 +59,22 @@ def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     return floor(total)
 
 
+def worth_wanted(demand: Demand, prices: Prices, reward: Fraction) -> Fraction:
+    """Return what all that is wanted is worth, less the rewards of keeping beyond kinds' prices."""
+    total = Fraction(0)
+    for number, count in enumerate(demand.counts):
+        kind = demand.kinds[number]
+        total += count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+        total -= count * max(Fraction(0), reward - prices.kinds.get(number, Fraction(0)))
+    return total
+
+
 def gpus_needed(
     spots: Iterable[Spot], demand: Demand, key: str, blocks: Mapping[Block, Fraction]
 ) -> int:
-    """Return a number of GPUs of a type that no deployment of the demand can do without.
-
-    ``blocks`` are prices of instances, a GPU's price being 1.
-    """
+    """Return a number of GPUs of a type that no deployment needs less than; a GPU's price is 1."""
     prices = Prices({}, blocks, {key: Fraction(1)})
-    mine = [spot for spot in spots if spot.gpu.key == key]
-    saved = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
-    return max(0, ceil(_asked(demand, key, blocks) - saved))
+    return max(0, ceil(_missing(spots, demand, key, prices)))
 
 
 def room_missing(
@@ -117,19 +82,15 @@ def room_missing(
 ) -> Fraction:
     """Return by how much the instances wanted of a type are worth more than all its GPUs can hold.
 
-    If it is above 0, there is no deployment.
+    Above 0 there is no deployment.
     """
-    prices = Prices({}, blocks, {})
-    mine = [spot for spot in spots if spot.gpu.key == key]
-    held = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
-    return _asked(demand, key, blocks) - held
+    return _missing(spots, demand, key, Prices({}, blocks, {}))
 
 
-def _asked(demand: Demand, key: str, blocks: Mapping[Block, Fraction]) -> Fraction:
-    return sum(
-        (price * demand.on(*block) for block, price in blocks.items() if block[0] == key),
-        Fraction(0),
-    )
+def _missing(spots: Iterable[Spot], demand: Demand, key: str, prices: Prices) -> Fraction:
+    wanted = (n * demand.on(*block) for block, n in prices.blocks.items() if block[0] == key)
+    held = (len(spot.cards) * worth(spot, prices) for spot in spots if spot.gpu.key == key)
+    return sum(wanted, Fraction(0)) - sum(held, Fraction(0))
 
 
 def worth(spot: Spot, prices: Prices) -> Fraction:
@@ -164,20 +125,8 @@ def best_prices(
 ) -> tuple[Prices, int] | None:
     """Find prices for the best bound that they can prove, and that bound.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    demand : Demand
-    limits : Limits
-    gpus : str, optional
-        Bound the GPUs needed of this type, instead of what can be kept.
-    room : str, optional
-        Bound the instances of this type for which there is no room.
-
-    Returns
-    -------
-    (Prices, int) or None
-        None if the linear program came to no end.
+    It is on what can be kept; or with `gpus` on the GPUs needed of this type, or with `room` on the
+    instances of this type for which there is no room. None if the linear program came to no end.
     """
     key = gpus or room
     chosen = [spot for spot in spots if key is None or spot.gpu.key == key]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import starmap
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
@@ -73,15 +74,7 @@ class FleetGpu:
 
     @property
     def leaves_mode(self) -> bool:
-        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> empty = FleetGpu("node-a", 3, get_gpu("a100-80gb"))
-        >>> [card.leaves_mode for card in (empty, replace(empty, mode=Mode.WHOLE))]
-        [True, False]
-        """
+        """Whether MIG may be on or off: the GPU is empty, and no source says that MIG is off."""
         return self.mode is Mode.MIG and self.is_empty
 
     @property
@@ -93,7 +86,7 @@ class FleetGpu:
 
     @property
     def foreign(self) -> tuple[Instance, ...]:
-        """The instances that are not ours."""
+        """The foreign instances."""
         return tuple(each for each in self.instances if not each.is_managed)
 
     @property
@@ -119,12 +112,8 @@ class FleetGpu:
 
     def with_instances(self, instances: Iterable[Instance], mode: Mode | None = None) -> FleetGpu:
         """Return the same GPU with other instances, whose starts are known."""
-        return replace(
-            self,
-            instances=tuple(instances),
-            mode=mode or self.mode,
-            start_source=StartSource.OBSERVED,
-        )
+        known = StartSource.OBSERVED
+        return replace(self, instances=tuple(instances), mode=mode or self.mode, start_source=known)
 
     def __str__(self) -> str:
         held = ", ".join(map(str, self.instances)) or "empty"
@@ -162,7 +151,7 @@ class FleetNode:
     driver : str, optional
         ``550.54.15``.
     observed : Observation, optional
-        None if nobody looked.
+        None if it was never observed.
     is_numbered : bool
         Whether its GPUs' indices are those of ``nvidia-smi``, and not an order alone.
 
@@ -191,15 +180,7 @@ class FleetNode:
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
 
     def calls(self, gpu: Gpu, name: str) -> str:
-        """Return what its driver calls a profile; what is no profile of the GPU has its own name.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> a100 = get_gpu("a100-80gb")
-        >>> [FleetNode("a", driver=d).calls(a100, "7g.80gb") for d in ("510.47.03", "550.54", None)]
-        ['7g.79gb', '7g.80gb', '7g.80gb']
-        """
+        """Return what its driver calls a profile; what is none has its own name."""
         profile = next((each for each in gpu.profiles if each.name == name), None)
         if self.driver is None or profile is None or profile.named_since is None:
             return name
@@ -207,28 +188,14 @@ class FleetNode:
         return profile.other_names[0] if is_older else name
 
     def offers(self, profile: Profile) -> bool:
-        """Whether its driver knows a profile, as far as that is known.
-
-        Examples
-        --------
-        >>> from cms.fleet import get_gpu
-        >>> double = get_gpu("a100-40gb").profile("1g.10gb")
-        >>> [FleetNode("a", driver=driver).offers(double) for driver in ("470.82", "550.54", None)]
-        [False, True, True]
-        """
+        """Whether its driver knows a profile, as far as that is known."""
         if self.driver is None or profile.since_driver is None:
             return True
         return driver_branch(self.driver) >= driver_branch(profile.since_driver)
 
 
 def driver_branch(driver: str) -> int:
-    """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``.
-
-    Raises
-    ------
-    InvalidProblem
-        If it is none.
-    """
+    """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``."""
     written = driver.removeprefix("R").partition(".")[0]
     if not is_whole(written) or len(written) > 8:  # as in files of devices
         raise InvalidProblem(
@@ -309,20 +276,12 @@ class Deployment(Viewed, Tabular):
                 yield card, instance
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
-        return {
-            "instances": (_record(card, each) for card, each in self.instances()),
-            "gpus": (
-                {
-                    "node": card.node,
-                    "index": card.index,
-                    "gpu": card.gpu.key,
-                    "mode": card.mode.value,
-                    "instances": len(card.instances),
-                    "uuid": card.uuid,
-                }
-                for card in self.gpus()
-            ),
-        }
+        cards = (
+            {"node": card.node, "index": card.index, "gpu": card.gpu.key, "mode": card.mode.value,
+             "instances": len(card.instances), "uuid": card.uuid}
+            for card in self.gpus()
+        )  # fmt: skip
+        return {"instances": starmap(_record, self.instances()), "gpus": cards}
 
     def node(self, name: str) -> FleetNode:
         """Return a node; KeyError if there is none of this name."""
@@ -364,14 +323,6 @@ class Deployment(Viewed, Tabular):
             if instance.work is not None and instance.is_managed
         )
 
-    def equal_nodes(self) -> dict[tuple[object, ...], list[str]]:
-        """Return the names of nodes whose GPUs are cut alike, under what their GPUs have."""
-        found: dict[tuple[object, ...], list[str]] = {}
-        for node in self.nodes:
-            key = tuple((c.index, c.gpu.key, c.mode, c.layout) for c in node.gpus)
-            found.setdefault(key, []).append(node.name)
-        return found
-
     def with_gpus(self, cards: Mapping[tuple[str, int], FleetGpu]) -> Deployment:
         """Return the same with some GPUs replaced, given by node and index."""
         nodes = tuple(
@@ -402,12 +353,7 @@ class Deployment(Viewed, Tabular):
 def _record(card: FleetGpu, each: Instance) -> Record:
     work = each.work
     return {
-        "node": card.node,
-        "index": card.index,
-        "gpu": card.gpu.key,
-        "profile": each.profile,
-        "start": each.start,
-        "service": None if work is None else work.service,
-        "owner": each.owner,
-        "state": each.state.value,
-    }
+        "node": card.node, "index": card.index, "gpu": card.gpu.key, "profile": each.profile,
+        "start": each.start, "service": None if work is None else work.service,
+        "owner": each.owner, "state": each.state.value,
+    }  # fmt: skip

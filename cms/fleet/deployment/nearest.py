@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -11,8 +12,8 @@ from ...solving.solution import Proof
 from ...values.numbers import shown
 from ..serving.plan import Plan
 from .model import Deployment
-from .nearest_bound import best_plan_prices
-from .nearest_program import NearestProgram, plans_near, works_of
+from .nearest_bound import find_plan_bound
+from .nearest_program import NearestProgram, count_by_kind, plans_near, works_of
 from .placed import PlacementResult
 from .placing import as_chosen, place
 from .programs import Limits
@@ -41,7 +42,7 @@ class Nearest:
     blind_kept : int or None
         What the plan as it was made would keep; None if that has no place on the fleet.
     most_kept : int
-        No plan on as many GPUs keeps more, exactly.
+        No plan on the same number of GPUs keeps more, exactly.
     proof : Proof
         Of `placed.kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a
         solver says so, ``NONE`` where neither is.
@@ -118,9 +119,9 @@ def nearest(
     """Choose, of the plans on as few GPUs, the one that keeps most of what runs.
 
     Instances may run what the plan's instances run, and today's may go on at their own points where
-    the new limits admit them, at what they supply by the plan's rule. Of plans that keep as many,
-    one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a short
-    search finds, not proved the fewest.
+    the new limits admit them, at what they supply by the plan's rule. Of plans that keep equally
+    many, one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a
+    short search finds, not proved the fewest.
 
     Parameters
     ----------
@@ -196,8 +197,10 @@ def nearest(
         found, ended = blind, False
     if found is None:
         raise CmsError(_TOO_LATE)
-    known = ({}, {}) if values is None else (program.counts(values), program.kept_of(values))
-    bound = best_plan_prices(program.spots, plans, known, found.kept, limits)[1]
+    known: tuple[Mapping[int, int], Mapping[int, int]] = {}, {}
+    if values is not None:
+        known = count_by_kind(program.keeping.x, values), count_by_kind(program.keeping.k, values)
+    bound = find_plan_bound(program.spots, plans, known, found.kept, limits)
     if found.kept > bound:
         raise AlgorithmError("nearest", f"{found.kept} are kept, more than the bound {bound}")
     proof = Proof.SOLVER if ended and program.is_exact else Proof.NONE
@@ -213,7 +216,7 @@ def _fewest_more(
     """How many GPUs beyond the plan's any plan needs on this fleet; None if there is none."""
     every = sum(1 for _ in now.gpus())
     program = NearestProgram(now, wanted, plans_near(now, plan, wanted.gpus, every), wishes)
-    return program.fewest_more(limits)
+    return program.keeping.fewest_more(limits)
 
 
 def _no_plan(
@@ -247,7 +250,8 @@ def _placed(
     limits: Limits,
 ) -> PlacementResult:
     """Put a solution on GPUs; where time is up, as it is, which is not the neatest way."""
-    counts = {program.plans.kinds[number]: n for number, n in program.counts(values).items()}
+    numbers = count_by_kind(program.keeping.x, values)
+    counts = {program.plans.kinds[number]: n for number, n in numbers.items()}
     near = replace(wanted, counts=counts, gpus=program.gpus(values))
     left = None if limits.left == inf else limits.left
     try:
@@ -260,7 +264,7 @@ def _placed(
         raise AlgorithmError("nearest", f"what was chosen has no place: {found}")
     if found is not None and found.kept >= program.kept_in(values):
         return found
+    chosen = program.keeping.read(values, None, ended=False)
     return as_chosen(
-        near, program.now, wishes, program.keeping.demand, program.chosen(values), program.spots,
-        limits,
-    )  # fmt: skip
+        near, program.now, wishes, program.keeping.demand, chosen, program.spots, limits
+    )

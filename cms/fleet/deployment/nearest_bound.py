@@ -18,7 +18,7 @@ from .nearest_program import Plans
 from .programs import Limits, Program
 from .spots import Spot
 
-__all__ = ["best_plan_prices", "most_kept_by_plans"]
+__all__ = ["find_plan_bound", "most_kept_by_plans"]
 
 _DENOMINATORS = (1, 2, 4, 60, 1000)
 _FINE = 10**6
@@ -37,15 +37,6 @@ class _Choice(NamedTuple):
 def most_kept_by_plans(spots: Sequence[Spot], plans: Plans, prices: Prices) -> int:
     """Return a number of instances that no plan keeps more than.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    plans : Plans
-    prices : Prices
-        Of kinds, blocks and GPUs.
-
-    Notes
-    -----
     With α the prices of kinds, π of blocks, λ of GPUs, N the GPUs allowed, and for each service
     n and k over all whole numbers that meet its rate, k <= n, k <= what runs: kept <=
     Σ over services of max(Σ (1 - α) k - π n) + Σ λ N + the dearest GPUs beyond + Σ over GPUs of
@@ -175,27 +166,18 @@ def _relaxed(order: Sequence[_Item], at: int, left: int) -> int:
 # --- prices ---------------------------------------------------------------------------------------
 
 
-def best_plan_prices(
+def find_plan_bound(
     spots: Sequence[Spot],
     plans: Plans,
     start: tuple[Mapping[int, int], Mapping[int, int]],
     kept: int,
     limits: Limits,
-) -> tuple[Prices, int]:
-    """Find prices for the best bound on what plans keep, and that bound.
+) -> int:
+    """Return the best bound on what plans keep that prices prove.
 
     Column generation: a linear program over what services may have, of which more is listed as its
-    prices ask for it. Every round's prices prove a bound, and the best one counts.
-
-    Parameters
-    ----------
-    spots : sequence of Spot
-    plans : Plans
-    start : (Mapping, Mapping)
-        A plan that is known: counts and kept instances by kind.
-    kept : int
-        What it keeps: a bound as low is the end.
-    limits : Limits
+    prices ask for it. Every round's prices prove a bound, and the best one counts. `start` is a
+    plan that is known, by counts and kept instances of each kind; a bound of `kept` is the end.
     """
     counts, held = start
     choices: dict[str, dict[_Choice, None]] = {
@@ -208,18 +190,14 @@ def best_plan_prices(
         }
         for service, numbers in plans.of_service.items()
     }
-    nothing = Prices({}, {}, {})
-    best = nothing, most_kept_by_plans(spots, plans, nothing)
+    best = most_kept_by_plans(spots, plans, Prices({}, {}, {}))
     for _ in range(_ROUNDS):
-        duals = None if best[1] <= kept else _priced(spots, plans, choices, limits)
+        duals = None if best <= kept else _priced(spots, plans, choices, limits)
         if duals is None:
             break
-        prices = _rounded(duals, _FINE)
-        bound, asked = _bound(spots, plans, prices)
-        best = min(best, (prices, bound), key=lambda each: each[1])
-        for to in _DENOMINATORS:
-            simple = _rounded(duals, to)
-            best = min(best, (simple, _bound(spots, plans, simple)[0]), key=lambda each: each[1])
+        bound, asked = _bound(spots, plans, _rounded(duals, _FINE))
+        simple = (most_kept_by_plans(spots, plans, _rounded(duals, to)) for to in _DENOMINATORS)
+        best = min(best, bound, *simple)
         is_new = False
         for service, choice in asked.items():
             plain = choice._replace(value=Fraction(0))

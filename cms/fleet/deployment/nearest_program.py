@@ -1,4 +1,4 @@
-"""All plans on so many GPUs as one program: instances of each kind are counted, not given.
+"""All plans on a number of GPUs as one program, whose variables count instances of each kind.
 
 It is the keeping program with counts as variables. Every service's rate is a row of whole numbers,
 and what runs today may go on at its own point wherever the new limits admit that.
@@ -14,23 +14,23 @@ from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
 from ..serving.plan import Plan
+from .checking import has_our_work
 from .instance import Kind, Work
-from .keeping import Chosen, Crowd, Demand, KeepingProgram
+from .keeping import Crowd, Demand
 from .model import Deployment, FleetGpu
-from .placed import has_our_work
 from .programs import Limits, Program
-from .spots import Column, Spot, kind_of, spots_of
+from .spots import Column, Spot, kind_of
 from .wanted import DesiredState
-from .wishes import PlacementConstraints, WishRules, homes_of
+from .wishes import PlacementConstraints, keeping_program
 
-__all__ = ["NearestProgram", "Plans", "plans_near", "works_of"]
+__all__ = ["NearestProgram", "Plans", "count_by_kind", "plans_near", "works_of"]
 
-#: A rate is at most so many units in a row; beyond, supplies are rounded down and rates up to so
-#: many, few enough for what a solver takes for equal to be less than one.
+#: Most units of a rate in a row; beyond, supplies are rounded down and rates up to the second
+#: number of units, few enough for a solver's tolerance to be less than one.
 _MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5
 #: GPUs that are free in a neighbourhood, and how many in a row may change nothing.
 _FREE_SPOTS, _PATIENCE = 10, 10
-#: Programs of more variables are not tried as a whole, and others for so many nodes.
+#: Most variables of a program that is tried as a whole, and most nodes of that search.
 _WHOLE, _NODES = 6000, 20_000
 #: What a part may take, and the search for fewer instances.
 _FEW_NODES = 200
@@ -38,30 +38,14 @@ _FEW_NODES = 200
 
 @dataclass(frozen=True)
 class Plans:
-    """The plans to choose from.
-
-    Parameters
-    ----------
-    kinds : tuple of Kind
-        In their order.
-    demands : Mapping[str, Fraction]
-        What each service is to be supplied with, in items per second.
-    running : Mapping[int, int]
-        How many instances of a kind run now and can go on.
-    gpus : Mapping[str, int]
-        GPUs of each type that may be used.
-    most_more : Mapping[str, int]
-        How many more of a type may be.
-    more : int
-        How many more may be in all.
-    """
+    """The plans to choose from."""
 
     kinds: tuple[Kind, ...]
-    demands: Mapping[str, Fraction]
-    running: Mapping[int, int]
-    gpus: Mapping[str, int]
-    most_more: Mapping[str, int]
-    more: int
+    demands: Mapping[str, Fraction]  # of each service, in items per second
+    running: Mapping[int, int]  # instances of a kind that run now and can go on
+    gpus: Mapping[str, int]  # of each type that may be used
+    most_more: Mapping[str, int]  # of each type beyond
+    more: int  # beyond in all
 
     @property
     def of_service(self) -> dict[str, list[int]]:
@@ -86,15 +70,7 @@ def works_of(plan: Plan) -> dict[tuple[str, str, str], Work]:
 def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) -> Plans:
     """Return the plans that may be chosen: of the plan's points, and of today's that still do.
 
-    Parameters
-    ----------
-    now : Deployment
-        Its supplies counted as the plan does.
-    plan : Plan
-    gpus : Mapping[str, int]
-        GPUs of each type.
-    more : int
-        How many more may be used.
+    The supplies of `now` are counted as the plan does; `more` GPUs beyond `gpus` may be used.
     """
     serving = plan.serving
     works = works_of(plan)
@@ -132,37 +108,16 @@ def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Wo
         return False
     new = works.get((kind.gpu, kind.profile, work.service))
     # the same setting with other figures was measured anew since
-    return new is None or new == work or _setting(new) != _setting(work)
+    return new is None or new == work or kind.order != Kind(kind.gpu, kind.profile, new).order
 
 
-def _setting(work: Work) -> tuple[int, int]:
-    return work.point.processes, work.point.batch
-
-
-class _Rows(WishRules):
-    """PlacementConstraints, every service's rate and the GPUs beyond the plan's as rows."""
-
-    plans: Plans
-    is_exact: bool
-
-    def write(self, keeping: KeepingProgram) -> None:
-        super().write(keeping)
-        self.is_exact = True
-        for service, numbers in self.plans.of_service.items():
-            demand = self.plans.demands[service]
-            if demand:
-                units, least, exact = _units(
-                    [self.plans.kinds[number].work.supply_rps for number in numbers], demand
-                )
-                self.is_exact &= exact
-                of = dict(zip(numbers, units, strict=True))
-                terms = {
-                    v: of[keeping.demand.crowds[i].kinds[0]]
-                    for x in keeping.x
-                    for i, v in x.items()
-                    if keeping.demand.crowds[i].kinds[0] in of
-                }
-                keeping.program.at_least(terms, least)
+def count_by_kind(parts: Sequence[Mapping[int, int]], values: Sequence[int]) -> dict[int, int]:
+    """Return how many instances of each kind a solution has, or keeps, by number."""
+    found: Counter[int] = Counter()
+    for part in parts:
+        for number, v in part.items():
+            found[number] += values[v]
+    return dict(sorted((+found).items()))
 
 
 def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
@@ -179,34 +134,23 @@ def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], i
 
 
 class NearestProgram:
-    """The program, and a search through it.
-
-    Parameters
-    ----------
-    now : Deployment
-    wanted : DesiredState
-        For its services.
-    plans : Plans
-    wishes : PlacementConstraints
-    """
+    """The program, and a search through it."""
 
     def __init__(
         self, now: Deployment, wanted: DesiredState, plans: Plans, wishes: PlacementConstraints
     ) -> None:
         self.now, self.plans = now, plans
-        numbers = {kind: number for number, kind in enumerate(plans.kinds)}
-        self.numbers = numbers
-        self.spots = spots_of(now, numbers, homes_of(now, wishes))
         crowds = tuple(
             Crowd(kind.gpu, kind.profile, (number,), can_grow=True)
             for number, kind in enumerate(plans.kinds)
         )
         demand = Demand(plans.kinds, (0,) * len(crowds), plans.gpus, crowds)
-        rules = _Rows(wishes, now, wanted, plans.kinds)
-        rules.plans = plans
-        self.keeping = KeepingProgram(self.spots, demand, rules)
-        self.program = self.keeping.program
-        self.is_exact = rules.is_exact
+        self.numbers = demand.numbers
+        self.keeping = keeping_program(wanted, now, wishes, demand)
+        self.spots, self.program = self.keeping.spots, self.keeping.program
+        self.is_exact = True  # no service's rate was rounded
+        for service in plans.demands:
+            self._add_rate(service)
         self.kept = {v: 1 for k in self.keeping.k for v in k.values()}
         for key, v in self.keeping.more.items():
             self.program.at_most({v: 1}, plans.most_more.get(key, plans.more))
@@ -214,33 +158,20 @@ class NearestProgram:
             self.program.at_most(dict.fromkeys(self.keeping.more.values(), 1), plans.more)
         self.instances = {v: -1 for x in self.keeping.x for v in x.values()}
 
-    def fewest_more(self, limits: Limits) -> int | None:
-        """Return the fewest GPUs beyond those allowed; None if there is no plan, or no time."""
-        return self.keeping.fewest_more(limits)
+    def _add_rate(self, service: str) -> None:
+        """Have a service supplied with its rate."""
+        kinds, demand = self.plans.of_service[service], self.plans.demands[service]
+        if demand:
+            supplies = [self.plans.kinds[number].work.supply_rps for number in kinds]
+            units, least, is_exact = _units(supplies, demand)
+            self.is_exact &= is_exact
+            of = dict(zip(kinds, units, strict=True))
+            terms = {v: of[i] for x in self.keeping.x for i, v in x.items() if i in of}
+            self.program.at_least(terms, least)
 
     def kept_in(self, values: Sequence[int]) -> int:
         """Return how many instances a solution keeps."""
         return sum(values[v] for v in self.kept)
-
-    def counts(self, values: Sequence[int]) -> dict[int, int]:
-        """Return how many instances of each kind a solution has, by number."""
-        return self._sums(self.keeping.x, values)
-
-    def kept_of(self, values: Sequence[int]) -> dict[int, int]:
-        """Return how many of each kind a solution keeps, by number."""
-        return self._sums(self.keeping.k, values)
-
-    @staticmethod
-    def _sums(parts: Sequence[Mapping[int, int]], values: Sequence[int]) -> dict[int, int]:
-        found: Counter[int] = Counter()
-        for part in parts:
-            for number, v in part.items():
-                found[number] += values[v]
-        return dict(sorted((+found).items()))
-
-    def chosen(self, values: Sequence[int]) -> Chosen:
-        """Return what a solution decides."""
-        return self.keeping.read(values, None, ended=False)
 
     def gpus(self, values: Sequence[int]) -> dict[str, int]:
         """Return how many GPUs of each type a solution may use."""
@@ -257,7 +188,7 @@ class NearestProgram:
         """Improve a solution; returns also whether the solver says that none keeps more.
 
         The whole program first; where that does not come to its end, one part after the other.
-        Then the fewest GPUs and instances that keep as many, as far as few nodes show them.
+        Then a short search for fewer GPUs and instances that keep the same number.
         """
         best, ended = start, False
         if best is None or len(self.program.highs) <= _WHOLE:

@@ -1,12 +1,12 @@
-"""That so few nodes will not do for what runs: prices prove it, exactly.
+"""A proof by exact prices that a number of nodes is too small for what runs.
 
-Let so many instances have to be kept, an instance of a profile have a price, one that goes on where
-it is a price by its kind, and each that is kept a reward, none of them negative. All that is on a
-node is worth at most what the best uses of its GPUs are. Of n instances of a kind at most n are
-kept, so that the rewards beyond the kind's price are at most n times the difference. If all that is
-wanted, and the rewards for all that is to be kept, come to more than that and the best that the
-nodes to be used can be worth, they are too few; which they are does not matter. The prices are a
-linear program's, rounded, and any others would prove as much as they do.
+Given are a number of instances to be kept, and prices >= 0: of an instance of a profile, of one
+that goes on where it is (by its kind), and a reward for each that is kept. All that is on a node is
+worth at most what the best uses of its GPUs are. Of n instances of a kind at most n are kept, so
+the rewards beyond the kind's price are at most n times the difference. The nodes are too few if all
+that is wanted, with the rewards, is worth more than that difference and the best that this number
+of nodes can be worth, whichever nodes they are. The prices are a linear program's, rounded; any
+others would prove as much as they do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from .keeping import Demand
-from .keeping_bound import DENOMINATORS, Prices, worth
+from .keeping_bound import DENOMINATORS, Prices, worth, worth_wanted
 from .programs import Limits, Program
 from .spots import Spot
 
@@ -30,18 +30,9 @@ Block = tuple[str, str]
 def nodes_are_too_few(
     spots: Sequence[Spot], demand: Demand, least_kept: int, most: int, limits: Limits
 ) -> bool:
-    """Whether it is proved that some nodes will not do.
+    """Whether it is proved that `least_kept` instances cannot be kept on `most` nodes.
 
-    Parameters
-    ----------
-    spots : sequence of Spot
-    demand : Demand
-    least_kept : int
-        So many instances go on where they are.
-    most : int
-        So many nodes have our work, those with instances of others left out, which count for
-        nothing.
-    limits : Limits
+    Nodes with instances of others are left out, and count for nothing.
     """
     duals = _duals(spots, demand, least_kept, most, limits)
     if duals is None:
@@ -50,23 +41,14 @@ def nodes_are_too_few(
     for to in DENOMINATORS:
         prices = Prices(_rounded(kinds, to), _rounded(blocks, to), {})
         each = Fraction(round(abs(reward) * to), to)
-        if _asked(demand, prices, each, least_kept) > _most_worth(spots, prices, most):
+        asked = each * least_kept + worth_wanted(demand, prices, each)
+        if asked > _most_worth(spots, prices, most):
             return True
     return False
 
 
 def _rounded(duals: Mapping[K, float], to: int) -> dict[K, Fraction]:
     return {what: Fraction(round(abs(dual) * to), to) for what, dual in duals.items()}
-
-
-def _asked(demand: Demand, prices: Prices, reward: Fraction, least_kept: int) -> Fraction:
-    """Return what all that is wanted is worth, and the rewards, less what is kept beyond prices."""
-    total = reward * least_kept
-    for number, count in enumerate(demand.counts):
-        kind = demand.kinds[number]
-        total += count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
-        total -= count * max(Fraction(0), reward - prices.kinds.get(number, Fraction(0)))
-    return total
 
 
 def _held(spots: Sequence[Spot]) -> set[str]:
@@ -92,7 +74,7 @@ def _duals(
 ) -> tuple[dict[Block, float], dict[int, float], float] | None:
     """Return prices of blocks and kinds, and the reward, where parts of nodes are too few.
 
-    Of the program that lacks as little as it can on so many nodes, in parts of nodes and instances.
+    Of the program that lacks as little as it can on `most` nodes, in parts of nodes and instances.
     """
     program, held = Program(), _held(spots)
     nodes = {card.node for spot in spots for card in spot.cards} - held

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...errors import AlgorithmError
 from ...schedule.faults import Violation
 from ...solving.solution import Proof
-from .checking import check_deployment
+from .checking import check_deployment, has_our_work
 from .guesses import doubtful, in_doubt
+from .instance import Work
 from .model import Deployment, FleetGpu
 from .wanted import DesiredState
 from .wish_check import wish_faults
@@ -28,8 +29,8 @@ class PlacementResult:
     deployment : Deployment
         What is to run where; it has passed `check_deployment` against `wanted`.
     wanted : DesiredState
-        What it realises: the promise, with the instances and GPUs that wishes and others'
-        instances ask for beyond it.
+        What it realises: the promise, with the instances and GPUs that constraints and foreign
+        instances require beyond it.
     kept : int
         Instances that go on where they are.
     running : int
@@ -102,11 +103,6 @@ class PlacementResult:
         return "\n".join(lines)
 
 
-def has_our_work(card: FleetGpu) -> bool:
-    """Whether something of ours works on a GPU."""
-    return any(each.is_managed and each.work is not None for each in card.instances)
-
-
 def checked_placement(
     deployment: Deployment,
     fleet: Deployment,
@@ -118,7 +114,7 @@ def checked_placement(
     costs: Mapping[str, int],
     wishes: PlacementConstraints,
 ) -> PlacementResult:
-    """Return an answer that has been checked; one that has not is a defect, and nobody's answer."""
+    """Check a placement and return it; a placement that fails is a bug in `cms`."""
     faults = [fault for fault in check_deployment(deployment, wanted) if _is_ours(fault, wanted)]
     pairs = list(zip(fleet.gpus(), deployment.gpus(), strict=True))
     faults += [
@@ -147,17 +143,19 @@ def checked_placement(
 
 
 def _is_ours(fault: Violation, wanted: DesiredState) -> bool:
-    """Whether a fault is of what was placed: services that only others' instances name are not."""
+    """Whether a fault concerns what was placed; services of foreign instances alone do not."""
     own = {f"service {service.name}" for service in wanted.services}
     return fault.kind != "capacity" or fault.where in own
 
 
 def _stayed(before: FleetGpu, after: FleetGpu) -> int:
-    """How many instances of ours do at the same place what they did."""
-    same = Counter(
-        (each.profile, each.start, each.work) for each in before.instances if each.is_managed
-    )
-    same &= Counter(
-        (each.profile, each.start, each.work) for each in after.instances if each.is_managed
-    )
-    return sum(n for (_, _, work), n in same.items() if work is not None)
+    """Count the managed instances that keep their place and work."""
+
+    def doing(card: FleetGpu) -> Counter[tuple[str, int | None, Work]]:
+        return Counter(
+            (each.profile, each.start, each.work)
+            for each in card.instances
+            if each.is_managed and each.work is not None
+        )
+
+    return (doing(before) & doing(after)).total()

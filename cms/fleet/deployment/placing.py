@@ -12,10 +12,10 @@ from ...errors import AlgorithmError, CmsError, InvalidProblem
 from ...solving.solution import Proof
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .checking import check_deployment
-from .grouped import Content, Lacking, contents_of, match_contents
+from .checking import require_possible
+from .grouped import Lacking, contents_of, match_contents
 from .instance import Mode, StartSource
-from .keeping import Chosen, Demand, KeepingProgram, Rules
+from .keeping import Chosen, Demand
 from .keeping_bound import best_prices
 from .model import Deployment, FleetGpu
 from .placed import PlacementResult, checked_placement, has_our_work
@@ -24,14 +24,7 @@ from .realising import filled, realise
 from .spots import Spot, spots_of
 from .unplaceable import PlacementInfeasible, why_unplaceable
 from .wanted import DesiredState, desired_state
-from .wishes import (
-    PlacementConstraints,
-    WishRules,
-    demand_of,
-    homes_of,
-    placement_constraints,
-    raised,
-)
+from .wishes import PlacementConstraints, demand_of, keeping_program, placement_constraints
 
 __all__ = ["as_chosen", "place"]
 
@@ -48,8 +41,8 @@ def place(
 ) -> PlacementResult | PlacementInfeasible:
     """Place what is wanted on a fleet, keeping as much as possible of what runs there.
 
-    Which instances share a GPU is chosen here. Instances of others (`Instance.owner`) stay where
-    they are and nothing is planned over them; ours go if they are not wanted. In this order: fewest
+    Which instances share a GPU is chosen here. Foreign instances (`Instance.owner`) stay where they
+    are; managed ones are deleted if they are not wanted. In this order: fewest
     GPUs beyond the promise's, fewest instances beyond it (which only wishes ask for), most
     instances kept, most new work where an instance is already (a restart instead of a new cut),
     fewest GPUs touched, fewest nodes, the first nodes and GPUs.
@@ -73,10 +66,6 @@ def place(
         every time.
     cancel : threading.Event, optional
         Ends the search likewise.
-
-    Returns
-    -------
-    Placed or PlacementInfeasible
 
     Raises
     ------
@@ -151,7 +140,7 @@ def _found(
     plan = wanted.plan
     if plan is not None and desired_state(plan).counts != wanted.counts:
         plan = None  # near what ran: other instances than those that the plan has grouped
-    if not wishes and plan is not None and (as_grouped or _is_empty(fleet)):
+    if not wishes and plan is not None and (as_grouped or not fleet.used_gpus()):
         found = _as_grouped(wanted, plan, fleet)
         if isinstance(found, PlacementResult) or as_grouped:
             return found
@@ -178,14 +167,7 @@ def _require(wanted: DesiredState, fleet: Deployment) -> None:
                 f"the plan's {key} is cut by other rules than the fleet's, whose device file is "
                 "another; expected the same profiles, starts and slices"
             )
-    faults = [fault for fault in check_deployment(fleet) if fault.kind != "capacity"]
-    if faults:
-        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}{more}")
-
-
-def _is_empty(fleet: Deployment) -> bool:
-    return all(card.is_empty for card in fleet.gpus())
+    require_possible(fleet)
 
 
 # --- any contents ---------------------------------------------------------------------------------
@@ -195,12 +177,13 @@ def _regrouped(
     wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, limits: Limits
 ) -> PlacementResult | PlacementInfeasible:
     demand = demand_of(wanted, wishes)
-    chosen, spots, ended = _chosen(wanted, fleet, wishes, demand, limits)
-    if chosen is None:
-        if not ended:
-            raise CmsError("no placement was found in time; expected a longer time limit")
-        return _unplaceable(wanted, fleet, wishes, limits)
-    return as_chosen(wanted, fleet, wishes, demand, chosen, spots, limits)
+    program = keeping_program(wanted, fleet, wishes, demand)
+    chosen, ended = program.solve(limits)
+    if chosen is not None:
+        return as_chosen(wanted, fleet, wishes, demand, chosen, program.spots, limits)
+    if not ended:
+        raise CmsError("no placement was found in time; expected a longer time limit")
+    return _unplaceable(wanted, fleet, wishes, limits)
 
 
 def as_chosen(
@@ -219,7 +202,9 @@ def as_chosen(
     more = {key: n - wanted.gpus.get(key, 0) for key, n in sorted(used.items())}
     more = {key: n for key, n in more.items() if n > 0}
     allowed = {key: wanted.gpus.get(key, 0) + more.get(key, 0) for key in {*wanted.gpus, *more}}
-    grown = raised(wanted, demand, counts, dict(sorted(allowed.items())))
+    pairs = zip(demand.kinds, counts, strict=True)
+    allowed = dict(sorted(allowed.items()))
+    grown = replace(wanted, counts={kind: n for kind, n in pairs if n}, gpus=allowed)
     final = Demand(demand.kinds, counts, allowed, demand.crowds)
     kept = chosen.most_kept
     bound, proof = _bound(spots, final, kept, chosen.ended, limits)
@@ -237,38 +222,23 @@ def as_chosen(
     )  # fmt: skip
 
 
-def _program(
-    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, demand: Demand
-) -> KeepingProgram:
-    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
-    spots = spots_of(fleet, numbers, homes_of(fleet, wishes))
-    rules = WishRules(wishes, fleet, wanted, demand.kinds) if wishes else Rules()
-    return KeepingProgram(spots, demand, rules)
-
-
-def _chosen(
-    wanted: DesiredState,
-    fleet: Deployment,
-    wishes: PlacementConstraints,
-    demand: Demand,
-    limits: Limits,
-) -> tuple[Chosen | None, tuple[Spot, ...], bool]:
-    program = _program(wanted, fleet, wishes, demand)
-    chosen, ended = program.solve(limits)
-    return chosen, tuple(program.spots), ended
-
-
 def _fewest_more(
     wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, limits: Limits
 ) -> int | None:
     """How many GPUs beyond the promise's are needed under fewer wishes."""
-    return _program(wanted, fleet, wishes, demand_of(wanted, wishes)).fewest_more(limits)
+    program = keeping_program(wanted, fleet, wishes, demand_of(wanted, wishes))
+    return program.fewest_more(limits)
 
 
 def _bound(
     spots: Sequence[Spot], demand: Demand, kept: int, ended: bool, limits: Limits
 ) -> tuple[int, Proof]:
-    trivial = _kept_at_best(spots, demand)
+    run: Counter[int] = Counter()
+    for spot in spots:
+        for each in spot.here:
+            run[each.kind] += len(spot.cards)
+    # no more of a kind can be kept than run, nor than are wanted
+    trivial = sum(min(n, demand.counts[kind]) for kind, n in run.items() if kind >= 0)
     if kept < trivial:
         found = best_prices(spots, demand, limits)
         if found is not None:
@@ -280,16 +250,6 @@ def _bound(
     return trivial, Proof.SOLVER if ended else Proof.NONE
 
 
-def _kept_at_best(spots: Sequence[Spot], demand: Demand) -> int:
-    """No more of a kind can be kept than run, nor than are wanted."""
-    run: Counter[int] = Counter()
-    for spot in spots:
-        for each in spot.here:
-            if each.kind >= 0:
-                run[each.kind] += len(spot.cards)
-    return sum(min(n, demand.counts[kind]) for kind, n in run.items())
-
-
 def _proof_of_more(
     spots: Sequence[Spot],
     demand: Demand,
@@ -298,7 +258,7 @@ def _proof_of_more(
     ended: bool,
     limits: Limits,
 ) -> Proof:
-    """Whether the promise's counts alone, without any wish, need as many GPUs."""
+    """Whether prices prove the number of GPUs, without any wish."""
     for key in more:
         found = best_prices(spots, demand, limits, gpus=key)
         if found is None or found[1] < used[key]:
@@ -330,23 +290,16 @@ def _as_grouped(
     wanted: DesiredState, plan: Plan, fleet: Deployment
 ) -> PlacementResult | PlacementInfeasible:
     demand = demand_of(wanted, PlacementConstraints())
-    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
-    spots = spots_of(fleet, numbers)
-    match = match_contents(spots, contents_of(plan, numbers))
+    spots = spots_of(fleet, demand.numbers)
+    match = match_contents(spots, contents_of(plan, demand.numbers))
     if match.lacking:
         return _lacking(match.lacking, fleet)
     deployment = _deployment(fleet, wanted, filled(fleet, match.fillings, demand.kinds))
     proof = Proof.CHECKED if match.is_best else Proof.SOLVER
+    bound = match.kept, proof
+    wishes = PlacementConstraints()
     return checked_placement(
-        deployment,
-        fleet,
-        wanted,
-        match.kept,
-        (match.kept, proof),
-        {},
-        Proof.CHECKED,
-        {},
-        PlacementConstraints(),
+        deployment, fleet, wanted, match.kept, bound, {}, Proof.CHECKED, {}, wishes
     )
 
 
@@ -361,20 +314,16 @@ def _lacking(lacking: Lacking, fleet: Deployment) -> PlacementInfeasible:
         f"{lacking.needed} x {key} are needed to hold {' or '.join(dict.fromkeys(held))}, and "
         f"{lacking.there} of the fleet's have room for it"
     )
+    counts = lacking.contents[0].counts
     for card in fleet.gpus():
-        if card.gpu.key == key and card.foreign and all(p.start is not None for p in card.foreign):
-            around = [(each.profile, each.start or 0) for each in card.foreign]
-            if card.mode is Mode.MIG and (why := _why_not(card, lacking.contents[0], around)):
+        foreign, known = card.foreign, {profile.name for profile in card.gpu.profiles}
+        is_told = card.mode is Mode.MIG and all(each.start is not None for each in foreign)
+        if card.gpu.key == key and foreign and is_told and counts.keys() <= known:
+            around = [(each.profile, each.start or 0) for each in foreign]
+            if why := card.gpu.why_not(counts, around=around):
                 reason += f"; {card.name}: {why}"
                 break
     return PlacementInfeasible((reason,), Proof.CHECKED)
-
-
-def _why_not(card: FleetGpu, content: Content, around: list[tuple[str, int]]) -> str:
-    known = {profile.name for profile in card.gpu.profiles}
-    if not content.counts.keys() <= known:
-        return ""
-    return card.gpu.why_not(content.counts, around=around)
 
 
 # --- the answer -----------------------------------------------------------------------------------

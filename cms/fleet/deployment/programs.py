@@ -24,19 +24,7 @@ _INFINITY = math.inf
 
 @dataclass
 class Limits:
-    """When to stop.
-
-    Parameters
-    ----------
-    seconds : float
-        From now on.
-    cancel : threading.Event, optional
-
-    Examples
-    --------
-    >>> Limits(0.0).over, Limits().over
-    (True, False)
-    """
+    """When to stop: seconds from now on, and an event."""
 
     seconds: float = _INFINITY
     cancel: threading.Event | None = None
@@ -67,18 +55,10 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a program ended with.
+    """What a program ended with."""
 
-    Attributes
-    ----------
-    values : list of int or None
-        The best solution's.
-    ended : bool
-        Whether the solver says that there is none better, or none at all.
-    """
-
-    values: list[int] | None
-    ended: bool
+    values: list[int] | None  # of the best solution
+    ended: bool  # the solver says that there is none better, or none at all
 
 
 class Program:
@@ -126,17 +106,7 @@ class Program:
         hint: Iterable[int] | None = None,
         nodes: int | None = None,
     ) -> Found:
-        """Look for the best whole numbers.
-
-        Parameters
-        ----------
-        terms : Mapping[int, int]
-        limits : Limits
-        hint : iterable of int, optional
-            A solution that is known.
-        nodes : int, optional
-            When to stop that search, on every machine alike.
-        """
+        """Look for the best whole numbers, from a known solution (`hint`) and over few `nodes`."""
         model = _Model("SCIP", self, terms, nodes)
         if hint is not None:
             hint = list(hint)
@@ -212,21 +182,7 @@ def best_transport(
 ) -> dict[tuple[int, int], int]:
     """Carry as much as possible from supplies to demands, and of that what is worth most.
 
-    Parameters
-    ----------
-    supplies, demands : sequence of int
-    worth : Mapping[(int, int), int]
-        ``{(supply, demand): worth of one unit}`` for each pair between which there is a way.
-
-    Returns
-    -------
-    dict
-        ``{(supply, demand): amount}``, without zeros.
-
-    Examples
-    --------
-    >>> best_transport([1, 1], [1, 1], {(0, 0): 3, (0, 1): 1, (1, 0): 1})
-    {(0, 1): 1, (1, 0): 1}
+    `worth` has that of one unit for each pair between which there is a way. Returns amounts.
     """
     from ortools.graph.python import min_cost_flow
 

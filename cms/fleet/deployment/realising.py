@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from .checking import has_our_work
 from .filling import Filling, split
 from .guesses import doubtful, in_doubt
 from .instance import Instance, Kind, Mode, State
@@ -35,16 +36,16 @@ def filled(
     """Return the GPUs that change: those to be filled, and those that lose their work."""
     cards: dict[tuple[str, int], FleetGpu] = {}
     doubts = {node.name: doubtful(node) for node in fleet.nodes}
+    numbers = {kind: number for number, kind in enumerate(kinds)}
     done = set()
     for each in contents:
         if each.kept or each.new:
             card = each.card
             done.add((card.node, card.index))
-            cards[card.node, card.index] = _fill(each, kinds, in_doubt(card, doubts[card.node]))
+            fixed = in_doubt(card, doubts[card.node])
+            cards[card.node, card.index] = _fill(each, kinds, numbers, fixed)
     for card in fleet.gpus():
-        if (card.node, card.index) not in done and any(
-            each.is_managed and each.work is not None for each in card.instances
-        ):
+        if (card.node, card.index) not in done and has_our_work(card):
             cards[card.node, card.index] = _emptied(card, in_doubt(card, doubts[card.node]))
     return cards
 
@@ -86,21 +87,19 @@ def _cards_in_order(spots: Sequence[Spot], chosen: Chosen) -> list[list[FleetGpu
     for columns in chosen.columns:
         for (s, _), number in columns.items():
             wanted[s] += number
+    found: list[list[FleetGpu]] = []
     if chosen.nodes is not None:
-        quota = dict(chosen.nodes)
-        found: list[list[FleetGpu]] = []
+        left = Counter(chosen.nodes)
         for s, spot in enumerate(spots):
-            mine = []
+            found.append([])
             for card in spot.cards:
-                if quota.get((s, card.node), 0):
-                    quota[s, card.node] -= 1
-                    mine.append(card)
-            found.append(mine)
+                if left[s, card.node]:
+                    left[s, card.node] -= 1
+                    found[s].append(card)
         return found
     used = {
         c.node for s, spot in enumerate(spots) if wanted[s] == len(spot.cards) for c in spot.cards
     }
-    found = []
     for s, spot in enumerate(spots):
         size = Counter(card.node for card in spot.cards)
         order = sorted(
@@ -142,19 +141,23 @@ def _add(contents: Sequence[Filling], new: Mapping[int, int], kinds: Sequence[Ki
 # --- one GPU --------------------------------------------------------------------------------------
 
 
-def _fill(filling: Filling, kinds: Sequence[Kind], fixed: tuple[Instance, ...]) -> FleetGpu:
+def _fill(
+    filling: Filling,
+    kinds: Sequence[Kind],
+    numbers: Mapping[Kind, int],
+    fixed: tuple[Instance, ...],
+) -> FleetGpu:
     card, column = filling.card, filling.column
     if not filling.new and column.stays:
         return replace(card, instances=tuple(_at_work(each) for each in card.instances))
     if column.as_cut:
-        return _relabelled(card, filling, kinds)
+        return _relabelled(card, filling, kinds, numbers)
     own = [each for each in card.instances if each.is_managed] if card.mode is column.mode else []
     if is_as_cut(card):
         own = []
-    numbers = {kind: number for number, kind in enumerate(kinds)}
     if column.mode is Mode.MIG:
         return _cut(card, own, filling, kinds, numbers, fixed)
-    kept = _first(card, own, filling.kept, numbers)
+    kept, _ = _first(card, own, filling.kept, numbers)
     works = [kinds[kind] for kind in filling.new.elements()]
     instances = [*card.foreign, *kept]
     if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
@@ -175,17 +178,19 @@ def _at_work(instance: Instance) -> Instance:
 
 def _first(
     card: FleetGpu, own: Iterable[Instance], counts: Mapping[int, int], numbers: Mapping[Kind, int]
-) -> list[Instance]:
-    """Return the first instances of some kinds, so many of each."""
+) -> tuple[list[Instance], list[Instance]]:
+    """Return the first instances of some kinds, a number of each, and the rest."""
     left = dict(counts)
-    found = []
+    found, rest = [], []
     for each in own:
         kind = kind_of(card, each)
         number = -1 if kind is None else numbers.get(kind, -1)
         if left.get(number, 0):
             left[number] -= 1
             found.append(_at_work(each))
-    return found
+        else:
+            rest.append(each)
+    return found, rest
 
 
 def _cut(
@@ -204,7 +209,7 @@ def _cut(
     kept: list[Instance] = []
     stay = tuple((each.profile, each.start or 0) for each in fixed)
     for layout in layouts_around(card.gpu, (*pinned, *stay), profiles):
-        kept = _first(card, [at[p] for p in layout if p in at], filling.kept, numbers)
+        kept, _ = _first(card, [at[p] for p in layout if p in at], filling.kept, numbers)
         open_ = Counter(p.profile for p in layout)
         open_.subtract(profile for profile, _ in pinned)
         if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
@@ -220,7 +225,7 @@ def _cut(
     held = {*around}
     there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
     idle = tuple(place for place in there if at[place].work is None)
-    places, left = starts_beside(card.gpu, _positive(wanted), around, there, idle)
+    places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), around, there, idle)
     queues: dict[str, list[Kind]] = {}
     for kind in sorted(
         filling.new.elements(), key=lambda number: kinds[number].order, reverse=True
@@ -239,27 +244,15 @@ def _cut(
     return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
 
 
-def _positive(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((name, n) for name, n in counts.items() if n))
-
-
-def _relabelled(card: FleetGpu, filling: Filling, kinds: Sequence[Kind]) -> FleetGpu:
+def _relabelled(
+    card: FleetGpu, filling: Filling, kinds: Sequence[Kind], numbers: Mapping[Kind, int]
+) -> FleetGpu:
     """Change the work of instances whose starts are not known; what has no work then idles."""
-    numbers = {kind: number for number, kind in enumerate(kinds)}
     own = [each for each in card.instances if each.is_managed]
-    left = Counter(filling.kept)
     queues: dict[str, list[Kind]] = {}
     for kind in filling.new.elements():
         queues.setdefault(kinds[kind].profile, []).append(kinds[kind])
-    kept, rest = [], []
-    for each in own:
-        found = kind_of(card, each)
-        number = -1 if found is None else numbers.get(found, -1)
-        if left[number] > 0:
-            left[number] -= 1
-            kept.append(_at_work(each))
-        else:
-            rest.append(each)
+    kept, rest = _first(card, own, filling.kept, numbers)
     done = []
     for each in sorted(rest, key=lambda each: each.work is not None):
         if each.is_whole and queues.get(each.profile):

@@ -23,27 +23,9 @@ def recounted(
     """Return a deployment with the supplies that another rule and other limits make of its work.
 
     Then a point of a service has one supply before and after, and what goes on is recognised.
-
-    Parameters
-    ----------
-    start : Deployment
-    services : iterable of Service
-        Those of the target: with their limits the points are counted. Services that are not among
-        them keep their own limits.
-    rule : QueueingRule or None
-        None leaves supplies as they are, but for those that `works` know.
-    works : iterable of Work
-        Work of the target, whose supplies hold whatever the rule says.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If services of ours take turns in a share.
-
-    Notes
-    -----
-    What a new limit does not admit still serves as well as it did: it counts for what it supplied
-    under the old one, until it goes. It goes in the end, and none comes (`outdated`).
+    Services that are not among the target's keep their own limits. Without a rule supplies stay as
+    they are, but for those of the target's `works`, which hold whatever a rule says. What a new
+    limit does not admit counts for what it supplied, until it goes (`outdated`).
     """
     refuse_turns(start.gpus())
     known = {(work.service, work.point): work.supply_rps for work in works}
@@ -75,19 +57,7 @@ def recounted(
 
 
 def outdated(start: Deployment, target: Deployment) -> frozenset[Work]:
-    """Return the work at the start that the target's limits do not admit.
-
-    Parameters
-    ----------
-    start : Deployment
-        As `recounted` returns it.
-    target : Deployment
-
-    Examples
-    --------
-    >>> outdated(Deployment(()), Deployment(()))
-    frozenset()
-    """
+    """Return the work of a recounted start that the target's limits do not admit."""
     services = {service.name: service for service in target.services}
     works = {each.work for _, each in start.instances() if each.work is not None}
     works -= {each.work for _, each in target.instances()}
@@ -97,21 +67,7 @@ def outdated(start: Deployment, target: Deployment) -> frozenset[Work]:
 def beyond_limits(
     works: Iterable[Work | None], services: Mapping[str, Service], rule: QueueingRule | None
 ) -> list[Work]:
-    """Return the work that counts for something and that the limits of its service do not admit.
-
-    Parameters
-    ----------
-    works : iterable of Work or None
-    services : Mapping[str, Service]
-        By name, with the limits that count; of others nothing is said.
-    rule : QueueingRule or None
-        None admits everything.
-
-    Examples
-    --------
-    >>> beyond_limits([None], {}, None)
-    []
-    """
+    """Return the work that counts for something and that the limits of its service do not admit."""
     if rule is None:
         return []
     return [

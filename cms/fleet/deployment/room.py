@@ -15,38 +15,20 @@ __all__ = ["Fragmentation", "Room", "fragmentation", "room_of"]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is free on a GPU.
-
-    Parameters
-    ----------
-    memory, compute : int
-        Free slices.
-    largest : str or None
-        The largest profile of which one more instance fits; None if none does.
-    """
+    """What is free on a GPU, in slices."""
 
     memory: int
     compute: int
-    largest: str | None
+    largest: str | None  # profile of which one more instance fits
 
 
 @dataclass(frozen=True, slots=True)
 class Fragmentation:
-    """What is lost because free slices of a node do not lie together.
-
-    Parameters
-    ----------
-    profile : str
-    together : int
-        How many instances the free slices of the node's GPUs would hold if they were moved
-        together: whole GPUs, and what is left of one.
-    fitting : int
-        How many fit where the slices are.
-    """
+    """What is lost because free slices of a node do not lie together."""
 
     profile: str
-    together: int
-    fitting: int
+    together: int  # instances that fit if the free slices were moved together
+    fitting: int  # instances that fit where the slices are
 
     @property
     def cost(self) -> int:
@@ -55,16 +37,7 @@ class Fragmentation:
 
 
 def room_of(card: FleetGpu) -> Room | None:
-    """Return what is free on a GPU; None if it is not cut by MIG or its starts are not known.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import Instance
-    >>> held = Instance("1g.10gb", 0), Instance("3g.40gb", 4)
-    >>> room_of(FleetGpu("a", 0, get_gpu("a100-80gb"), instances=held))
-    Room(memory=3, compute=3, largest='2g.20gb')
-    """
+    """Return what is free on a GPU; None if it is not cut by MIG or its starts are not known."""
     if card.mode is not Mode.MIG or card.start_source is StartSource.UNKNOWN:
         return None
     return _room(card.gpu, card.layout)
@@ -96,27 +69,9 @@ def _fitting(gpu: Gpu, layout: Layout, profile: str) -> int:
 
 
 def fragmentation(node: FleetNode) -> tuple[Fragmentation, ...]:
-    """Say which instances a node lacks because its free slices lie apart.
+    """Say which instances a node lacks because its free slices lie apart, the largest first.
 
     Only GPUs cut by MIG whose starts are known count; those of one type are taken together.
-
-    Returns
-    -------
-    tuple of Fragmentation
-        The profiles of which something is lost, the largest first.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import Instance
-    >>> held = Instance("1g.10gb", 1), Instance("1g.10gb", 5)
-    >>> cards = [FleetGpu("a", index, get_gpu("a100-80gb"), instances=held) for index in range(2)]
-    >>> for lost in fragmentation(FleetNode("a", tuple(cards))):
-    ...     print(lost.cost, lost)
-    1 Fragmentation(profile='7g.80gb', together=1, fitting=0)
-    1 Fragmentation(profile='4g.40gb', together=1, fitting=0)
-    3 Fragmentation(profile='3g.40gb', together=3, fitting=0)
-    2 Fragmentation(profile='2g.20gb', together=4, fitting=2)
     """
     by_type: dict[str, list[FleetGpu]] = {}
     for card in node.gpus:

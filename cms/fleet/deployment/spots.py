@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -28,82 +28,44 @@ _MOST_FILLS = 20_000
 
 
 class Here(NamedTuple):
-    """An instance of ours that is on a GPU.
-
-    Attributes
-    ----------
-    profile : str
-    start : int
-        -1 where there is none.
-    kind : int
-        The number of its kind, if it can go on as it is; -1 otherwise.
-    works : bool
-    is_whole : bool
-        Whether something else could run there at once: it has a compute instance.
-    """
+    """A managed instance on a GPU."""
 
     profile: str
-    start: int
-    kind: int
+    start: int  # -1 where there is none
+    kind: int  # the number of its kind, if it can go on as it is; else -1
     works: bool
-    is_whole: bool
+    is_whole: bool  # it has a compute instance, so that something else could run there at once
 
 
 class Column(NamedTuple):
-    """Something to be made of a GPU.
-
-    Attributes
-    ----------
-    mode : Mode
-    counts : tuple of (str, int)
-        How many instances of each profile are ours to use.
-    keeps : tuple of (int, int)
-        How many of each kind can go on where they are.
-    there : tuple of (str, int)
-        How many of the instances are there already, with whatever work.
-    stays : bool
-        Whether nothing changes.
-    as_cut : bool
-        Whether the GPU's instances stay and only their work changes, since starts are not known.
-    """
+    """Something to be made of a GPU."""
 
     mode: Mode
-    counts: tuple[tuple[str, int], ...]
-    keeps: tuple[tuple[int, int], ...]
-    there: tuple[tuple[str, int], ...]
-    stays: bool = False
-    as_cut: bool = False
+    counts: tuple[tuple[str, int], ...]  # instances of each profile that may be used
+    keeps: tuple[tuple[int, int], ...]  # instances of each kind that can go on where they are
+    there: tuple[tuple[str, int], ...]  # instances that are there already, with whatever work
+    stays: bool = False  # nothing changes
+    as_cut: bool = False  # instances stay and only their work changes: starts are not known
 
 
 @dataclass(frozen=True)
 class Spot:
-    """GPUs that are alike in all that matters to what can be made of them.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    cards : tuple of FleetGpu
-        By node and index.
-    here : tuple of Here
-    columns : tuple of Column
-    home : str
-        The node or zone they are on, where that matters; empty otherwise.
-    """
+    """GPUs that are alike in all that matters to what can be made of them."""
 
     gpu: Gpu
-    cards: tuple[FleetGpu, ...]
+    cards: tuple[FleetGpu, ...]  # by node and index
     here: tuple[Here, ...]
     columns: tuple[Column, ...]
-    home: str = ""
+    home: str = ""  # the node or zone they are on, where that matters
 
     @property
     def works(self) -> bool:
-        """Whether something of ours works there now."""
+        """Whether a managed instance works there now."""
         return any(each.works for each in self.here)
 
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
-    """Return the kind of an instance that can go on as it is: ours, with work, and not leaving."""
+    """Return the kind of a managed instance that has work and can go on; else None."""
     if not instance.is_managed or instance.work is None:
         return None
     if instance.state not in (State.RUNNING, State.STARTING):
@@ -123,35 +85,14 @@ def spots_of(
 ) -> tuple[Spot, ...]:
     """Put GPUs that are alike together, and list what can be made of them.
 
-    Parameters
-    ----------
-    fleet : Deployment
-    numbers : Mapping[Kind, int]
-        The wanted kinds, numbered. GPUs of types that none of them is on are left out.
-    homes : Mapping[str, str], optional
-        ``{node: home}``: GPUs of different homes are not alike.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If services of ours take turns in a share.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode
-    >>> from cms.fleet.deployment.spots import spots_of
-    >>> cards = tuple(FleetGpu("a", i, get_gpu("a30-24gb")) for i in range(4))
-    >>> spots_of(Deployment((FleetNode("a", cards),)), {})
-    ()
+    GPUs of types that no numbered kind is on are left out; with `homes`, ``{node: home}``, GPUs of
+    different homes are not alike. Services that take turns are refused.
     """
     refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}
     for kind in numbers:
         wanted.setdefault(kind.gpu, set()).add(kind.profile)
-    alike: dict[tuple[object, ...], list[FleetGpu]] = {}
-    facts: dict[tuple[object, ...], tuple[tuple[Here, ...], frozenset[str], Collection[str]]] = {}
-    doubts: Collection[str]
+    alike: dict[_Alike, list[FleetGpu]] = {}
     offered: dict[tuple[str | None, str], frozenset[str]] = {}
     for node in fleet.nodes:
         home = "" if homes is None else homes[node.name]
@@ -162,30 +103,22 @@ def spots_of(
             key_of_offer = node.driver, card.gpu.key
             if key_of_offer not in offered:
                 offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
-            profiles = offered[key_of_offer]
             here = tuple(sorted(_here(card, numbers)))
             pinned = tuple((each.profile, each.start) for each in card.foreign)
-            stay = tuple((each.profile, each.start) for each in in_doubt(card, doubts))
-            key: tuple[object, ...] = (
-                card.gpu.key,
-                home,
-                card.mode,
-                is_as_cut(card),
-                pinned,
-                stay,
-                here,
-                profiles,
-            )
-            alike.setdefault(key, []).append(card)
-            facts[key] = here, profiles, doubts
+            stay = tuple((each.profile, each.start or 0) for each in in_doubt(card, doubts))
+            key = card.gpu.key, card.mode, is_as_cut(card), pinned
+            alike.setdefault((key, home, offered[key_of_offer], here, stay), []).append(card)
     spots = []
-    for key, cards in alike.items():
-        here, profiles, doubts = facts[key]
-        fixed = in_doubt(cards[0], doubts)
-        columns = tuple(_columns(cards[0], here, profiles, fixed))
+    for (_, home, profiles, here, stay), cards in alike.items():
+        columns = tuple(_columns(cards[0], here, profiles, stay))
         if columns:
-            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, str(key[1])))
+            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, home))
     return tuple(spots)
+
+
+#: How a GPU is cut and held by others, its home, the profiles that its driver offers and a plan
+#: wants, what is here, and what has to stay since it may be another's.
+_Alike = tuple[tuple[object, ...], str, frozenset[str], tuple[Here, ...], Places]
 
 
 def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]:
@@ -209,24 +142,21 @@ def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
 
 
 def _columns(
-    card: FleetGpu,
-    here: tuple[Here, ...],
-    profiles: frozenset[str],
-    fixed: tuple[Instance, ...],
+    card: FleetGpu, here: tuple[Here, ...], profiles: frozenset[str], stay: Places
 ) -> Iterator[Column]:
     found: dict[Column, None] = {}
     works = [each for each in here if each.works]
     if works and all(each.kind >= 0 for each in works):
-        found[_stays(card.mode, works)] = None
+        found[_as_it_is(card.mode, works, stays=True)] = None
     if is_as_cut(card):
-        found[_as_cut(here, profiles)] = None
-    free = not card.foreign and not fixed
+        usable = [each for each in here if each.is_whole and each.profile in profiles]
+        found[_as_it_is(Mode.MIG, usable, as_cut=True)] = None
+    free = not card.foreign and not stay
     if free or (card.mode is Mode.MIG and not is_as_cut(card)):
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
         cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
         if cut:
             pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
-            stay = tuple((each.profile, each.start or 0) for each in fixed)
             found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
     if free or card.mode is Mode.MPS:
         kept = here if card.mode is Mode.MPS else ()
@@ -244,17 +174,12 @@ def _columns(
     yield from (column for column in found if column.counts)
 
 
-def _stays(mode: Mode, works: list[Here]) -> Column:
-    counts = _sorted(Counter(each.profile for each in works))
-    keeps = _sorted(Counter(each.kind for each in works))
-    return Column(mode, counts, keeps, counts, stays=True)
-
-
-def _as_cut(here: tuple[Here, ...], profiles: frozenset[str]) -> Column:
-    usable = [each for each in here if each.is_whole and each.profile in profiles]
+def _as_it_is(
+    mode: Mode, usable: list[Here], *, stays: bool = False, as_cut: bool = False
+) -> Column:
     counts = _sorted(Counter(each.profile for each in usable))
     keeps = _sorted(Counter(each.kind for each in usable if each.kind >= 0))
-    return Column(Mode.MIG, counts, keeps, counts, as_cut=True)
+    return Column(mode, counts, keeps, counts, stays, as_cut)
 
 
 def _cut(
@@ -306,7 +231,7 @@ def _shared(
 
 
 def _chosen(own: list[tuple[int, int]], room: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """List the ways to choose so many instances of some kinds."""
+    """List the ways to choose `room` instances of some kinds."""
     if not room:
         yield ()
         return

@@ -18,26 +18,8 @@ def starts_beside(
     """Choose the starts of new instances on a GPU in use, and say which idle instances stay.
 
     Most of them where an instance is, then most idle ones left, then the longest run of free
-    slices, then the first in order.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    counts : tuple of (str, int)
-        How many new ones of each profile.
-    around : Places
-        What must stay.
-    there : Places
-        What may be used again or go.
-    idle : Places
-        What of that may stay as well.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> a100, kept = get_gpu("a100-80gb"), (("1g.10gb", 5),)
-    >>> starts_beside(a100, (("1g.10gb", 1),), kept, (), ())
-    ((('1g.10gb', 6),), ())
+    slices, then the first in order. `around` must stay, what is `there` may be used again or go,
+    and of that `idle` may stay as well.
     """
     best: tuple[tuple[int, int, int], Places, Places] | None = None
     for layout in gpu.layouts_of(dict(counts), around=around):

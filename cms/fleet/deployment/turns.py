@@ -31,18 +31,7 @@ def takes_turns(card: FleetGpu, instance: Instance) -> bool:
 
 
 def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
-    """Return by their place the shares of a GPU in which services can take turns.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> held = (Instance("mps:60", 0), Instance("mps:60", 0, owner="unknown"), Instance("mps:40"))
-    >>> {
-    ...     p: len(n)
-    ...     for p, n in shares_of(FleetGpu("n", 0, get_gpu("a30-24gb"), Mode.MPS, held)).items()
-    ... }
-    {'mps:60@0': 2}
-    """
+    """Return by their place the shares of a GPU in which services can take turns."""
     shares: dict[str, list[Instance]] = {}
     for each in card.instances:
         if takes_turns(card, each):
@@ -51,12 +40,7 @@ def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
 
 
 def refuse_turns(cards: Iterable[FleetGpu]) -> None:
-    """Refuse GPUs on which services of ours take turns: what is planned alone knows of none.
-
-    Raises
-    ------
-    UnsupportedProblem
-    """
+    """Refuse GPUs on which managed services take turns."""
     for card in cards:
         for each in card.instances:
             if takes_turns(card, each) and each.is_managed:
@@ -68,19 +52,7 @@ def refuse_turns(cards: Iterable[FleetGpu]) -> None:
 
 
 def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violation]:
-    """Say what is wrong with the turns in the shares of one GPU.
-
-    Examples
-    --------
-    >>> from cms.fleet import OperatingPoint, get_gpu
-    >>> point = OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)
-    >>> work = Work("chat", point, Fraction(400))  # 8 a cycle: cycles of 20 ms
-    >>> held = (Instance("mps:60", 0, work),)
-    >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), Mode.MPS, held)
-    >>> print(*turn_faults(card, [Service("chat", "bert", 400, 25)]))
-    node-a/0 has chat in mps:60@0 with duty cycles of 20 ms and batches of 10 ms, needs a limit of \
-30 ms or more; it is 25
-    """
+    """Say what is wrong with the turns in the shares of one GPU."""
     limits = {service.name: service.latency_limit_ms for service in services}
     for place, held in shares_of(card).items():
         works = [each.work for each in held if each.work is not None and each.is_managed]

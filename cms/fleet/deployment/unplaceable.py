@@ -8,7 +8,6 @@ from fractions import Fraction
 from math import ceil, lcm
 
 from ...solving.solution import Proof
-from ..hardware import Gpu
 from ..serving.operating_point import mps_share
 from .guesses import doubtful, in_doubt
 from .instance import WHOLE, Mode
@@ -40,7 +39,7 @@ class PlacementInfeasible:
         ``SOLVER``: a solver says so.
     prices : Mapping[(str, str), Fraction]
         ``{(GPU, profile): price}``: at these the instances wanted of a GPU type are worth more than
-        all GPUs of the type can hold beside others' instances.
+        all GPUs of the type can hold beside foreign instances.
 
     Examples
     --------
@@ -64,12 +63,6 @@ class PlacementInfeasible:
 def check_unplaceable(found: PlacementInfeasible, wanted: DesiredState, fleet: Deployment) -> bool:
     """Whether the prices prove that what is wanted has no place on the fleet, exactly.
 
-    Parameters
-    ----------
-    found : PlacementInfeasible
-    wanted : DesiredState
-    fleet : Deployment
-
     Examples
     --------
     >>> from cms import load_instance, solve
@@ -83,7 +76,7 @@ def check_unplaceable(found: PlacementInfeasible, wanted: DesiredState, fleet: D
     demand = demand_of(wanted, PlacementConstraints())
     if any(price < 0 for price in found.prices.values()):
         return False
-    spots = spots_of(fleet, {kind: number for number, kind in enumerate(demand.kinds)})
+    spots = spots_of(fleet, demand.numbers)
     keys = {key for key, _ in found.prices}
     return bool(keys) and all(room_missing(spots, demand, key, found.prices) > 0 for key in keys)
 
@@ -93,14 +86,11 @@ def why_unplaceable(
 ) -> PlacementInfeasible | None:
     """Look for prices that prove that what is wanted has no place on the fleet.
 
-    Returns
-    -------
-    PlacementInfeasible or None
-        None if there are no such prices: then there is a deployment, or only a search through
-        whole numbers can tell that there is none.
+    None if there are none: then there is a deployment, or only a search through whole numbers can
+    tell that there is none.
     """
     demand = demand_of(wanted, PlacementConstraints())
-    spots = spots_of(fleet, {kind: number for number, kind in enumerate(demand.kinds)})
+    spots = spots_of(fleet, demand.numbers)
     reasons: list[str] = []
     prices: dict[Block, Fraction] = {}
     for key in sorted({kind.gpu for kind in demand.kinds}):
@@ -141,8 +131,8 @@ def _of_single_profiles(
 
 def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str:
     """Why a profile fits on none of some GPUs, said of the first few."""
-    gpu: Gpu = cards[0].gpu
-    profile = next((each for each in gpu.profiles if each.name == name), None)
+    profile = next((each for each in cards[0].gpu.profiles if each.name == name), None)
+    is_part = mps_share(name) is None and name != WHOLE
     said: dict[str, str] = {}
     for card in cards:
         node = fleet.node(card.node)
@@ -156,18 +146,16 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
             why = f"{card.name} is fixed, as it was found not fit for a plan"
         elif card.mode is not Mode.MIG and card.foreign and profile is not None:
             why = f"{card.name} is shared by {_owners(card)} without MIG"
-        elif card.foreign and (mps_share(name) is not None or name == WHOLE):
+        elif card.foreign and not is_part:
             why = f"{card.name} has {_owners(card)} on it"
-        elif doubted and (
-            card.mode is not Mode.MIG or mps_share(name) is not None or name == WHOLE
-        ):
+        elif doubted and (card.mode is not Mode.MIG or not is_part):
             why = f"{card.name} has instances on it that may be another's"
         elif any(each.start is None for each in (*card.foreign, *doubted)):
             why = f"the starts of the instances on {card.name} are not known"
         else:
             held = (*card.foreign, *doubted)
             pinned = [(each.profile, each.start or 0) for each in held]
-            why = f"{card.name}: {gpu.why_not({name: 1}, around=pinned)}"
+            why = f"{card.name}: {card.gpu.why_not({name: 1}, around=pinned)}"
         said.setdefault(why.replace(card.name, "", 1), why)
     shown = list(said.values())[:_NAMED]
     more = f"; and {len(said) - _NAMED} more reasons" if len(said) > _NAMED else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
@@ -18,37 +19,14 @@ __all__ = ["settle_guesses", "settle_pods", "verify"]
 def verify(
     observed: Deployment, target: Deployment, of_pods: Mapping[Work, bool] = MappingProxyType({})
 ) -> tuple[Violation, ...]:
-    """Say what of a target is not there.
+    """Say what of a target is not there, by node, GPU and start, then what is of no GPU.
 
-    Parameters
-    ----------
-    observed : Deployment
-        Of an instance of which nobody knows what it does, the place alone is compared; of GPUs
-        whose starts are not known, how many instances of each profile there are, and what those of
-        a node do together; of work that is known for the node alone (`Instance.is_guessed`),
-        whether the node has it.
-    target : Deployment
-        What of the observed GPUs it does not have does not matter.
-    of_pods : Mapping[Work, bool]
-        Work that pods do, and whether they are tied to their nodes: how many do it, on the node or
-        on all nodes, is compared, since a scheduler chooses which of the instances each gets.
-
-    Returns
-    -------
-    tuple of Violation
-        By node, GPU and start, then what is of no GPU; empty if all is there. The kinds are
-        "gpu", "device", "mode", "count", "missing", "extra", "work" and "state".
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> from cms.fleet.deployment import FleetNode
-    >>> cut = Instance("3g.40gb", 4), Instance("3g.40gb", 0)
-    >>> target = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=cut)
-    >>> seen = target.with_instances([Instance("3g.40gb", 4, owner="unknown")])
-    >>> fleets = [Deployment((FleetNode("a", (card,)),)) for card in (seen, target)]
-    >>> print(*verify(*fleets), sep="\\n")
-    a/0 has nothing at 3g.40gb@0, needs 3g.40gb@0 idle
+    Of an instance of which no source says what it does, the place alone is compared; of GPUs whose
+    starts are not known, how many instances of each profile there are, and what those of a node do
+    together; of work that is known for the node alone (`Instance.is_guessed`), whether the node has
+    it. Observed GPUs that the target does not have do not matter. Of work that pods do (`of_pods`
+    says whether they are tied to their nodes) the number on the node, or on all nodes, is compared,
+    since a scheduler chooses which of the instances each gets.
     """
     target = with_fixed(target, observed)
     observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
@@ -68,8 +46,8 @@ def verify(
             pairs.append((_as_meant(other, card), card))
         elif other is not None:
             counted.setdefault(card.node, []).append((other, card))
-    seen = _only(observed, {pair[0].name: pair[0] for pair in pairs}, target)
-    meant = _only(target, {pair[1].name: pair[1] for pair in pairs}, target)
+    seen = _only(observed, (pair[0] for pair in pairs), target)
+    meant = _only(target, (pair[1] for pair in pairs), target)
     for each in difference(seen, meant).gpus:
         found[each.then.name] = list(_of_instances(each))
     for alike in counted.values():
@@ -153,6 +131,7 @@ def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
 
 
 def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
+    does = attrgetter("work", "owner")
     meant = {
         (card.index, each.place): each
         for other in target.nodes
@@ -160,11 +139,6 @@ def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
         for card in other.gpus
         for each in card.instances
     }
-    pools: dict[str, list[Instance]] = {}
-    for card in node.gpus:
-        for each in card.instances:
-            if each.is_guessed:
-                pools.setdefault(each.profile, []).append(each)
     settled: dict[tuple[int, int], Instance] = {}
     guessed = [
         (card.index, at, each)
@@ -172,9 +146,12 @@ def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
         for at, each in enumerate(card.instances)
         if each.is_guessed
     ]
+    pools: dict[str, list[Instance]] = {}
+    for _, _, each in guessed:
+        pools.setdefault(each.profile, []).append(each)
     for index, at, each in guessed:
         should, pool = meant.get((index, each.place)), pools[each.profile]
-        fits = [one for one in pool if should is not None and _does(one) == _does(should)]
+        fits = [one for one in pool if should is not None and does(one) == does(should)]
         if fits:
             # what runs goes to who needs it before what only starts
             best = min(fits, key=lambda one: one.state is not State.RUNNING)
@@ -193,20 +170,9 @@ def settle_pods(
 ) -> tuple[Deployment, dict[str, list[Violation]], int]:
     """Let instances do what they should as far as enough pods do that, wherever these are.
 
-    Parameters
-    ----------
-    observed, target : Deployment
-    of_pods : Mapping[Work, bool]
-        As for `verify`.
-
-    Returns
-    -------
-    settled : Deployment
-    faults : dict
-        By GPU: pods that do not run yet, or no longer; by node, or for all nodes: too few pods of
-        a kind, or too many.
-    moved : int
-        How many instances do not do the work that they should, and are taken as if they did.
+    Returns also the faults by GPU (pods that do not run yet, or no longer) and by node, or for all
+    nodes (too few pods of a kind, or too many); and how many instances do not do the work that they
+    should, and are taken as if they did.
     """
     if not of_pods:
         return observed, {}, 0
@@ -264,12 +230,8 @@ def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:
     return each.work is None or each.work in of_pods
 
 
-def _does(instance: Instance) -> tuple[Work | None, str | None]:
-    return instance.work, instance.owner
-
-
 def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
-    """Let instances do what they should where nobody knows what they do."""
+    """Let instances whose work is not known do what they should."""
     doing = {each.place: each for each in meant.instances}
 
     def told(each: Instance) -> Instance:
@@ -281,8 +243,9 @@ def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
     return replace(seen, instances=tuple(map(told, seen.instances)))
 
 
-def _only(deployment: Deployment, cards: dict[str, FleetGpu], target: Deployment) -> Deployment:
+def _only(deployment: Deployment, kept: Iterable[FleetGpu], target: Deployment) -> Deployment:
     """Return the nodes with some GPUs alone; the target's services are known as well."""
+    cards = {card.name: card for card in kept}
     own = {service.name for service in deployment.services}
     more = (service for service in target.services if service.name not in own)
     nodes = tuple(
@@ -306,10 +269,9 @@ def _of_instances(each: GpuDifference) -> Iterator[Violation]:
     for one in extra.values():
         wrong.append((one, Violation("extra", name, str(one), "nothing there")))
     for one, other in each.restarted:
-        if one.work == other.work:
-            wrong.append((other, Violation("state", name, str(one), "it running")))
-        else:
-            wrong.append((other, Violation("work", name, str(one), str(other))))
+        same = one.work == other.work
+        what = ("state", "it running") if same else ("work", str(other))
+        wrong.append((other, Violation(what[0], name, str(one), what[1])))
     for one in (*each.kept, *each.foreign):
         if one.state in (State.STARTING, State.DRAINING):
             wrong.append((one, Violation("state", name, str(one), "it running")))

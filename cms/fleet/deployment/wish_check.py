@@ -10,7 +10,7 @@ from ...schedule.faults import Violation
 from ...values.numbers import shown
 from .model import Deployment
 from .wanted import DesiredState
-from .wishes import PlacementConstraints, zones_of
+from .wishes import PlacementConstraints, places_of
 
 __all__ = ["wish_faults"]
 
@@ -20,28 +20,17 @@ def wish_faults(
 ) -> Iterator[Violation]:
     """Iterate over the wishes that a deployment does not keep, exactly.
 
-    Instances of ours that have work count, whatever their state.
-
-    Examples
-    --------
-    >>> from cms import load_instance, solve
-    >>> from cms.fleet import Plan
-    >>> from cms.fleet.deployment import desired_state
-    >>> serving = load_instance("S1").build_problem()
-    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
-    >>> wishes = PlacementConstraints(min_replicas={"bert": 2})
-    >>> print(*wish_faults(Deployment(()), wishes, wanted))
-    service bert has 0 instances, needs at least 2
+    Managed instances that have work count, whatever their state.
     """
     total: Counter[str] = Counter()
     on_node: Counter[tuple[str, str]] = Counter()
     supply: dict[tuple[str, str], Fraction] = {}
     for card in deployment.gpus():
-        here = Counter(
-            each.work.service
-            for each in card.instances
-            if each.is_managed and each.work is not None
-        )
+        works = [each.work for each in card.instances if each.is_managed and each.work is not None]
+        for work in works:
+            at_node = work.service, card.node
+            supply[at_node] = supply.get(at_node, Fraction(0)) + work.supply_rps
+        here = Counter(work.service for work in works)
         total += here
         for service, n in here.items():
             on_node[service, card.node] += n
@@ -51,17 +40,12 @@ def wish_faults(
         for one, other in wishes.pairs:
             if here[one] and here[other]:
                 yield Violation("anti_affinity", card.name, f"{one} and {other}", "one of them")
-        for each in card.instances:
-            if each.is_managed and each.work is not None:
-                at_node = each.work.service, card.node
-                supply[at_node] = supply.get(at_node, Fraction(0)) + each.work.supply_rps
     for service, least in wishes.min_replicas.items():
         if total[service] < least:
             has = f"{total[service]} instances"
             yield Violation("min_replicas", f"service {service}", has, f"at least {least}")
     for service, word in wishes.spread.items():
-        zones = zones_of(deployment) if word == "zone" else {}
-        of = {node.name: zones.get(node.name, node.name) for node in deployment.nodes}
+        of = places_of(deployment, word)
         keys = {kind.gpu for kind in wanted.counts if kind.work.service == service}
         places = {of[card.node] for card in deployment.gpus() if card.gpu.key in keys}
         at: Counter[str] = Counter()

@@ -6,8 +6,8 @@ All of them are linear in counts. They can ask for more instances and more GPUs 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil, floor
 from typing import cast
@@ -19,15 +19,18 @@ from ...values.names import nearest
 from ...values.numbers import shown
 from ..serving.service import HEEDED, Service
 from .instance import Kind, Work
-from .keeping import Crowd, Demand, KeepingProgram, Pool, Rules
+from .keeping import Crowd, Demand, KeepingProgram, Pool
 from .model import Deployment
-from .spots import Spot
+from .spots import Spot, spots_of
 from .wanted import DesiredState
 
-__all__ = ["WishRules", "PlacementConstraints", "demand_of", "homes_of", "placement_constraints"]
+__all__ = [
+    "PlacementConstraints", "WishRules", "demand_of", "homes_of", "keeping_program", "places_of",
+    "placement_constraints",
+]  # fmt: skip
 
 HOMES = ("node", "zone")
-#: Supplies and rates are scaled to so many parts of a rate: rounded down, and up.
+#: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
 _PARTS = 10**6
 _SEPARATORS = re.compile(r"[;\s]+")
 
@@ -108,23 +111,15 @@ class PlacementConstraints:
 
     def words(self) -> dict[str, PlacementConstraints]:
         """Return each wish alone, under what it is called."""
-        found: dict[str, PlacementConstraints] = {}
-        for service, n in self.min_replicas.items():
-            found[f"min_replicas of {service}: {n}"] = PlacementConstraints(
-                min_replicas={service: n}
-            )
-        for service, word in self.spread.items():
-            found[f"spread of {service}: {word}"] = PlacementConstraints(spread={service: word})
+        only = PlacementConstraints
+        found = {f"min_replicas of {s}: {n}": only({s: n}) for s, n in self.min_replicas.items()}
+        found |= {f"spread of {s}: {w}": only(spread={s: w}) for s, w in self.spread.items()}
         for pair in self.pairs:
-            found[f"anti_affinity of {' and '.join(pair)}"] = PlacementConstraints(
-                anti_affinity=(pair,)
-            )
+            found[f"anti_affinity of {' and '.join(pair)}"] = only(anti_affinity=(pair,))
         for service, n in self.max_per_gpu.items():
-            found[f"max_per_gpu of {service}: {n}"] = PlacementConstraints(max_per_gpu={service: n})
+            found[f"max_per_gpu of {service}: {n}"] = only(max_per_gpu={service: n})
         if self.share is not None:
-            found[f"survive: node:{shown(100 * self.share)}%"] = PlacementConstraints(
-                survive=self.share
-            )
+            found[f"survive: node:{shown(100 * self.share)}%"] = only(survive=self.share)
         return found
 
     def without(self, other: PlacementConstraints) -> PlacementConstraints:
@@ -216,25 +211,19 @@ def placement_constraints(services: Iterable[Service]) -> PlacementConstraints:
 def homes_of(fleet: Deployment, wishes: PlacementConstraints) -> dict[str, str] | None:
     """Return the node or zone of each node, whichever wishes speak of; None if they do not."""
     if wishes.share is not None or "node" in wishes.spread.values():
-        return {node.name: node.name for node in fleet.nodes}
-    return zones_of(fleet) if wishes.spread else None
+        return places_of(fleet, "node")
+    return places_of(fleet, "zone") if wishes.spread else None
 
 
-def zones_of(fleet: Deployment) -> dict[str, str]:
-    """Return the zone of each node.
-
-    Raises
-    ------
-    InvalidProblem
-        If a node has none.
-    """
-    for node in fleet.nodes:
+def places_of(fleet: Deployment, word: str) -> dict[str, str]:
+    """Return the node or zone of each node; InvalidProblem if a node has no zone."""
+    for node in fleet.nodes if word == "zone" else ():
         if "zone" not in node.labels:
             raise InvalidProblem(
                 f"node {node.name!r} has no label zone, by which instances are to be spread; "
                 "expected one on every node"
             )
-    return {node.name: node.labels["zone"] for node in fleet.nodes}
+    return {n.name: n.labels["zone"] if word == "zone" else n.name for n in fleet.nodes}
 
 
 def demand_of(wanted: DesiredState, wishes: PlacementConstraints) -> Demand:
@@ -270,25 +259,25 @@ def demand_of(wanted: DesiredState, wishes: PlacementConstraints) -> Demand:
     return Demand(kinds, tuple(counts[kind] for kind in kinds), wanted.gpus, tuple(crowds))
 
 
-class WishRules(Rules):
-    """PlacementConstraints as rows.
+def keeping_program(
+    wanted: DesiredState, fleet: Deployment, wishes: PlacementConstraints, demand: Demand
+) -> KeepingProgram:
+    """Build the program of what stays, wishes among its rows."""
+    spots = spots_of(fleet, demand.numbers, homes_of(fleet, wishes))
+    rules = WishRules(wishes, fleet, wanted, demand.kinds)
+    keeping = KeepingProgram(spots, demand, rules.pools(spots))
+    rules.write(keeping)
+    return keeping
 
-    Parameters
-    ----------
-    wishes : PlacementConstraints
-    fleet : Deployment
-    wanted : DesiredState
-    kinds : sequence of Kind
-    """
 
-    def __init__(
-        self,
-        wishes: PlacementConstraints,
-        fleet: Deployment,
-        wanted: DesiredState,
-        kinds: Sequence[Kind],
-    ) -> None:
-        self.wishes, self.fleet, self.wanted, self.kinds = wishes, fleet, wanted, kinds
+@dataclass(frozen=True)
+class WishRules:
+    """Placement constraints as rows."""
+
+    wishes: PlacementConstraints
+    fleet: Deployment
+    wanted: DesiredState
+    kinds: Sequence[Kind]
 
     def pools(self, spots: Sequence[Spot]) -> list[Pool]:
         """A pool for each node or zone that wishes speak of; columns on which GPUs matter alone."""
@@ -306,6 +295,8 @@ class WishRules(Rules):
     def _shut(self, gpu: str, profiles: set[str]) -> list[frozenset[int]] | None:
         """Which kinds to keep out of a GPU with these profiles; None if no wish is about it."""
         here: dict[str, set[int]] = {}
+        if not (self.wishes.pairs or self.wishes.max_per_gpu):
+            return None
         for number, kind in enumerate(self.kinds):
             if kind.gpu == gpu and kind.profile in profiles:
                 here.setdefault(kind.work.service, set()).add(number)
@@ -322,46 +313,33 @@ class WishRules(Rules):
         for service, word in wishes.spread.items():
             self._spread(keeping, service, word)
         for service, most in wishes.max_per_gpu.items():
-            for q, pool in enumerate(keeping.pools):
-                terms = self._instances(keeping, service, lambda p, pool=pool: p is pool)  # type: ignore[misc]
-                if terms:
-                    program.at_most(terms | dict.fromkeys(keeping.y[q].values(), -most), 0)
+            for q, y in enumerate(keeping.y):
+                if terms := self._instances(keeping, service, [q]):
+                    program.at_most(terms | dict.fromkeys(y.values(), -most), 0)
         if wishes.share is not None:
             for entry in self.wanted.services:
                 self._survive(keeping, entry, wishes.share)
 
     def _instances(
-        self,
-        keeping: KeepingProgram,
-        service: str,
-        where: Callable[[Pool], bool] = lambda pool: True,
+        self, keeping: KeepingProgram, service: str, pools: Iterable[int] | None = None
     ) -> dict[int, int]:
-        """The variables of a service's instances; it is in crowds of its own."""
+        """The variables of a service's instances, which are in crowds of their own."""
         return {
             v: 1
-            for pool, x in zip(keeping.pools, keeping.x, strict=True)
-            if where(pool)
-            for i, v in x.items()
+            for q in (range(len(keeping.pools)) if pools is None else pools)
+            for i, v in keeping.x[q].items()
             if self.kinds[keeping.demand.crowds[i].kinds[0]].work.service == service
         }
 
     def _spread(self, keeping: KeepingProgram, service: str, word: str) -> None:
         keys = {kind.gpu for kind in self.kinds if kind.work.service == service}
-        zones = zones_of(self.fleet) if word == "zone" else {}
-        of = {node.name: zones.get(node.name, node.name) for node in self.fleet.nodes}
-        known = {
-            of[node.name]
-            for node in self.fleet.nodes
-            if any(card.gpu.key in keys for card in node.gpus)
-        }
+        of = places_of(self.fleet, word)
+        known = {of[card.node] for card in self.fleet.gpus() if card.gpu.key in keys}
         every = self._instances(keeping, service)
         for place in sorted(known):
             # a pool's home is a node or, if no wish speaks of nodes, a zone
-            here = self._instances(
-                keeping,
-                service,
-                lambda pool, place=place: of.get(pool.home, pool.home) == place,  # type: ignore[misc]
-            )
+            pools = [q for q, p in enumerate(keeping.pools) if of.get(p.home, p.home) == place]
+            here = self._instances(keeping, service, pools)
             # here <= (all + places - 1) / places, rounded down: the equal share, rounded up
             terms = {v: len(known) * (v in here) - 1 for v in every}
             keeping.program.at_most(terms, len(known) - 1)
@@ -390,11 +368,3 @@ def _covers(pairs: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
             for more in ([out] if out & set(pair) else [out | {name} for name in pair])
         }
     return sorted((out for out in found if not any(other < out for other in found)), key=sorted)
-
-
-def raised(
-    wanted: DesiredState, demand: Demand, counts: Sequence[int], gpus: Mapping[str, int]
-) -> DesiredState:
-    """Return what is wanted with the counts and GPUs that wishes and others' instances ask for."""
-    pairs = zip(demand.kinds, counts, strict=True)
-    return replace(wanted, counts={kind: n for kind, n in pairs if n}, gpus=dict(gpus))

@@ -57,9 +57,9 @@ def refuse_folder(path: StrPath, *, force: bool = False) -> None:
 
 
 def _not_ours(folder: Path) -> Iterator[str]:
-    """Name what was not written here: by nobody, or somebody else has changed it."""
+    """Name files that `cms` did not write here, or that were changed since."""
     known: dict[str, str] = {}
-    with suppress(OSError, ValueError):  # there is no list, or none of ours
+    with suppress(OSError, ValueError):  # there is no list, or it is of another program
         for line in (folder / SUMS).read_text("utf-8").splitlines():
             digest, inside = line.split("  ", 1)
             known[inside] = digest
@@ -100,7 +100,7 @@ def _write_all(files: Mapping[str, str], new: Path) -> None:
 def _put(new: Path, folder: Path) -> Path | None:
     """Rename the new folder to its place, after the old one was moved aside.
 
-    That goes if it is ours and the running command has read no file in it; else it is kept.
+    The old one is deleted if `cms` wrote it and the running command has read no file in it.
     """
     if not folder.exists():
         rename(new, folder)

@@ -13,14 +13,7 @@ from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
 from ..model import Deployment, FleetGpu, FleetNode
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
-from .export import (
-    Export,
-    ExportOptions,
-    find_current,
-    refuse_doubtful,
-    remove_head,
-    render,
-)
+from .export import Export, ExportOptions, find_current, refuse_doubtful, remove_head, render
 from .notes import assemble
 
 __all__ = [
@@ -46,21 +39,8 @@ def name_of(cuts: Mapping[int, Cut]) -> str:
 
 
 def configs_of(layouts: Iterable[Mapping[int, Cut]]) -> dict[str, Mapping[int, Cut]]:
-    """Return nodes' layouts by name, each once; refuse two that differ with one name."""
-    found: dict[str, Mapping[int, Cut]] = {}
-    for cuts in layouts:
-        name = name_of(cuts)
-        known = found.setdefault(name, cuts)
-        if dict(known) != dict(cuts):
-            one, other = (
-                json.dumps({i: None if c is None else dict(c) for i, c in sorted(each.items())})
-                for each in (known, cuts)
-            )
-            raise InvalidProblem(
-                f"the layouts {one} and {other} of nodes both have the name {name}; expected a "
-                "name for each: export the nodes of one of them by themselves"
-            )
-    return found
+    """Return nodes' layouts by name, each once."""
+    return {name_of(cuts): cuts for cuts in layouts}
 
 
 def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:

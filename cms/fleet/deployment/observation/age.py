@@ -42,18 +42,6 @@ def refuse_stale(
     """Refuse observations that are older than `max_age`, and return the nodes that have none.
 
     A moment that is further in the future is refused likewise: clocks disagree.
-
-    Examples
-    --------
-    >>> from cms.fleet.deployment import Observation
-    >>> seen = Observation("2026-11-23T10:15:00Z", ("lgi.txt",))
-    >>> fleet = Deployment((FleetNode("a", observed=seen),))
-    >>> refuse_stale(fleet, datetime(2026, 11, 23, 13, 27, tzinfo=UTC))
-    Traceback (most recent call last):
-        ...
-    cms.fleet.deployment.observation.age.StaleObservation: node 'a' was observed 3 h 12 min ago
-    (2026-11-23T10:15:00Z, lgi.txt), and at most 15 min are allowed; run again: cms observe
-    a=lgi.txt -o now.json, or allow more with --max-age
     """
     ages = [(age_of(node, now), node) for node in deployment.nodes]
     stale = [(a, n) for a, n in ages if a is not None and max_age is not None and abs(a) > max_age]

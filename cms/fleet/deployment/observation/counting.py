@@ -39,18 +39,10 @@ def describe_profile(profile: str) -> str:
 def possible_contents(
     card: Gpu, number: int, totals: Mapping[str, int], *, some_empty: bool
 ) -> list[tuple[Content, ...]]:
-    """Return two ways, if there are, in which so many equal GPUs can hold these together.
+    """Return two ways, if there are, in which `number` equal GPUs can hold these together.
 
     Which GPU is which does not matter. GPUs that are not cut count as :data:`WHOLE`; some may be
     cut into nothing.
-
-    Examples
-    --------
-    >>> from cms.fleet import get_gpu
-    >>> a100 = get_gpu("a100-80gb")
-    >>> for found in possible_contents(a100, 2, {"3g.40gb": 3, "whole": 0}, some_empty=True):
-    ...     print(*found)
-    FrozenMap({'3g.40gb': 2}) FrozenMap({'3g.40gb': 1})
     """
     wanted: Counter[str] = Counter()
     for name, count in totals.items():

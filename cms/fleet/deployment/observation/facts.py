@@ -61,7 +61,7 @@ class GpuFacts:
     instances: tuple[InstanceFacts, ...] | None = None  # all of them, placed
     counts: Mapping[str, int] | None = None  # all of them, by profile
     listing: str | None = field(default=None, compare=False)  # of the instances, if not `where`
-    # MIG if no source says it: nobody holds any of the GPU, and its driver cuts it as asked
+    # MIG if no source says it: no pod holds any of the GPU, and its driver cuts it as asked
     unclaimed: Statement | None = None
     is_guessed: bool = False  # what it holds may be what another GPU of the node holds
     unfit: Statement | None = None  # why nothing can be planned on it, whatever else is said

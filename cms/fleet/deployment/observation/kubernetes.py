@@ -22,16 +22,9 @@ __all__ = ["read_kubernetes"]
 def read_kubernetes(
     documents: Sequence[Parsed], source: str, service_label: str | None = None
 ) -> list[NodeFacts]:
-    """Read what a cluster knows of its nodes with GPUs.
+    """Read what a cluster knows of its nodes with GPUs, from all of its objects.
 
-    Parameters
-    ----------
-    documents : sequence of Parsed
-        Lists or single objects, all that there are of one cluster; other kinds are passed over.
-    source : str
-        What they were read from.
-    service_label : str, optional
-        A label of one's own that names a pod's service, where it has no ``cms.service``.
+    `service_label` names a pod's service where it has no ``cms.service``.
     """
     cluster = gather(documents)
     devices = devices_of(cluster.slices.values())

@@ -46,22 +46,11 @@ def merge(
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
     A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
-    is `Mode.FIXED`, with a warning.
-
-    Parameters
-    ----------
-    facts : sequence of NodeFacts
-        Each with its node's name.
-    known : Deployment, optional
-        What was meant to run: its services, rule and operating points say what the labels of pods
-        stand for, and what stands where no source knows what an instance does.
-    devices : Mapping[str, Gpu], optional
-        Devices of one's own by key, beside the catalogue's.
-    device : Gpu, optional
-        What a GPU is of which no source says so.
-    places : Deployment, optional
-        What was meant to be where, if not `known`: GPUs of a node that differ, of which only
-        counts are told, are taken for what they were meant to be, and refused if they cannot be.
+    is `Mode.FIXED`, with a warning. `known` is what was meant to run: it says what the labels of
+    pods stand for, and what an instance does of which no source says it. `devices` are beside the
+    catalogue's, `device` is what a GPU is of which no source says so. `places` is what was meant to
+    be where, if not `known`: GPUs of a node that differ, of which only counts are told, are taken
+    for what they were meant to be, and refused if they cannot be.
     """
     context = MergeContext(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}

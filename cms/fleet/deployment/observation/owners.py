@@ -24,18 +24,6 @@ def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work])
     A place is ``NODE/GPU:START``, or ``NODE/GPU`` where something without a start is alone on the
     GPU. `doing` is ``SERVICE@POINT``, where a point is ``2x8`` (processes x batch) or its whole
     label, ``3g.40gb-2x8``; ``SERVICE`` alone does where only one point fits.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.fleet import OperatingPoint, Service, get_gpu
-    >>> from cms.fleet.deployment import FleetNode
-    >>> held = Instance("3g.40gb", 4, owner="unknown")
-    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(held,))
-    >>> now = Deployment((FleetNode("a", (card,)),), (Service("chat", "bert", 10, 400),))
-    >>> work = Work("chat", OperatingPoint("bert", "a100-80gb", "3g.40gb", 2, 8, 100, 20), 80)
-    >>> print(*adopt(now, "a/0:4", "chat@2x8", [work]).gpus())
-    a/0 a100-80gb: 3g.40gb@4 chat (2p b8, 80 requests/s)
     """
     return _changed(deployment, place, lambda card, each: _find_work(card, each, doing, works))
 

@@ -198,7 +198,7 @@ class _Assignment:
             given = doing[number] if number < len(doing) else Instance("")
             self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
             self.free.discard((index, at))
-        # A whole GPU that nobody holds is empty, unless a pod of another may hold it.
+        # A whole GPU that no pod holds is empty, unless a foreign pod may hold it.
         may_be_foreign = (
             profile == WHOLE and is_guess and not all(each.is_managed for each in doing)
         )
@@ -265,7 +265,7 @@ def compare_allocatable(
             here, count = sum(found[name] for name in names), given.get(profile, 0)
             most, what = max(here, capacity.get(profile, 0)), describe_profile(profile)
             if count > here and is_unclear:
-                continue  # on a GPU of which nobody knows what it holds
+                continue  # on a GPU whose contents are not known
             if count > here and profile != WHOLE:
                 raise FileError(
                     facts.source,

@@ -70,35 +70,10 @@ def observe(
 ) -> ObservationResult:
     """Read what is there now from files of any known kind.
 
-    Parameters
-    ----------
-    given : iterable of SourceFile
-        Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
-        deployment is taken as it is, and stands alone.
-    node : str, optional
-        Whose files are that have no name, neither in them nor given.
-    known, devices, device, places : optional
-        See `merge`.
-    service_label : str, optional
-        A label of one's own that names a pod's service.
-    now : datetime, optional
-        When standard input was read; the clock's time by default. A file counts as of when it was
-        last changed.
-
-    Raises
-    ------
-    FileError
-        If a file is of no kind that is known, or for the reasons of `merge`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms.fleet import get_gpu
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "lgi.txt"
-    >>> _ = path.write_text("|   0  MIG 3g.40gb    9    2    4:4     |")
-    >>> seen = observe([SourceFile(str(path), "a")], device=get_gpu("a100-80gb"))
-    >>> print(*seen.deployment.gpus(), seen.deployment.node("a").observed is not None)
-    a/0 a100-80gb: 3g.40gb@4 of unknown True
+    Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
+    deployment is taken as it is, and stands alone. `node` is whose files are that have no name, and
+    `service_label` names a pod's service. Standard input counts as of `now`, a file as of when it
+    was last changed. For the other parameters see `merge`.
     """
     texts: dict[str | None, list[tuple[Source, str]]] = {}
     cluster: list[tuple[Source, Sequence[Parsed], str]] = []
