@@ -9,8 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.importers.gpulet import read_gpulet_table
 from cms import Solution, TimeSharedProblem, solve
-from cms.fleet.serving import OperatingPoint, read_gpulet_table
+from cms.fleet.serving import OperatingPoint
 
 #: Shares are measured on some GPU, whose name the table does not say.
 GPU = "a100-80gb"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.expected import Line
+from bench.importers.gpulet import read_gpulet_pairs
 from cms import TimeSharedProblem, solve
 from cms.fleet.serving import (
     Interference,
@@ -20,7 +21,6 @@ from cms.fleet.serving import (
     Service,
     build_problem,
     neighbour_faults,
-    read_gpulet_pairs,
 )
 from cms.fleet.serving.neighbours import find_pair
 

@@ -17,9 +17,9 @@ from bench.importers import (
     read_lucid_pairs,
     write_measured_pairs,
 )
+from bench.importers.gpulet import read_gpulet_pairs, read_gpulet_table
 from cms.errors import FileError, InvalidProblem
 from cms.fleet.colocation import write_profiles
-from cms.fleet.serving import read_gpulet_pairs, read_gpulet_table
 from tests.fleet.colocation.pairs import GAVEL, GAVEL_PROFILES, gavel
 from tests.samples import refusal
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench.importers.gpulet import read_gpulet_pairs
 from cms import Configuration, MachineGroup, Mix, Schedule, Status, check, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.fleet import get_gpu
@@ -24,7 +25,6 @@ from cms.fleet.serving import (
     Service,
     build_problem,
     neighbour_faults,
-    read_gpulet_pairs,
     read_interference,
     read_utilisations,
 )

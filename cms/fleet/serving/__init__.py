@@ -5,6 +5,7 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
+from .gpulet_utilisations import read_gpulet_utilisations
 from .headroom import Headroom
 from .interference import (
     Interference,
@@ -24,14 +25,6 @@ from .plan import Instances, Plan, PlanGroup, ServicePlan, Use
 from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import build_problem
-from .published_tables import (
-    PARVAGPU_MODELS,
-    read_gpulet_pairs,
-    read_gpulet_table,
-    read_gpulet_utilisations,
-    read_parvagpu_profiles,
-    read_parvagpu_slo,
-)
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Promise, Service
@@ -39,9 +32,8 @@ from .serving_problem import ServingProblem
 from .time_sharing import SharedServing, TimeSharing
 
 __all__ = ["Service", "OperatingPoint", "read_services", "read_operating_points"]
-__all__ += ["read_parvagpu_profiles", "read_parvagpu_slo", "read_gpulet_table", "read_gpulet_pairs"]
 __all__ += ["read_gpulet_utilisations", "LinearSlowdown", "predicted", "read_utilisations"]
-__all__ += ["PARVAGPU_MODELS", "QueueingRule", "LatencyRule", "CapacityRule", "Promise"]
+__all__ += ["QueueingRule", "LatencyRule", "CapacityRule", "Promise"]
 __all__ += ["LoadCurve", "read_load_curves", "FillTimes", "sustainable_load", "RULES"]
 __all__ += ["queueing_rule", "build_problem", "ServingProblem", "SharedServing", "TimeSharing"]
 __all__ += ["Headroom", "Interference", "Pair", "read_interference", "NeighbourServing"]

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.importers.gpulet import read_gpulet_table
+from bench.importers.parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from cms.errors import FileError
 from cms.fleet.hardware import get_gpu
 from cms.fleet.serving import (
-    PARVAGPU_MODELS,
     OperatingPoint,
     Scenario,
     build_problem,
-    read_gpulet_table,
-    read_parvagpu_profiles,
-    read_parvagpu_slo,
 )
 from instances import published
 
