@@ -30,11 +30,7 @@ def check_deployment(
 ) -> tuple[Violation, ...]:
     """Say all that is wrong with a deployment, exactly.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    wanted : DesiredState, optional
-        What it is to realise; its counts are then compared, and its number of GPUs.
+    `wanted`: What it is to realise; its counts are then compared, and its number of GPUs.
 
     Returns
     -------

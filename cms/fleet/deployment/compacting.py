@@ -88,27 +88,13 @@ def compact(
 ) -> Compacted:
     """Put what runs on as few GPUs as possible.
 
-    Parameters
-    ----------
-    now : Deployment
-    max_restarts : int, optional
-        Number of instances that may move; None: any.
-    free : "gpus" or "nodes"
-        What is to come free first: then the other, then the fewest restarts.
-    wishes : PlacementConstraints, optional
-        None: those in the columns of the services.
-    time_limit : float, optional
-        Seconds.
-    cancel : threading.Event, optional
+    `max_restarts`: Number of instances that may move; None: any. `free`: What is to come free
+    first: then the other, then the fewest restarts. `wishes`: None: those in the columns of the
+    services. `time_limit`: Seconds.
 
-    Raises
-    ------
-    InvalidOption
-        If `max_restarts` is negative, or `free` is neither.
-    InvalidProblem
-        If the deployment cannot be as it is written, or what runs cannot keep the wishes.
-    CmsError
-        If time was up before anything was found.
+    InvalidOption if `max_restarts` is negative, or `free` is neither. InvalidProblem if the
+    deployment cannot be as it is written, or what runs cannot keep the wishes. CmsError if time was
+    up before anything was found.
 
     Examples
     --------

@@ -16,17 +16,9 @@ __all__ = ["Difference", "GpuDifference", "difference", "with_fixed"]
 class GpuDifference:
     """What differs on one GPU.
 
-    Parameters
-    ----------
-    now, then : FleetGpu
-        Both have its name.
-    kept : tuple of Instance
-        Ours, in place, doing what they do.
-    restarted : tuple of (Instance, Instance)
-        Same profile and start, other work, or the same that is being drained: before and after.
-    created, deleted : tuple of Instance
-    foreign : tuple of Instance
-        Another's, in place before and after.
+    `now`, `then`: Both have its name. `kept`: Ours, in place, doing what they do. `restarted`: Same
+    profile and start, other work, or the same that is being drained: before and after. `foreign`:
+    Another's, in place before and after.
     """
 
     now: FleetGpu
@@ -57,10 +49,7 @@ class GpuDifference:
 class Difference:
     """What differs between two deployments on the same GPUs.
 
-    Parameters
-    ----------
-    gpus : tuple of GpuDifference
-        Of all GPUs, by node and index.
+    `gpus`: Of all GPUs, by node and index.
 
     Examples
     --------
@@ -104,16 +93,10 @@ class Difference:
 def difference(now: Deployment, then: Deployment) -> Difference:
     """Compare what is with what is to be.
 
-    Parameters
-    ----------
-    now, then : Deployment
-        A node or GPU that only one of them has counts as empty in the other.
+    `now`, `then`: A node or GPU that only one of them has counts as empty in the other.
 
-    Raises
-    ------
-    InvalidProblem
-        If a GPU has another type or, where both know it, another UUID in the two, or one has
-        instances whose starts are not known.
+    InvalidProblem if a GPU has another type or, where both know it, another UUID in the two, or one
+    has instances whose starts are not known.
     """
     then = with_fixed(then, now)
     cards = {(c.node, c.index): c for c in now.gpus()}

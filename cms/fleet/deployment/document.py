@@ -275,16 +275,9 @@ class DeploymentDocument(FleetDocument):
 def write_deployment(deployment: Deployment, path: StrPath) -> None:
     """Write a deployment to a JSON file.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    path : str or path-like
-        The file; ``-`` is standard output.
+    `path`: The file; ``-`` is standard output.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
+    FileError if the file cannot be written.
 
     Examples
     --------
@@ -303,18 +296,11 @@ def write_deployment(deployment: Deployment, path: StrPath) -> None:
 def read_deployment(path: StrPath, *, rule: QueueingRule | None = None) -> Deployment:
     """Read a deployment from a JSON file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    rule : QueueingRule, optional
-        The rule of a deployment that was made with a rule of one's own.
+    `path`: The file; ``-`` is standard input. `rule`: The rule of a deployment that was made with a
+    rule of one's own.
 
-    Raises
-    ------
-    FileError
-        With line and column, if the file is no deployment or its parts contradict each other.
-        Whether its instances can be where it has them is what `check_deployment` says.
+    FileError: With line and column, if the file is no deployment or its parts contradict each
+    other. Whether its instances can be where it has them is what `check_deployment` says.
 
     Examples
     --------
@@ -330,10 +316,7 @@ def read_deployment(path: StrPath, *, rule: QueueingRule | None = None) -> Deplo
 def deployment_to_json(deployment: Deployment) -> dict[str, Any]:
     """Turn a deployment into the document that :func:`read_deployment` reads.
 
-    Raises
-    ------
-    CmsError
-        If its plan cannot be written.
+    CmsError if its plan cannot be written.
     """
     return DeploymentDocument.from_object(deployment).to_json()
 
@@ -343,17 +326,10 @@ def deployment_from_json(
 ) -> Deployment:
     """Turn a parsed document into a deployment.
 
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-    rule : QueueingRule, optional
-        The rule of a deployment that was made with a rule of one's own.
+    `document`: Of a parsed one, errors have the line and column of the file it was read from.
+    `rule`: The rule of a deployment that was made with a rule of one's own.
 
-    Raises
-    ------
-    FileError
-        If a part is missing or wrong, or the parts contradict each other.
+    FileError if a part is missing or wrong, or the parts contradict each other.
     """
     found: Deployment = m.build(DeploymentDocument, document, rule=rule)
     return found

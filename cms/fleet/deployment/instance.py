@@ -64,13 +64,8 @@ def require_uuid(uuid: str | None, what: str) -> None:
 class Work:
     """What an instance does for a service.
 
-    Parameters
-    ----------
-    service : str
-    point : OperatingPoint
-        What it runs.
-    supply_rps : Fraction
-        Items per second that it counts for under the rule of its deployment.
+    `point`: What it runs. `supply_rps`: Items per second that it counts for under the rule of its
+    deployment.
     """
 
     service: str
@@ -87,13 +82,7 @@ class Work:
 class Kind:
     """A kind of instance: those of one kind can stand for each other.
 
-    Parameters
-    ----------
-    gpu : str
-        The key of a GPU.
-    profile : str
-        ``3g.40gb``, ``mps:40``.
-    work : Work
+    `gpu`: The key of a GPU. `profile`: ``3g.40gb``, ``mps:40``.
     """
 
     gpu: str
@@ -114,25 +103,14 @@ class Kind:
 class Instance:
     """A part of a GPU in its place, and what it does.
 
-    Parameters
-    ----------
-    profile : str
-        A MIG profile of the GPU, a share under MPS (``mps:40``), or :data:`WHOLE`.
-    start : int or None
-        Its first memory slice; of a share that services take turns in, its first per cent, the same
-        for all of them; None for a share of its own, a whole GPU, and where it is not known.
-    work : Work, optional
-        What it serves; None if it idles, or what it does is not known.
-    owner : str, optional
-        Owner of a foreign instance: ``pod team-x/trainer``, ``unknown``. It is never moved or
-        deleted.
-    state : State
-    gpu_instance : int, optional
-        The number under which the driver knows it.
-    uuid : str, optional
-    is_guessed : bool
-        Whether its work is known for the node but not for the GPU: it may be exchanged with that of
-        another guessed instance of this profile on the node.
+    `profile`: A MIG profile of the GPU, a share under MPS (``mps:40``), or :data:`WHOLE`. `start`:
+    Its first memory slice; of a share that services take turns in, its first per cent, the same for
+    all of them; None for a share of its own, a whole GPU, and where it is not known. `work`: What
+    it serves; None if it idles, or what it does is not known. `owner`: Owner of a foreign instance:
+    ``pod team-x/trainer``, ``unknown``. It is never moved or deleted. `gpu_instance`: The number
+    under which the driver knows it. `is_guessed`: Whether its work is known for the node but not
+    for the GPU: it may be exchanged with that of another guessed instance of this profile on the
+    node.
 
     Examples
     --------

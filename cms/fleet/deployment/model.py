@@ -26,20 +26,9 @@ __all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"
 class FleetGpu:
     """A GPU of a node.
 
-    Parameters
-    ----------
-    node : str
-    index : int
-        Its number on the node, >= 0.
-    gpu : Gpu
-    mode : Mode
-        `Mode.FIXED` of a GPU that MIG does not cut, or that is not fit for it now: what is on it is
-        another's.
-    instances : tuple of Instance
-        Sorted by start, whatever the order they are given in.
-    uuid : str, optional
-    start_source : StartSource
-        How the starts are known.
+    `index`: Its number on the node, >= 0. `mode`: `Mode.FIXED` of a GPU that MIG does not cut, or
+    that is not fit for it now: what is on it is another's. `instances`: Sorted by start, whatever
+    the order they are given in. `start_source`: How the starts are known.
 
     Examples
     --------
@@ -125,12 +114,7 @@ class FleetGpu:
 class Observation:
     """When and from what a node's state was read.
 
-    Parameters
-    ----------
-    at : str
-        ``2026-11-23T10:15:00Z``.
-    sources : tuple of str
-        Files or commands.
+    `at`: ``2026-11-23T10:15:00Z``. `sources`: Files or commands.
     """
 
     at: str
@@ -141,24 +125,11 @@ class Observation:
 class FleetNode:
     """A machine with GPUs.
 
-    Parameters
-    ----------
-    name : str
-    gpus : tuple of FleetGpu
-        Sorted by index, whatever the order they are given in.
-    labels : FrozenMap
-        ``{key: value}``, ``zone`` among them.
-    driver : str, optional
-        ``550.54.15``.
-    observed : Observation, optional
-        None if it was never observed.
-    is_numbered : bool
-        Whether its GPUs' indices are those of ``nvidia-smi``, and not an order alone.
+    `gpus`: Sorted by index, whatever the order they are given in. `labels`: ``{key: value}``,
+    ``zone`` among them. `driver`: ``550.54.15``. `observed`: None if it was never observed.
+    `is_numbered`: Whether its GPUs' indices are those of ``nvidia-smi``, and not an order alone.
 
-    Raises
-    ------
-    InvalidProblem
-        If a GPU is of another node, or the driver is no version.
+    InvalidProblem if a GPU is of another node, or the driver is no version.
     """
 
     name: str
@@ -210,21 +181,11 @@ class Deployment(Viewed, Tabular):
 
     Equal deployments are equal objects and equal files, whatever the order of their parts.
 
-    Parameters
-    ----------
-    nodes : tuple of FleetNode
-        Sorted by name, whatever the order they are given in.
-    services : tuple of Service
-        Those that the work on the instances names.
-    rule : QueueingRule, optional
-        What the supplies were counted by; None where nothing is known of services.
-    plan : Plan, optional
-        What it realises: its certificate bounds the number of GPUs.
+    `nodes`: Sorted by name, whatever the order they are given in. `services`: Those that the work
+    on the instances names. `rule`: What the supplies were counted by; None where nothing is known
+    of services. `plan`: What it realises: its certificate bounds the number of GPUs.
 
-    Raises
-    ------
-    InvalidProblem
-        If two nodes have one name, or work is of a service that is not there.
+    InvalidProblem if two nodes have one name, or work is of a service that is not there.
 
     Examples
     --------

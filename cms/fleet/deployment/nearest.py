@@ -123,38 +123,20 @@ def nearest(
     many, one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a
     short search finds, not proved the fewest.
 
-    Parameters
-    ----------
-    now : Deployment
-        What runs.
-    plan : Plan
-        It says how many GPUs of each type are used, and its certificate that fewer do not do.
-    extra_gpus : int, default 0
-        So many more may be used to keep more.
-    wishes : PlacementConstraints, optional
-        None: those in the columns of the services.
-    time_limit : float, optional
-        Seconds; then the best is returned that was found, with its bound. Without one the same is
-        found every time.
-    cancel : threading.Event, optional
-        Ends the search likewise.
-    seed : int
-        Of the order in which parts of the fleet are improved.
+    `now`: What runs. `plan`: It says how many GPUs of each type are used, and its certificate that
+    fewer do not do. `extra_gpus`: So many more may be used to keep more. Default 0. `wishes`: None:
+    those in the columns of the services. `time_limit`: Seconds; then the best is returned that was
+    found, with its bound. Without one the same is found every time. `cancel`: Ends the search
+    likewise. `seed`: Of the order in which parts of the fleet are improved.
 
     Returns
     -------
     Nearest or PlacementInfeasible
         Never keeps less than the plan as it was made.
 
-    Raises
-    ------
-    InvalidOption
-        If `extra_gpus` is negative.
-    InvalidProblem
-        If the plan has no schedule, or the fleet cannot be as it is written or has other devices
-        than the plan.
-    CmsError
-        If time was up before anything was found.
+    InvalidOption if `extra_gpus` is negative. InvalidProblem if the plan has no schedule, or the
+    fleet cannot be as it is written or has other devices than the plan. CmsError if time was up
+    before anything was found.
 
     Examples
     --------

@@ -28,19 +28,13 @@ _NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|uuid)|gpu_(
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
     """Read nodes with empty GPUs from a CSV table.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``node,gpu,count`` and, if wanted, ``driver`` and ``zone``; further columns become
-        labels, but for a GPU's ``index``, which is refused. A node with GPUs of several types
-        has a row for each; its GPUs are numbered in the order of the rows.
-    devices : dict, optional
-        ``{key: Gpu}``: devices of one's own, beside the catalogue's.
+    `path`: Columns ``node,gpu,count`` and, if wanted, ``driver`` and ``zone``; further columns
+    become labels, but for a GPU's ``index``, which is refused. A node with GPUs of several types
+    has a row for each; its GPUs are numbered in the order of the rows. `devices`: ``{key: Gpu}``:
+    devices of one's own, beside the catalogue's.
 
-    Raises
-    ------
-    FileError
-        With file, line and column: an unknown GPU, a node whose rows contradict each other, ...
+    FileError: With file, line and column: an unknown GPU, a node whose rows contradict each other,
+    ...
 
     Examples
     --------

@@ -47,32 +47,17 @@ def place(
     instances kept, most new work where an instance is already (a restart instead of a new cut),
     fewest GPUs touched, fewest nodes, the first nodes and GPUs.
 
-    Parameters
-    ----------
-    wanted : DesiredState
-        See `desired_state`.
-    fleet : Deployment
-        What runs now; what a table of nodes gives (`read_nodes`) is an empty one.
-    wishes : PlacementConstraints, optional
-        None: those in the columns of the services (`placement_constraints`).
-    as_grouped : bool, default False
-        Whether GPUs are to hold what the plan's groups have, so that only these are matched.
-    whole_gpus : bool, default False
-        Whether GPUs are cut by a tool that can only cut a whole one anew (mig-parted, the GPU
-        Operator, Slurm): instances go on only where their GPU stays as it is cut, and what has no
-        work any more idles there.
-    time_limit : float, optional
-        Seconds; then what was found is returned, with its bound. Without one the same is found
-        every time.
-    cancel : threading.Event, optional
-        Ends the search likewise.
+    `wanted`: See `desired_state`. `fleet`: What runs now; what a table of nodes gives
+    (`read_nodes`) is an empty one. `wishes`: None: those in the columns of the services
+    (`placement_constraints`). `as_grouped`: Whether GPUs are to hold what the plan's groups have,
+    so that only these are matched. Default False. `whole_gpus`: Whether GPUs are cut by a tool that
+    can only cut a whole one anew (mig-parted, the GPU Operator, Slurm): instances go on only where
+    their GPU stays as it is cut, and what has no work any more idles there. Default False.
+    `time_limit`: Seconds; then what was found is returned, with its bound. Without one the same is
+    found every time. `cancel`: Ends the search likewise.
 
-    Raises
-    ------
-    InvalidProblem
-        If the fleet cannot be as it is written, or its devices are others than the plan's.
-    CmsError
-        If time was up before anything was found.
+    InvalidProblem if the fleet cannot be as it is written, or its devices are others than the
+    plan's. CmsError if time was up before anything was found.
 
     Notes
     -----

@@ -30,16 +30,10 @@ _NAMED = 3
 class PlacementInfeasible:
     """What is wanted cannot be placed on the fleet.
 
-    Parameters
-    ----------
-    reasons : tuple of str
-    proof : Proof
-        ``CHECKED``: `prices` prove it, which `check_unplaceable` looks over again; of a plan's
-        groups, that they need more GPUs than have room for any of them, which was counted.
-        ``SOLVER``: a solver says so.
-    prices : Mapping[(str, str), Fraction]
-        ``{(GPU, profile): price}``: at these the instances wanted of a GPU type are worth more than
-        all GPUs of the type can hold beside foreign instances.
+    `proof`: ``CHECKED``: `prices` prove it, which `check_unplaceable` looks over again; of a plan's
+    groups, that they need more GPUs than have room for any of them, which was counted. ``SOLVER``:
+    a solver says so. `prices`: ``{(GPU, profile): price}``: at these the instances wanted of a GPU
+    type are worth more than all GPUs of the type can hold beside foreign instances.
 
     Examples
     --------

@@ -29,18 +29,8 @@ class DesiredState:
     Instances of one kind can stand for each other, wherever they are; which of them share a GPU is
     not part of it.
 
-    Parameters
-    ----------
-    counts : Mapping[Kind, int]
-        In the order of services, GPUs, profiles; each at least 1.
-    gpus : Mapping[str, int]
-        How many GPUs of each type may be used, by key.
-    devices : Mapping[str, Gpu]
-        The GPUs by key.
-    services : tuple of Service
-    rule : QueueingRule
-    plan : Plan, optional
-        Where it comes from.
+    `counts`: In the order of services, GPUs, profiles; each at least 1. `gpus`: How many GPUs of
+    each type may be used, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
 
     Examples
     --------
@@ -65,12 +55,8 @@ def desired_state(plan: Plan) -> DesiredState:
 
     Blocks that idle are not part of it: whatever stands there then is as good.
 
-    Raises
-    ------
-    InvalidProblem
-        If it has no schedule, so that nothing can be placed.
-    UnsupportedProblem
-        If services share its instances in time.
+    InvalidProblem if it has no schedule, so that nothing can be placed. UnsupportedProblem if
+    services share its instances in time.
 
     Examples
     --------

@@ -39,24 +39,13 @@ _SEPARATORS = re.compile(r"[;\s]+")
 class PlacementConstraints:
     """What a placement is to have beside the plan's counts.
 
-    Parameters
-    ----------
-    min_replicas : mapping, optional
-        ``{service: n}``: at least n instances.
-    spread : mapping, optional
-        ``{service: "node"}`` or ``"zone"``: no node (zone) has more than its equal share of the
-        service's instances, rounded up; nodes without a GPU of a type it runs on do not count.
-    anti_affinity : iterable of pairs, optional
-        Two services that are never on one GPU.
-    max_per_gpu : mapping, optional
-        ``{service: n}``: at most n instances on one GPU.
-    survive : number, optional
-        With any one node gone, each service still has this share of its rate: 0.8.
+    `min_replicas`: ``{service: n}``: at least n instances. `spread`: ``{service: "node"}`` or
+    ``"zone"``: no node (zone) has more than its equal share of the service's instances, rounded up;
+    nodes without a GPU of a type it runs on do not count. `anti_affinity`: Two services that are
+    never on one GPU. `max_per_gpu`: ``{service: n}``: at most n instances on one GPU. `survive`:
+    With any one node gone, each service still has this share of its rate: 0.8.
 
-    Raises
-    ------
-    InvalidOption
-        If a number or a word is out of its range.
+    InvalidOption if a number or a word is out of its range.
 
     Examples
     --------
@@ -177,10 +166,7 @@ def placement_constraints(services: Iterable[Service]) -> PlacementConstraints:
     Columns ``min_replicas`` (a number), ``spread`` (``node`` or ``zone``) and ``anti_affinity``
     (services with blanks or semicolons between them); empty cells wish nothing.
 
-    Raises
-    ------
-    InvalidProblem
-        If a cell is none of these; the message says where it was read.
+    InvalidProblem if a cell is none of these; the message says where it was read.
 
     Examples
     --------

@@ -109,34 +109,12 @@ def build_problem(
     points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
     sharing.
 
-    Parameters
-    ----------
-    services : iterable of Service operating_points : iterable of OperatingPoint Those of models
-    that no service runs and of other GPUs than `gpus` are left aside. gpus : str, Gpu or a sequence
-    of them, optional Keys or aliases of the catalogue, or a user's own
-    (:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :
-    str or QueueingRule, optional What an instance counts for, one of
-    :data:`cms.fleet.serving.RULES`: by default ``"capacity"``. Where services share instances in
-    time, when their limits are met: ``"round_robin"``, the default, or ``"collect_then_run"``; see
-    :class:`cms.DutyCycleRule`. load_curves : mapping, optional Of operating points
-    (:func:`cms.fleet.read_load_curves`); they go before the table of the rule ``capacity``.
-    rate_margin : number, default 0 Plan for rates that are higher by this share: 0.1 for 10 %.
-    Rates are those of the busiest window of about a minute, never a daily mean. max_processes :
-    int, optional Leave out operating points with more processes in an instance. limits, costs :
-    mapping, optional ``{gpu: number there are}``, without an entry any number; ``{gpu: cost of
-    one}``, without an entry 1. mps : bool, default True Whether points measured under MPS shares of
-    a whole GPU (``mps:40``) may be used. sharing : {"time"}, optional Let services share an
-    instance in time: it serves a batch of each of them in turn. Then every service needs a latency
-    limit, and any measured batch may be used. The options below are for this alone. max_services :
-    int, optional How many services one instance may have; None for no cap. splits : str, optional
-    How a GPU is shared under MPS: in ``"pairs"`` that make it up (the default), or in ``"any"`` way
-    up to 100 %, as without sharing. headroom : str or Headroom, optional What is planned for
-    instead of the stated rates and lengths: ``"gpulet"``. interference : Interference, optional
-    With pairs: how much longer batches take beside others on the same GPU. Then the problem's
-    solutions meet every limit beside their neighbours, and a lower bound is that of ``outer``.
-    classes : int, optional With interference: into how many classes batches are divided by how much
-    they slow others; 3 by default. More of them bring plan and bound nearer to each other and take
-    longer.
+    `(:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :`:
+    default the one GPU that all points were measured on. rule :. `:data:`cms.fleet.serving.RULES`:
+    by default ``"capacity"``. Where services share instances in`: default ``"capacity"``. Where
+    services share instances in. `rate_margin`: default 0 Plan for rates that are higher by this
+    share: 0.1 for 10 %.. `one}```, `without an entry 1. mps`: default True Whether points measured
+    under MPS shares of.
 
     Examples
     --------

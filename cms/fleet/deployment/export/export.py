@@ -36,26 +36,15 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 class ExportOptions:
     """Options of the exporters; each reads those that concern it.
 
-    Parameters
-    ----------
-    now : Deployment, optional
-        Current state of the same GPUs. With it scripts know what they may remove, and can undo.
-    merge : Source, optional
-        A mig-parted file whose configurations and comments are kept.
-    operator_namespace, config_map : str
-        Namespace of the GPU Operator, and the name of the ConfigMap made for it.
-    slurm_types : FrozenMap
-        ``{GPU key: start of its Slurm types}``, by default ``a100`` of ``a100-80gb``; an empty text
-        leaves the profile alone.
-    slurm_nodes : FrozenMap
-        ``{node: rest of its line in slurm.conf}``: ``CPUs=64 RealMemory=512000``.
-    base : tuple of Source
-        Manifests with a Deployment each, which are patched: one of a service, by its label
-        ``cms.service`` or its name, or one for all services.
-    namespace : str, optional
-        Namespace of the pods; by default the base's or kubectl's.
-    pin_nodes, pin_gpus : bool
-        Whether pods are tied to their nodes, and with DRA to their GPUs.
+    `now`: Current state of the same GPUs. With it scripts know what they may remove, and can undo.
+    `merge`: A mig-parted file whose configurations and comments are kept. `operator_namespace`,
+    `config_map`: Namespace of the GPU Operator, and the name of the ConfigMap made for it.
+    `slurm_types`: ``{GPU key: start of its Slurm types}``, by default ``a100`` of ``a100-80gb``; an
+    empty text leaves the profile alone. `slurm_nodes`: ``{node: rest of its line in slurm.conf}``:
+    ``CPUs=64 RealMemory=512000``. `base`: Manifests with a Deployment each, which are patched: one
+    of a service, by its label ``cms.service`` or its name, or one for all services. `namespace`:
+    Namespace of the pods; by default the base's or kubectl's. `pin_nodes`, `pin_gpus`: Whether pods
+    are tied to their nodes, and with DRA to their GPUs.
     """
 
     now: Deployment | None = None
@@ -74,16 +63,9 @@ class ExportOptions:
 class Export:
     """The files of a target.
 
-    Parameters
-    ----------
-    files : FrozenMap
-        ``{path in the folder: text}``, ``README.md`` among them; lines end in ``\\n``.
-    losses : tuple of str
-        What the deployment says and the files cannot express, a sentence each.
-    order : tuple of str
-        How to use the files, step by step.
-    executables : tuple of str
-        Paths of the scripts.
+    `files`: ``{path in the folder: text}``, ``README.md`` among them; lines end in ``\\n``.
+    `losses`: What the deployment says and the files cannot express, a sentence each. `order`: How
+    to use the files, step by step. `executables`: Paths of the scripts.
     """
 
     files: FrozenMap[str, str]

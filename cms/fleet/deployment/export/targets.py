@@ -33,13 +33,9 @@ _BY_NUMBER = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
     """Write a deployment as the files of a tool: the same texts for the same deployment.
 
-    Raises
-    ------
-    InvalidOption
-        If ``TARGETS`` has no such target.
-    InvalidProblem
-        If a GPU cannot be as the deployment has it, a name cannot stand in a script, or the target
-        needs what is not known: ``nvidia-smi`` starts, and what cuts GPUs their numbers.
+    InvalidOption if ``TARGETS`` has no such target. InvalidProblem if a GPU cannot be as the
+    deployment has it, a name cannot stand in a script, or the target needs what is not known:
+    ``nvidia-smi`` starts, and what cuts GPUs their numbers.
 
     Examples
     --------

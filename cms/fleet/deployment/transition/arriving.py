@@ -23,14 +23,9 @@ __all__ = ["Impossible", "arrived", "checked"]
 class Impossible:
     """There is no transition, or none was found.
 
-    Parameters
-    ----------
-    reasons : tuple of str
-    proof : Proof
-        ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
-        and there may be one.
-    necessity : Frozen, optional
-        What proves that the GPUs that may be used are too few, if that is why.
+    `proof`: ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was
+    found, and there may be one. `necessity`: What proves that the GPUs that may be used are too
+    few, if that is why.
     """
 
     reasons: tuple[str, ...]

@@ -46,10 +46,6 @@ _MOMENTS = 4096
 def check_transition(transition: Transition) -> tuple[Violation, ...]:
     """Say all that is wrong with a transition, exactly.
 
-    Parameters
-    ----------
-    transition : Transition
-
     Returns
     -------
     tuple of Violation

@@ -268,16 +268,9 @@ class TransitionDocument(FleetDocument):
 def write_transition(transition: Transition, path: StrPath) -> None:
     """Write a transition to a JSON file.
 
-    Parameters
-    ----------
-    transition : Transition
-    path : str or path-like
-        The file; ``-`` is standard output.
+    `path`: The file; ``-`` is standard output.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
+    FileError if the file cannot be written.
     """
     write_document(lambda: transition_to_json(transition), path)
 
@@ -285,18 +278,11 @@ def write_transition(transition: Transition, path: StrPath) -> None:
 def read_transition(path: StrPath, *, rule: QueueingRule | None = None) -> Transition:
     """Read a transition from a JSON file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    rule : QueueingRule, optional
-        The rule of a transition that was made with a rule of one's own.
+    `path`: The file; ``-`` is standard input. `rule`: The rule of a transition that was made with a
+    rule of one's own.
 
-    Raises
-    ------
-    FileError
-        With line and column, if the file is no transition or its parts contradict each other.
-        Whether it does what it says is what `check_transition` says.
+    FileError: With line and column, if the file is no transition or its parts contradict each
+    other. Whether it does what it says is what `check_transition` says.
     """
     return transition_from_json(parse_document(path), rule=rule)
 
@@ -311,17 +297,10 @@ def transition_from_json(
 ) -> Transition:
     """Turn a parsed document into a transition.
 
-    Parameters
-    ----------
-    document : Parsed or Mapping
-        Of a parsed one, errors have the line and column of the file it was read from.
-    rule : QueueingRule, optional
-        The rule of a transition that was made with a rule of one's own.
+    `document`: Of a parsed one, errors have the line and column of the file it was read from.
+    `rule`: The rule of a transition that was made with a rule of one's own.
 
-    Raises
-    ------
-    FileError
-        If a part is missing or wrong.
+    FileError if a part is missing or wrong.
     """
     found: Transition = m.build(TransitionDocument, document, rule=rule)
     return found

@@ -34,22 +34,13 @@ __all__ = ["Durations", "Schedule", "read_durations", "schedule"]
 class Durations:
     """Seconds of what actions are made of.
 
-    Parameters
-    ----------
-    partition_s : number
-        Making a GPU instance and its compute instance.
-    start_s : number
-        Starting work on it, where the point has no `cold_start_s` of its own.
-    delete_s : number
-        Draining, stopping, destroying.
-    stop_s : number
-        Draining and stopping, where something else starts in the same place.
-    repartition_s, reset_s : number
-        Cutting a whole GPU anew, or changing its mode; with a reset, where its device needs one.
-    prepare_s : number
-        Preparing a process for a share beside those that serve, where the point has no
-        `cold_start_s` of its own: 10 to 15 s as gpulet (S. Choi et al., USENIX ATC '22) is
-        remembered to say. What needs no new process takes no time.
+    `partition_s`: Making a GPU instance and its compute instance. `start_s`: Starting work on it,
+    where the point has no `cold_start_s` of its own. `delete_s`: Draining, stopping, destroying.
+    `stop_s`: Draining and stopping, where something else starts in the same place. `repartition_s`,
+    `reset_s`: Cutting a whole GPU anew, or changing its mode; with a reset, where its device needs
+    one. `prepare_s`: Preparing a process for a share beside those that serve, where the point has
+    no `cold_start_s` of its own: 10 to 15 s as gpulet (S. Choi et al., USENIX ATC '22) is
+    remembered to say. What needs no new process takes no time.
 
     Examples
     --------
@@ -110,15 +101,9 @@ _DurationsPart: Any = create_model(
 def read_durations(path: StrPath) -> Durations:
     """Read durations from a JSON or YAML file: an object of those of :class:`Durations`.
 
-    Parameters
-    ----------
-    path : str or path-like
-        ``-`` is standard input. What it leaves out keeps its default.
+    `path`: ``-`` is standard input. What it leaves out keeps its default.
 
-    Raises
-    ------
-    FileError
-        If it is no such object.
+    FileError if it is no such object.
     """
     document, *others = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
     if others:
@@ -137,13 +122,9 @@ def build_durations(value: Any) -> Durations:
 class Schedule:
     """When each action begins and ends.
 
-    Parameters
-    ----------
-    begin_s, end_s : tuple of Fraction
-        By action.
-    least_s : Fraction
-        In no order, and with any parallelism allowed, do these actions take less: the busiest GPU,
-        the longest chain of actions that no order avoids, or all of them shared out.
+    `begin_s`, `end_s`: By action. `least_s`: In no order, and with any parallelism allowed, do
+    these actions take less: the busiest GPU, the longest chain of actions that no order avoids, or
+    all of them shared out.
     """
 
     begin_s: tuple[Fraction, ...]
@@ -188,15 +169,9 @@ def schedule(
 ) -> Schedule:
     """Say when each action begins, if each begins as soon as it may, the most urgent first.
 
-    Parameters
-    ----------
-    transition : Transition
-    durations : Durations, optional
-    max_parallel : int, optional
-        Maximum number of actions at once.
-    by_node : bool, default False
-        Whether a node is drained to have a GPU of it cut anew: all that happens on it then begins
-        together and counts as one action, and nothing starts there before all of it is cut.
+    `max_parallel`: Maximum number of actions at once. `by_node`: Whether a node is drained to have
+    a GPU of it cut anew: all that happens on it then begins together and counts as one action, and
+    nothing starts there before all of it is cut. Default False.
 
     Returns
     -------

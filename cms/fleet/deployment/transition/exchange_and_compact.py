@@ -41,13 +41,8 @@ def exchange_and_compact(
 ) -> Transition | Impossible:
     """Plan the way to a plan's own groups by exchange and compact.
 
-    Parameters
-    ----------
-    start : Deployment
-    wanted : DesiredState
-        With a plan, whose groups say what lies on one GPU.
-    floor, durations, max_parallel
-        As for `transition`.
+    `wanted`: With a plan, whose groups say what lies on one GPU. `floor`, `durations`,
+    `max_parallel`: As for `transition`.
 
     Returns
     -------

@@ -22,14 +22,8 @@ def floors_of(
 ) -> FrozenMap[str, Floor]:
     """Return the floor of each service.
 
-    Parameters
-    ----------
-    start, target : Deployment
-        With supplies counted alike (`recounted`).
-    share : number, default 1
-        Of the smaller of the old and the new rate; 1 is 100 %.
-    shares : Mapping[str, number], optional
-        Shares of single services.
+    `start`, `target`: With supplies counted alike (`recounted`). `share`: Of the smaller of the old
+    and the new rate; 1 is 100 %. Default 1. `shares`: Shares of single services.
 
     Returns
     -------
@@ -38,10 +32,7 @@ def floors_of(
         has nothing to keep; one whose old rate is 0, so not known, keeps the share of what it has
         today.
 
-    Raises
-    ------
-    InvalidOption
-        If a share is negative, or of a service that is on neither side.
+    InvalidOption if a share is negative, or of a service that is on neither side.
 
     Examples
     --------

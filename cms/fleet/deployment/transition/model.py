@@ -41,19 +41,10 @@ class Action:
     moment what it had or what it will have: what it loses is taken off from the beginning on, and
     what it gains is added at the end. Nothing else happens on the GPU meanwhile.
 
-    Parameters
-    ----------
-    what : What
-    node : str
-    index : int
-    removes, adds : tuple of Instance
-    after : tuple of int
-        Positions, in the transition's sequence, of the actions that must have ended before this
-        one begins; ascending, all before its own.
-    mode : Mode, optional
-        What the GPU's mode becomes; None if it stays.
-    is_temporary : bool
-        Whether what it adds goes again, or what it removes had been added on the way.
+    `after`: Positions, in the transition's sequence, of the actions that must have ended before
+    this one begins; ascending, all before its own. `mode`: What the GPU's mode becomes; None if it
+    stays. `is_temporary`: Whether what it adds goes again, or what it removes had been added on the
+    way.
     """
 
     what: What
@@ -145,12 +136,7 @@ def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
 class Floor:
     """What a service keeps at every moment.
 
-    Parameters
-    ----------
-    rps : Fraction
-        In items per second.
-    reason : str
-        ``100 % of the smaller of 200 and 180 requests/s``.
+    `rps`: In items per second. `reason`: ``100 % of the smaller of 200 and 180 requests/s``.
     """
 
     rps: Fraction
@@ -173,17 +159,9 @@ class KeptPrices:
 class Kept:
     """How many instances are never interrupted.
 
-    Parameters
-    ----------
-    count : int
-    most : int
-        No transition keeps more that ends with the target's instances, wherever they are, on no
-        more GPUs of each type.
-    proof : Proof
-        On whose word. ``CHECKED`` by the prices; without any, both sides have no more in common.
-    places : bool
-        Whether `most` is of the target as it stands alone.
-    prices : KeptPrices, optional
+    `most`: No transition keeps more that ends with the target's instances, wherever they are, on no
+    more GPUs of each type. `proof`: On whose word. ``CHECKED`` by the prices; without any, both
+    sides have no more in common. `places`: Whether `most` is of the target as it stands alone.
     """
 
     count: int
@@ -199,15 +177,10 @@ class Frozen:
 
     See :mod:`~cms.fleet.deployment.transition.necessity`.
 
-    Parameters
-    ----------
-    stays : tuple of Work
-        No instance that does such work at the start ever stops.
-    never : tuple of Work
-        No instance ever begins such work, which none does at the start.
-    places : bool
-        Whether it is shown of the target as it stands; otherwise of every deployment with the
-        target's instances on no more GPUs of each type.
+    `stays`: No instance that does such work at the start ever stops. `never`: No instance ever
+    begins such work, which none does at the start. `places`: Whether it is shown of the target as
+    it stands; otherwise of every deployment with the target's instances on no more GPUs of each
+    type.
     """
 
     stays: tuple[Work, ...]
@@ -219,17 +192,9 @@ class Frozen:
 class Spare:
     """How many GPUs are needed beyond the larger of before and after.
 
-    Parameters
-    ----------
-    count : int
-    least : int
-        With fewer it is impossible.
-    reason : str
-        Why it is impossible with fewer, in words; empty if nothing is claimed.
-    borrowed : tuple of str
-        The GPUs that are empty before and after, and used meanwhile.
-    proof : Frozen, optional
-        That `least` - 1 will not do; None if `least` is 0.
+    `least`: With fewer it is impossible. `reason`: Why it is impossible with fewer, in words; empty
+    if nothing is claimed. `borrowed`: The GPUs that are empty before and after, and used meanwhile.
+    `proof`: That `least` - 1 will not do; None if `least` is 0.
     """
 
     count: int
@@ -256,17 +221,9 @@ class Spare:
 class Transition:
     """A way from one deployment to another that keeps every floor.
 
-    Parameters
-    ----------
-    start, target : Deployment
-        On the same GPUs.
-    floors : Mapping[str, Floor]
-        By service; a service without one has none to keep.
-    actions : tuple of Action
-        In a sequence after each prefix of which every floor holds; they may run in parallel as
-        far as `Action.after` allows.
-    spare : Spare
-    kept : Kept
+    `start`, `target`: On the same GPUs. `floors`: By service; a service without one has none to
+    keep. `actions`: In a sequence after each prefix of which every floor holds; they may run in
+    parallel as far as `Action.after` allows.
     """
 
     start: Deployment

@@ -59,43 +59,19 @@ def transition(
 ) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, above all floors at every moment.
 
-    Parameters
-    ----------
-    start : Deployment
-        What runs now.
-    to : DesiredState or Deployment
-        What is wanted: then it is chosen here what lies where, so that most of what runs is kept,
-        and what a place gets is decided when it is free. Or a target that is to be reached as it
-        stands.
-    floor : number, default 1
-        What each service keeps, as a share of the smaller of its old and its new rate; see
-        :func:`floors_of`.
-    floors : Mapping[str, number], optional
-        Shares of single services.
-    spare : int or "auto"
-        Maximum number of GPUs borrowed beyond the larger of the numbers before and after;
-        "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
-        needed.
-    as_grouped : bool, default False
-        Whether GPUs are to hold what the plan's groups have.
-    wishes : PlacementConstraints, optional
-        As in `place`.
-    durations : Durations, optional
-        What the order is made short for.
-    max_parallel : int, optional
-        Maximum number of actions at once.
-    seed : int
-        Of what is random.
-    restarts : int, optional
-        Beginnings at random, for each number of spare GPUs; without one, 12, or 24 where whole GPUs
-        are cut.
-    time_limit : float, optional
-        Seconds.
-    cancel : threading.Event, optional
-    tool : PartitioningTool or str, default "nvidia-smi"
-        What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
-        ``slurm``, which drain the node), where most of what stays is what they can leave alone:
-        see :mod:`~cms.fleet.deployment.transition.whole_gpus`.
+    `start`: What runs now. `to`: What is wanted: then it is chosen here what lies where, so that
+    most of what runs is kept, and what a place gets is decided when it is free. Or a target that is
+    to be reached as it stands. `floor`: What each service keeps, as a share of the smaller of its
+    old and its new rate; see :func:`floors_of`. Default 1. `floors`: Shares of single services.
+    `spare`: Maximum number of GPUs borrowed beyond the larger of the numbers before and after;
+    "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
+    needed. `as_grouped`: Whether GPUs are to hold what the plan's groups have. Default False.
+    `wishes`: As in `place`. `durations`: What the order is made short for. `max_parallel`: Maximum
+    number of actions at once. `seed`: Of what is random. `restarts`: Beginnings at random, for each
+    number of spare GPUs; without one, 12, or 24 where whole GPUs are cut. `time_limit`: Seconds.
+    `tool`: What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
+    ``slurm``, which drain the node), where most of what stays is what they can leave alone: see
+    :mod:`~cms.fleet.deployment.transition.whole_gpus`. Default "nvidia-smi".
 
     Returns
     -------
@@ -104,13 +80,9 @@ def transition(
         transition has passed `check_transition`. Its `start` has supplies counted by the target's
         rule and limits.
 
-    Raises
-    ------
-    InvalidOption
-        If there is no such tool, or `spare` is negative.
-    InvalidProblem
-        If the start or the target cannot be as it is written, they are not of the same GPUs, or
-        something that is not ours would have to go or stop.
+    InvalidOption if there is no such tool, or `spare` is negative. InvalidProblem if the start or
+    the target cannot be as it is written, they are not of the same GPUs, or something that is not
+    ours would have to go or stop.
 
     Examples
     --------

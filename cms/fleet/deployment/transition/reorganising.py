@@ -62,14 +62,10 @@ def reorganise(
     Every service keeps the smaller of its old and its new rate at every moment; what a request
     that waits while a GPU switches finds is not promised: its turn may come a cycle later.
 
-    Parameters
-    ----------
-    now : Deployment
-        Of shares that services take turns in, or empty GPUs. What is another's stays where it is,
-        and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
-    plan : Plan
-    most_spare : int, optional
-        Maximum number of GPUs beyond the larger of before and after; by default all empty ones.
+    `now`: Of shares that services take turns in, or empty GPUs. What is another's stays where it
+    is, and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
+    `most_spare`: Maximum number of GPUs beyond the larger of before and after; by default all empty
+    ones.
 
     Returns
     -------
@@ -77,10 +73,8 @@ def reorganise(
         A transition has passed `check_transition`. Which GPU has which of the plan's contents at
         its end is decided on the way.
 
-    Raises
-    ------
-    UnsupportedProblem
-        If what runs is ours and is none of shares that services take turns in; or as `contents_of`.
+    UnsupportedProblem if what runs is ours and is none of shares that services take turns in; or as
+    `contents_of`.
 
     Examples
     --------

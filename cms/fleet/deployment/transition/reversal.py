@@ -25,10 +25,6 @@ _INVERSE = {What.CREATE: What.DELETE, What.DELETE: What.CREATE}
 def reversal(transition: Transition) -> Transition:
     """Return the transition back, which has passed `check_transition` as well.
 
-    Parameters
-    ----------
-    transition : Transition
-
     Returns
     -------
     Transition

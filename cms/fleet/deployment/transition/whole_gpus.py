@@ -165,14 +165,8 @@ def saved_by_parts(
 ) -> tuple[tuple[FleetGpu, Instance], ...]:
     """Return instances that only a tool that cuts parts of a GPU would keep.
 
-    Parameters
-    ----------
-    transition : Transition
-        By a tool that cuts whole GPUs.
-    to : DesiredState or Deployment
-        What it was planned for.
-    wishes : PlacementConstraints, optional
-        As in `place`.
+    `transition`: By a tool that cuts whole GPUs. `to`: What it was planned for. `wishes`: As in
+    `place`.
 
     Returns
     -------
