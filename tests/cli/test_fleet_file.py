@@ -130,13 +130,13 @@ OBSERVE = "observe node-a=lgi.txt node-a=gpus.xml cluster.json --plan plan.json 
 PAIRS = f"{MATCH} --pairs pairs.csv"
 LEARNT = "colocate match --online O.csv --offline F.csv --predictor model.json --json"
 REACHED = [
-    Reach('tables.services = "w.csv"', "plan -p p.csv", "1 GPU, proved", "-s one.csv"),
-    Reach('tables.operating_points = "p.csv"', "plan -s w.csv", "1 GPU, proved", "-p q.csv"),
+    Reach('tables.services = "w.csv"', "plan -p p.csv", "1 GPU, lower bound", "-s one.csv"),
+    Reach('tables.operating_points = "p.csv"', "plan -s w.csv", "1 GPU, lower bound", "-p q.csv"),
     Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves d.csv"),
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes one-node.csv"),
     Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves none"),
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes none"),
-    Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, proved",
+    Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, lower bound",
           "--map q=rate_rps"),
     Reach("gpus.max = 0", f"{PLAN} --json", '"infeasible"', "--max-gpus a100-80gb=2"),
     Reach("gpus.cost = 3", f"{PLAN} --json", '"cost": 3', "--cost a100-80gb=2"),
