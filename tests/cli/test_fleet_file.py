@@ -136,7 +136,7 @@ REACHED = [
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes one-node.csv"),
     Reach('tables.load_curves = "c.csv"', f"{PLAN} --json", '"measured"', "--load-curves none"),
     Reach('tables.nodes = "nodes.csv"', "plan plan.json", "on 1 node", "--nodes none"),
-    Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, lower bound",
+    Reach('tables.map = { qps = "rate_rps" }', PLAN.replace("w.csv", "qps.csv"), "1 GPU, lower",
           "--map q=rate_rps"),
     Reach("gpus.max = 0", f"{PLAN} --json", '"infeasible"', "--max-gpus a100-80gb=2"),
     Reach("gpus.cost = 3", f"{PLAN} --json", '"cost": 3', "--cost a100-80gb=2"),
