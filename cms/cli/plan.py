@@ -118,7 +118,7 @@ def plan(
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
     max_processes: MaxProcesses = None,
-    shared: Shared = False,
+    time_sharing: Shared = False,
     balance: Annotated[
         bool | None,
         typer.Option(
@@ -188,13 +188,13 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     given, to = options.given_options(context), (output, picture)
-    if shared and "load_curves" not in given:
+    if time_sharing and "load_curves" not in given:
         load_curves = None  # of fleet.toml: for instances that serve one service each
     how = Search(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
-        load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale),
-        drop or [], options.columns(map),
+        load_curves, options.share(rate_margin, "--rate-margin"), time_sharing,
+        options.scales(scale), drop or [], options.columns(map),
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
@@ -202,7 +202,7 @@ def plan(
         (load_curves, "--load-curves"), (start, "--start"), (current, "--current"),
         (nodes, "--nodes"),
     )  # fmt: skip
-    _refuse_opposites(context, shared=shared)
+    _refuse_opposites(context, shared=time_sharing)
     with session.reading():
         placer = None
         there = placing.read_gpus_there(session, nodes, current, gpu, max_age)

@@ -15,7 +15,8 @@ from cms.errors import FileError, InvalidProblem
 from . import options
 from .apply import MaxParallel, Tool
 from .catalogue import find_gpu
-from .colocation import Shared, time_sharing
+from .colocation import Shared
+from .colocation import time_sharing as read_terms
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
 from .options import option
@@ -67,7 +68,7 @@ def replan(
     cost: Costs = None,
     rule: Rule = None,
     rate_margin: RateMargin = "5%",
-    shared: Shared = False,
+    time_sharing: Shared = False,
     forecast: _Forecast = "daily",
     every: _Every = "1h",
     play: _Play = "24h",
@@ -112,13 +113,13 @@ def replan(
 
         refuse_folder(output, force=force)
     settings, way = session.fleet.replan, session.fleet.transition
-    if shared and (trace is None or settings.regrouped):
+    if time_sharing and (trace is None or settings.regrouped):
         raise options.usage_error(
             "it goes with --trace TRACE.csv alone, and not with regrouped: no tool is written "
             "for that prepares shares of GPUs, and every change is to the plan as it was made",
             "--time-sharing",
         )
-    if shared and session.fleet.time_sharing.interference is not None:
+    if time_sharing and session.fleet.time_sharing.interference is not None:
         raise options.usage_error(
             "a trace is played without interference; leave it out", "[time_sharing] interference"
         )
@@ -154,8 +155,8 @@ def replan(
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
         told = FolderOptions(tool, "100 %", way.durations, max_parallel)
-        if shared:
-            each = time_sharing(session, rule)
+        if time_sharing:
+            each = read_terms(session, rule)
             how |= {
                 "sharing": "time", "rule": each.rule, "max_services": each.max_services,
                 "splits": each.splits, "headroom": each.headroom,
