@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import CmsError
 from ...schedule.faults import Violation
-from ...values.numbers import shown
+from ...values.numbers import exact, shown
 from .events import Script
 from .model import SECOND, Bools, ModelledService
 from .replay import Outcome, Routing
@@ -163,19 +164,23 @@ def _back(bad: Bools) -> int | None:
     return None
 
 
-#: Quantiles may be 0.1 % too long.
-_BIN = Fraction(1001, 1000)
+#: Quantiles may be 0.1 % too long, and the last batch be rounded down by a nanosecond.
+_BIN, _ROUNDED = Fraction(1001, 1000), 1
 #: Whether it is violated, its kind, the value, and the expectation
 _Check = tuple[bool, str, str, str]
 
 
 def simulation_faults(simulation: Simulation) -> Iterator[Violation]:
     """List what contradicts itself; that the requests ran so, only a replay of the plan shows."""
+    if simulation.promised and not simulation.rule:
+        yield Violation("promised", "the simulation", "a promise by no rule", "a rule")
+    times: dict[int, Fraction] = {}
     for each in simulation.services:
         if each.verdict is Verdict.NOT_REPLAYED:
             checks = _left_out(each)
         else:
-            checks = chain(_counts(each, simulation), _late(each), _verdict(each), _timeline(each))
+            checks = chain(_counts(each, simulation), _late(each), _verdict(each))
+            checks = chain(checks, _events(each, simulation, times), _timeline(each))
         for wrong, kind, had, needs in checks:
             if wrong:
                 yield Violation(kind, f"service {each.name!r}", had, needs)
@@ -183,7 +188,7 @@ def simulation_faults(simulation: Simulation) -> Iterator[Violation]:
 
 def _left_out(each: ServiceResult) -> Iterator[_Check]:
     needs = "since it is not replayed"
-    found = bool(each.requests or each.max_ns or each.timeline)
+    found = bool(each.requests or each.late or each.lost or each.max_ns or each.timeline)
     yield found, "verdict", f"{each.requests:,} requests", f"none, {needs}"
     yield not each.cause, "verdict", "no cause", f"one, {needs}"
 
@@ -198,10 +203,45 @@ def _counts(each: ServiceResult, run: Simulation) -> Iterator[_Check]:
     odd = not run.events and (bool(each.retried) or each.lost not in (0, n))
     had = f"{each.lost:,} of {n:,} lost and {each.retried:,} retried"
     yield odd, "lost", had, "none or all lost: nothing happens in the run"
+    answered, most = n - each.lost, n + each.retried
+    odd = not run.events and not each.instances and bool(answered)
+    yield odd, "lost", f"{answered:,} requests answered", "none: it has no instance"
+    had, needs = f"a queue of {each.deepest_queue:,}", f"at most its {n:,} requests"
+    yield each.deepest_queue > most, "queue", had, needs
+    few, had = min(answered, 1), f"batches of {shown(each.mean_batch_size)} requests"
+    odd = not few <= each.mean_batch_size <= most
+    yield odd, "batch", had, f"{few} to {most:,}, by its requests"
+    had = f"{each.instances} instances and {'no' if each.load is None else 'a'} load"
+    odd = (each.load is None) != (not each.instances)
+    yield odd, "load", had, "a load just if it has instances"
+    had = f"a latency of {each.max_ns} ns in {shown(each.seconds)} s"
+    odd = bool(n) and each.max_ns > each.seconds * SECOND + _ROUNDED
+    yield odd, "seconds", had, "a run as long as its longest latency"
     yield each.utilisation > 1, "utilisation", shown(each.utilisation), "at most 1"
+
+
+def _events(each: ServiceResult, run: Simulation, times: dict[int, Fraction]) -> Iterator[_Check]:
+    """Compare the events of a service with those of the run and of the other services."""
+    before = (Fraction(0), -1)
     for one in each.recoveries:
-        had, needs = f"event {one.event}", f"one of {len(run.events)}, counted from 0"
-        yield one.event >= len(run.events), "event", had, needs
+        had, n = f"event {one.event} at {shown(one.seconds)} s", len(run.events)
+        yield one.event >= n, "event", had, f"one of {n}, counted from 0"
+        if one.event < n:
+            wrong = not _is_at(run.events[one.event], one.seconds)
+            yield wrong, "event", had, f"the time of {run.events[one.event]!r}"
+            first = times.setdefault(one.event, one.seconds)
+            yield one.seconds != first, "event", had, f"{shown(first)} s, as of another service"
+        ordered = (one.seconds, one.event) > before
+        yield not ordered, "event", had, "events in the order of their times"
+        before = (one.seconds, one.event)
+
+
+def _is_at(event: str, seconds: Fraction) -> bool:
+    """Whether an event in words is at a time, as far as its words are exact."""
+    try:
+        return abs(exact(event.partition(" s: ")[0], "a time") - seconds) * SECOND <= 1
+    except CmsError:
+        return True
 
 
 def _late(each: ServiceResult) -> Iterator[_Check]:
@@ -214,6 +254,10 @@ def _late(each: ServiceResult) -> Iterator[_Check]:
     yield [*took] != sorted(took), "latency", had, "quantiles that ascend"
     had, answered = f"a median of {each.p50_ns} ns", each.requests - each.lost
     yield bool(answered) != bool(each.p50_ns), "latency", had, "one > 0 if a request is answered"
+    least = each.p50_ns / (2 * _BIN) - _ROUNDED  # half of them take as long
+    had = f"a mean of {each.mean_ns} ns"
+    needs = f"one from half its median, {each.p50_ns} ns, to its longest, {each.max_ns} ns"
+    yield not least <= each.mean_ns <= each.max_ns, "latency", had, needs
     if each.limit_ns is None:
         return
     late = each.late - each.lost
@@ -253,6 +297,16 @@ def _timeline(each: ServiceResult) -> Iterator[_Check]:
     for name, number in (("requests", each.requests), ("late", each.late)):
         total = sum(getattr(line, name))
         yield total != number, "timeline", f"{total:,} {name} in it", f"{number:,}, as beside it"
+    cells = list(zip(line.requests, line.late, line.mean_ns, strict=True))
+    for at, (requests, late, mean) in enumerate(cells):
+        wrong = late > requests or mean > each.max_ns or bool(mean and not requests)
+        had = f"{late:,} of {requests:,} late, {mean} ns in the mean, in cell {at}"
+        yield wrong, "timeline", had, f"at most all late, and no longer than {each.max_ns} ns"
+    empty = bool(cells) and not line.requests[-1]
+    yield empty, "timeline", "no request in its last cell", "one: there it ends"
+    cut_off = each.seconds * SECOND < (len(cells) - 1) * line.cell_ns
+    needs = f"no more than {shown(each.seconds)} s take"
+    yield cut_off, "timeline", f"{len(cells)} cells of {line.cell_ns} ns", needs
     # means are rounded down
     total, answered = sum(map(mul, line.mean_ns, line.requests)), each.requests - each.lost
     wrong = not total - answered <= each.mean_ns * answered <= total + each.requests
