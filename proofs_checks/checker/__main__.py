@@ -13,6 +13,7 @@ from .cut import cut_faults
 from .deployment import examine_deployment
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
+from .rates import rate_faults
 from .reading import check_head, parse_document
 from .replay import examine_transition
 from .solution import examine
@@ -69,7 +70,7 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
     problem = read_problem(documents[0])
     if kind == "cms-plan":
         refuse_classes(problem)
-        if faults := list(cut_faults(first, problem)):
+        if faults := [*cut_faults(first, problem), *rate_faults(first, problem)]:
             return faults, ""
     if len(documents) == 2:
         return examine(problem, documents[1])
@@ -79,7 +80,7 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
 def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
     problem = read_problem(plan.get("problem"))
     faults, words = examine(problem, plan.get("solution"))
-    faults = [*cut_faults(plan, problem), *faults]
+    faults = [*cut_faults(plan, problem), *rate_faults(plan, problem), *faults]
     if faults:
         return faults, ""
     faults, bounded = examine_beside(plan, problem)

@@ -236,7 +236,7 @@ def _json_line(value: object) -> bytes:
     return text.encode() + b"\n"
 
 
-def _lines_of_colocation(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
+def _lines_of_sharing(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
     for name, job in sharing.jobs.items():
         points = {
             block: [[str(a), str(length)] for a, length in sorted(lengths.items())]
@@ -309,7 +309,7 @@ def fingerprint(problem: Problem) -> str:
     digest = hashlib.sha256(b"cms-time-shared-problem-1\n")
     digest.update(_machines(problem, rule=sharing.rule, max_jobs=sharing.max_jobs))
     digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
-    for own in _lines_of_colocation(problem, sharing):
+    for own in _lines_of_sharing(problem, sharing):
         digest.update(own)
     return digest.hexdigest()
 

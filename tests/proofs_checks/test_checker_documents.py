@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms import solve
+from cms.fleet.serving import OperatingPoint, Plan, Service, build_problem, plan_to_json
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main
 from tests.proofs_checks.documents import (
@@ -90,6 +92,15 @@ def test_the_command_line_names_what_is_wrong(
     plan = {"format": "cms-plan", "schema": 2, "problem": SERVICES}
     assert main([write(tmp_path / "plan.json", plan)]) == 1
     assert "the solution document is None" in capsys.readouterr().err
+
+
+def test_a_plan_demands_the_rates_of_its_services_with_the_margin(tmp_path: Path) -> None:
+    points = [OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 1, 60, 17)]
+    serving = build_problem([Service("chat", "bert", 40, 100)], points, rate_margin="0.1")
+    document = plan_to_json(Plan(serving, solve(serving.problem)))
+    assert main([write(tmp_path / "plan.json", document)]) == 0
+    for path, to in ((("services", 0, "rate_rps"), 400), (("rate_margin",), 0)):
+        assert main([write(tmp_path / "plan.json", changed(document, *path, to=to))]) == 1
 
 
 def test_a_small_file_does_not_fill_the_memory_with_zeros() -> None:
