@@ -23,7 +23,7 @@ from cms.fleet.deployment import (
     deployment_to_json,
 )
 from cms.fleet.deployment.export import TARGETS, ExportOptions, advertise, export
-from cms.fleet.deployment.export.mig_parted import merged, name_of, text_of
+from cms.fleet.deployment.export.mig_parted import configs_of, merged, name_of, text_of
 from cms.fleet.deployment.observation.mig_parted import read_configs
 from cms.values.frozen import FrozenMap
 from tests.fleet.deployments import SERVICES, deployments
@@ -194,6 +194,11 @@ def test_names_of_configurations_that_mean_two_things_are_refused() -> None:
     theirs = text_of({name_of(cuts): {0: FrozenMap({"1g.10gb": 1})}})
     with pytest.raises(FileError, match=f"^c.yaml.*{name_of(cuts)}"):
         merged(Source("c.yaml", theirs), {name_of(cuts): cuts})
+    # two of which the hashes begin with the same 48 bits, found among 48 million
+    one, two = ({0: FrozenMap({"1g.10gb": count})} for count in (5_758_168, 44_609_950))
+    assert list(configs_of([one, dict(one)])) == [name_of(two)]
+    with pytest.raises(InvalidProblem, match="5758168.* 44609950.* cms-4fe7713f35a0"):
+        configs_of([one, two])
 
 
 # --- what is refused ------------------------------------------------------------------------------

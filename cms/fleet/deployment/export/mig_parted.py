@@ -39,8 +39,16 @@ def name_of(cuts: Mapping[int, Cut]) -> str:
 
 
 def configs_of(layouts: Iterable[Mapping[int, Cut]]) -> dict[str, Mapping[int, Cut]]:
-    """Return nodes' layouts by name, each once."""
-    return {name_of(cuts): cuts for cuts in layouts}
+    """Return nodes' layouts by name, each once; refuse two that differ with one name."""
+    found: dict[str, Mapping[int, Cut]] = {}
+    for cuts in layouts:
+        known = found.setdefault(name := name_of(cuts), cuts)
+        if dict(known) != dict(cuts):
+            raise InvalidProblem(
+                f"the layouts {dict(known)} and {dict(cuts)} of nodes both have the name {name}; "
+                "expected a name for each: export the nodes of one of them by themselves"
+            )
+    return found
 
 
 def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:
