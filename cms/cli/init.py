@@ -67,11 +67,9 @@ def init(
         try:
             folder.mkdir()
         except OSError as fault:
-            raise usage_error(
-                f"the folder {str(folder)!r} cannot be made: {fault.strerror}; create the folder "
-                f"above it first: mkdir -p {shlex.quote(str(folder.parent))}",
-                "DIR",
-            ) from None
+            above = f"; create it first: mkdir -p {shlex.quote(str(folder.parent))}"
+            why = fault.strerror if folder.parent.exists() else f"no {str(folder.parent)!r}{above}"
+            raise usage_error(f"the folder {str(folder)!r} cannot be made: {why}", "DIR") from None
     there = [str(path) for path in texts if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
@@ -79,8 +77,16 @@ def init(
             f"{' and '.join(there)} {are} there already; --force writes over, or name another "
             "folder: cms init DIR"
         )
-    for path, text in texts.items():
-        write_bytes(text.encode(), path)
+    try:
+        for path, text in texts.items():
+            write_bytes(text.encode(), path)
+    except BaseException:
+        if not there:  # or a second 'cms init' would be refused
+            for path in texts:
+                path.unlink(missing_ok=True)
+        if is_new:
+            folder.rmdir()
+        raise
     following = "cms plan" if folder == Path() else f"cms plan --fleet {shlex.quote(str(settings))}"
     made = f"made the folder {folder}\n" if is_new else ""
     session.say(

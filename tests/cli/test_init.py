@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cms.errors import FileError
 from cms.fleet.hardware import list_gpus
 from cms.fleet.serving.csv_input import POINT_COLUMNS
 from cms.fleet.serving.templates import points_template, services_template
@@ -72,3 +73,16 @@ def test_every_column_is_explained() -> None:
     for gpu in list_gpus():
         text = points_template(gpu)
         assert all(f"\n# {name} " in text for name in POINT_COLUMNS)
+
+
+def test_init_that_fails_leaves_nothing(
+    tmp_path: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(data: bytes, path: Path) -> None:
+        if path.name != "services.csv":
+            raise FileError(str(path), "No space left on device")
+        path.write_bytes(data)
+
+    monkeypatch.setattr("cms.cli.init.write_bytes", write)
+    cms("init new", code=1)
+    assert not (tmp_path / "new").exists()
