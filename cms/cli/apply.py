@@ -1,4 +1,4 @@
-"""``cms apply``: from what runs to what is wanted, step by step and above all floors."""
+"""``cms apply``: plan the transition to a target, check it and write its scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cms gpus``, ``cms problem algorithms`` and ``--published``: what is there to choose from."""
+"""``cms gpus``, ``cms problem algorithms`` and ``--published``: lists of what is available."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def check(
                 f"{file} holds a {name} alone; give both: cms check problem.json solution.json"
             )
         if solution is not None and kind not in RECHECKS_OF_TWO:
-            kind = "cms-problem"  # its reader says what is there instead
+            kind = "cms-problem"  # its reader names the format that it found
         second = None if solution is None else parse_document(solution)
         found = recheck(kind, document, second)
     return answer(session, found, output)

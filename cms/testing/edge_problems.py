@@ -118,7 +118,7 @@ EDGE_PROBLEMS = (
     _edge("mig: 7g + 5 x 1g or more (1,200 > 800; 630), and no rest for resnet: 3", 3, _MIG, _BERT),
 )
 
-_EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in frames of 2
+_EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in cycles of 2
 _ON_B = (4, 3, {"b": [(8, 1)]})
 _SLOW, _GIANT = ("8/3", 5, [(8, 2)]), (1, 9, {"giant": [(8, 1)]})
 _COLLECTING, _ONE_GPU = "collect_then_run", [MachineType("machine", limit=1)]
@@ -132,10 +132,10 @@ TIME_SHARED_EDGE_PROBLEMS = (
     _whole("zero_beside: one beside one that wants nothing: 1", 1, [_EIGHT, (0, 1, [(1, 1)])]),
     _whole("shared: two jobs in turn on one block", 1, [_EIGHT] * 2),
     _whole("unshared: two that may not share: 2", 2, [_EIGHT] * 2, max_jobs=1),
-    _whole("capped: three in a frame of 3, two may share", 2, [(2, 4, [(8, 1)])] * 3, max_jobs=2),
-    _whole("at_the_limit: a frame of 3 keeps limits of 4, 5", 1, [("8/3", 4, [(8, 1)]), _SLOW]),
+    _whole("capped: three in a cycle of 3, two may share", 2, [(2, 4, [(8, 1)])] * 3, max_jobs=2),
+    _whole("at_the_limit: a cycle of 3 keeps limits of 4, 5", 1, [("8/3", 4, [(8, 1)]), _SLOW]),
     _whole("above_the_limit: by 1/10^7: 2", 2, [("8/3", "3.9999999", [(8, 1)]), _SLOW]),
-    _whole("collecting: 2 frames of 2 break limits of 3: 2", 2, [_EIGHT] * 2, rule=_COLLECTING),
+    _whole("collecting: 2 cycles of 2 break limits of 3: 2", 2, [_EIGHT] * 2, rule=_COLLECTING),
     _whole("short_rate: a billionth above 4: 2", 2, [("4.000000001", 3, [(8, 1)]), _EIGHT]),
     _whole("odd_points: larger and quicker", 1, [(4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT]),
     _shared("split: 12 = 8 alone and 4 beside 4: 1 machine", 1, _60_40, [(12, *_CUT), (4, *_CUT)]),

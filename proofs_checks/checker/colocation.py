@@ -49,7 +49,7 @@ _FULL = 10**6
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Colocation:
     """The classes with their counts, the shares, and the weights of the pairs that are allowed."""
 
     online: dict[str, int]
@@ -155,7 +155,7 @@ def _read_weight(value: object, room: _Room, work: _Work) -> int:
     return weight
 
 
-def read_colocation(document: object) -> Sharing:
+def read_colocation(document: object) -> Colocation:
     """Read a co-location problem, and compute its digest."""
     check_head(document, "colocation-problem")
     fields = record(document, "the problem", "format schema margin lowest_share offline online")
@@ -190,10 +190,10 @@ def read_colocation(document: object) -> Sharing:
     data = b"".join(each.to_bytes(8, "little", signed=True) for each in numbers)
     digest = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode() + data).hexdigest()
     counts = [{name: each["count"] for name, each in side.items()} for side in (online, offline)]
-    return Sharing(counts[0], counts[1], rooms, weights, digest)
+    return Colocation(counts[0], counts[1], rooms, weights, digest)
 
 
-def _plan_faults(problem: Sharing, value: object) -> tuple[list[str], int, int]:
+def _plan_faults(problem: Colocation, value: object) -> tuple[list[str], int, int]:
     """What is wrong with a plan; what it is worth; how many workloads it places."""
     faults, worth = [], 0
     used: dict[str, int] = {}
@@ -229,7 +229,7 @@ def _prices(known: dict[str, int], value: object, side: str) -> dict[str, int]:
     return {name: integer(price, "the price of", name) for name, price in table.items()}
 
 
-def _proved(problem: Sharing, certificate: dict[str, Any]) -> int:
+def _proved(problem: Colocation, certificate: dict[str, Any]) -> int:
     """Return the bound that the prices prove."""
     u = _prices(problem.online, certificate["online"], "the prices of online classes")
     v = _prices(problem.offline, certificate["offline"], "the prices of offline classes")
@@ -244,7 +244,7 @@ def _proved(problem: Sharing, certificate: dict[str, Any]) -> int:
     )
 
 
-def examine_colocation(problem: Sharing, document: object) -> tuple[list[str], str]:
+def examine_colocation(problem: Colocation, document: object) -> tuple[list[str], str]:
     """List what is wrong with a solution, and say what it establishes otherwise."""
     check_head(document, "colocation-solution")
     fields = record(document, "the solution", _SOLUTION)

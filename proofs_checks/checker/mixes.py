@@ -95,7 +95,7 @@ def _positive(value: object, *what: object) -> Fraction:
     return result
 
 
-def read_colocation(value: object, jobs: dict[str, SharedJob]) -> Sharing:
+def read_time_sharing(value: object, jobs: dict[str, SharedJob]) -> Sharing:
     """Read ``time_sharing`` of a problem document."""
     fields = record(value, "time_sharing", "rule", "max_jobs")
     if fields["rule"] not in _RULES:

@@ -12,7 +12,7 @@ from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
-from .mixes import Sharing, read_colocation, read_shared_job
+from .mixes import Sharing, read_shared_job, read_time_sharing
 from .reading import (
     Fault,
     as_a,
@@ -197,7 +197,7 @@ def read_problem(document: object) -> Problem:
         jobs = {row["name"]: _read_job(row, blocks) for row in rows}
         return Problem(blocks, machine_types, configurations, jobs)
     own = {row["name"]: read_shared_job(row, blocks) for row in rows}
-    sharing = read_colocation(table["time_sharing"], own)
+    sharing = read_time_sharing(table["time_sharing"], own)
     jobs = {}
     for row in rows:
         name = row["name"]
