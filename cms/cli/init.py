@@ -67,8 +67,8 @@ def init(
         try:
             folder.mkdir()
         except OSError as fault:
-            above = f"; create it first: mkdir -p {shlex.quote(str(folder.parent))}"
-            why = fault.strerror if folder.parent.exists() else f"no {str(folder.parent)!r}{above}"
+            above = f"create the folder above it first: mkdir -p {shlex.quote(str(folder.parent))}"
+            why = fault.strerror if folder.parent.exists() else f"{fault.strerror}; {above}"
             raise usage_error(f"the folder {str(folder)!r} cannot be made: {why}", "DIR") from None
     there = [str(path) for path in texts if path.exists()]
     if there and not force:
