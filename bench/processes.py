@@ -1,8 +1,4 @@
-"""Runs tasks, each in a process below this one that can be ended at any time.
-
-:func:`run_task` is all an executor needs: it takes plain values and returns a row, so the executor
-may be a pool of threads here or a cluster's client elsewhere.
-"""
+"""Runs tasks, each in a process below this one that can be ended at any time."""
 
 from __future__ import annotations
 
@@ -24,20 +20,15 @@ from cms.solving.driver import available_cores
 from .environment import provider, versions
 from .row import Outcome, RunRow
 from .runs.stage import Stage
-from .task import Kind, Task
+from .task import Task
+from .timeouts import START, find_timeout, timed_out_row
 
-#: Seconds a process has to start, to make an instance and warm up, and to recheck an answer.
-_START, _PREPARE, _CHECK = 60.0, 1_200.0, 3_600.0
-#: Seconds that each job of a folder may take beside, to be drawn and packed, or to be rechecked.
-_A_JOB = 5e-4
 #: Seconds between two looks at whether a silent process lives, and for its last words to arrive.
 _LOOK, _LAST_WORDS = 0.25, 2.0
 #: Bytes of what a process said to its error stream that are looked at when it has died.
 _SAID = 10_000
 #: Tasks after which a process is replaced, so that nothing can pile up.
 _TASKS = 500
-#: Kinds of tasks whose methods do not look at the clock as `solve` does.
-_TOLD = (Kind.PEER, Kind.RULE, Kind.BOUND)
 
 
 def run_task(task: Task, threads: int) -> RunRow:
@@ -66,8 +57,7 @@ class Worker:
     """A process that runs tasks one after another.
 
     It leads a process group: what an algorithm starts is ended with it, unless it leaves the group
-    on purpose. Such a descendant may hold the pipe open for as long as it likes; nobody waits for
-    that.
+    on purpose; nobody waits for such a descendant, even if it holds the pipe open.
     """
 
     def __init__(
@@ -106,7 +96,7 @@ class Worker:
             "cores": available_cores(),
         }
         self._done += 1
-        began, limit = time.monotonic(), _START + _seconds(task, Stage.PREPARING)
+        began, limit = time.monotonic(), START + find_timeout(task, Stage.PREPARING)
         stage = Stage.PREPARING
         self._mark = os.fstat(self._errors.fileno()).st_size
         self._send({"task": task.to_json(), "threads": threads})
@@ -120,7 +110,7 @@ class Worker:
                     self._listener.join(_LAST_WORDS)
                     self._messages.put(None)
                 elif left <= _LOOK:
-                    return _overdue(task, stage, limit, known), False
+                    return timed_out_row(task, stage, limit, known), False
                 continue
             if message is None:
                 return RunRow.of(task, outcome=Outcome.FAILED, error=self._death(), **known), False
@@ -134,7 +124,7 @@ class Worker:
                     facts, now = dict(message["facts"]), Stage(message["stage"])
                     known.update(facts)
                     if now != stage:
-                        stage, began, limit = now, time.monotonic(), _seconds(task, now)
+                        stage, began, limit = now, time.monotonic(), find_timeout(task, now)
                 elif "ready" not in message:
                     raise ValueError("it is none of ours")
             except (KeyError, TypeError, ValueError):
@@ -196,32 +186,10 @@ def _message(line: str) -> dict[str, Any]:
     return message if isinstance(message, dict) else {"no message": line.strip()}
 
 
-def _seconds(task: Task, stage: Stage) -> float:
-    """How long a stage may take before the process is ended."""
-    more = _A_JOB * task.source.arguments["n"] if task.kind is Kind.SHARDS else 0.0
-    if stage is Stage.CHECKING:
-        return _CHECK + more
-    if stage is Stage.PREPARING:
-        return _PREPARE + more
-    if task.kind in _TOLD:
-        # It was told the limit itself; a moment for one that looks at the clock rarely.
-        return 1.1 * task.time_limit + 2
-    # `solve` answers within its limit, a grace and an exact check; far beyond that it hangs.
-    return task.repetitions * (2 * task.time_limit + 60)
-
-
-def _overdue(task: Task, stage: Stage, limit: float, known: dict[str, Any]) -> RunRow:
-    if stage is Stage.RUNNING and task.kind in _TOLD:
-        return RunRow.of(task, outcome=Outcome.OUT_OF_TIME, **known)
-    error = f"it was ended after {limit:.0f} s of {stage.value}"
-    return RunRow.of(task, outcome=Outcome.FAILED, error=error, **known)
-
-
 def _take_idle() -> Worker | None:
-    try:
+    with suppress(queue.Empty):
         return _idle.get_nowait()
-    except queue.Empty:
-        return None
+    return None
 
 
 _alive: set[Worker] = set()

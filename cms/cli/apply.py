@@ -12,14 +12,13 @@ import typer
 from cms.errors import FileError
 
 from . import fleets, options
-from .documents import open_document
 from .drift import report_drift
 from .export import export_options, where_written
 from .fleet_file import FleetFile, with_fleet_file
 from .observe import Gpus, NodeName
 from .options import option
 from .searching import heard
-from .session import Exit, refuse_two_readers, session_of
+from .session import Exit, open_document, refuse_two_readers, session_of
 
 _METHODS = ("ours", "exchange_and_compact")
 #: What is said of a transition by what proves that there is none.

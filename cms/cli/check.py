@@ -12,9 +12,8 @@ import typer
 
 from cms.errors import cut
 
-from .documents import open_document
 from .options import Json, Output, Quiet, usage_error
-from .session import Exit, Session, refuse_two_readers, session_of
+from .session import Exit, Session, open_document, refuse_two_readers, session_of
 from .shards import check_folders
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.values.numbers import shown
-
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
 from .options import option
@@ -90,10 +88,6 @@ def match(
         )
     if predictor is None and profiles is not None:
         raise options.usage_error("it goes with --predictor", "--profiles")
-    factor = settings.slowdown_limit
-    if factor is not None and factor < 1:
-        said = f"it is {shown(factor)}; expected a factor >= 1, such as 1.2"
-        raise options.usage_error(said, "[colocation] slowdown_limit")
     refuse_limit_by(session, predictor)
     with session.reading():
         from cms.fleet import colocation as room
@@ -108,7 +102,7 @@ def match(
         weights: room.TableWeights | room.PredictedWeights = room.table_weights(measured, **shares)
         if predictor is not None:
             weights = read_predicted(session, predictor, profiles, **shares)
-        gpus = room.read_named_gpus(online, slowdown_limit=factor)
+        gpus = room.read_named_gpus(online, slowdown_limit=settings.slowdown_limit)
         work = room.read_offline(offline, waiting_scale=settings.waiting_scale)
         rounded = [room.NamedGpus(each.gpu, round_to(each.online, 1, -1)) for each in gpus]
 

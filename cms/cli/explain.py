@@ -13,12 +13,11 @@ import cms.fleet
 from . import options
 from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
-from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .options import Text, option, usage_error
 from .plan import LoadCurves, Points, Published
 from .searching import counted, heard
-from .session import Exit, Session, refuse_two_readers, report_error, session_of
+from .session import Exit, Session, open_document, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.serving.load_curve import PointKey
@@ -120,15 +119,17 @@ def _measured(
     Iterable[cms.fleet.OperatingPoint] | None, Mapping[PointKey, cms.fleet.LoadCurve] | None
 ]:
     """All that was measured, as far as it is given."""
+    from cms.fleet.what_if.rightsizing import WANTED
+
     if published is not None:
         scenario = load_published(published, cms.fleet.Scenario, "plan")
-        return scenario.operating_points, scenario.curves_for(plan.unshared("rightsizing").rule)
+        return scenario.operating_points, scenario.curves_for(plan.unshared(WANTED).rule)
     if points is None:
         if load_curves is not None:
             raise usage_error("they are of operating points: give these, too", "--load-curves")
         return None, None
     curves = None if load_curves is None else cms.fleet.read_load_curves(load_curves)
-    if curves is None and getattr(plan.unshared("rightsizing").rule, "curves", None):
+    if curves is None and getattr(plan.unshared(WANTED).rule, "curves", None):
         raise usage_error(
             "the plan was made with load curves, and keeps those of the points in use alone; give "
             "the table: --load-curves C.csv"

@@ -16,9 +16,10 @@ import typer
 from cms.errors import CmsError, FileError
 from cms.files import Parsed, read_source
 from cms.files import model as m
+from cms.values.names import nearest
 from cms.values.numbers import exact
 
-from .catalogue import find_gpu
+from .catalogue import find_gpu, gpu_keys
 from .options import UsageError, given_options, option
 from .session import session_of
 
@@ -78,6 +79,7 @@ def read_fleet_file(path: Path) -> Fleet:
         raise FileError(path, f"this is no TOML: {said}", line=line, column=column) from None
     document = Parsed(value, replace(source, places=dict(_places(source.text))))
     fleet: Fleet = m.build(Fleet, document)
+    known = {*gpu_keys()}
     for key, name in _gpu_names(fleet, path.parent).items():
         try:
             gpu = find_gpu(name)
@@ -86,6 +88,11 @@ def read_fleet_file(path: Path) -> Fleet:
         if not is_called(gpu, key):
             what = f"{name} describes the GPU {gpu.key!r}"
             raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
+        known.add(gpu.key)
+    for key in fleet.export.slurm_types:
+        if key not in known:
+            what = f"unknown GPU {key!r}{nearest(key, known)}"
+            raise document.error(what, "export", "slurm_types", key)
     return fleet
 
 

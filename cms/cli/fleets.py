@@ -12,9 +12,8 @@ import typer
 
 from cms.errors import FileError
 
-from .documents import open_document
 from .options import duration, option, usage_error
-from .session import Exit, Session
+from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
     from cms.files import Parsed

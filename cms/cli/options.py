@@ -18,6 +18,8 @@ from cms.files.numerals import is_whole
 from cms.values.names import nearest
 from cms.values.numbers import exact
 
+#: The largest number of GPUs of a type.
+MAX_COUNT = 10**18 - 1
 _TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
 File = Path | None
@@ -235,7 +237,11 @@ def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
 def limits(texts: Sequence[str] | None) -> dict[str, int]:
     """Read ``--max-gpus KEY=N``."""
     given = pairs(texts, "--max-gpus", "a100-80gb=8").items()
-    return {key: whole(value, f"--max-gpus: {key}") for key, value in given}
+    found = {key: whole(value, f"--max-gpus: {key}") for key, value in given}
+    for key, number in found.items():
+        if number > MAX_COUNT:
+            raise usage_error(f"{key}={number}: expected at most 10^18 - 1", "--max-gpus")
+    return found
 
 
 def scales(texts: Sequence[str] | None) -> dict[str, Fraction]:

@@ -15,12 +15,12 @@ from cms.values.numbers import shown
 
 from . import options, placing
 from .catalogue import find_gpu, gpu_keys, load_published, names_of
-from .colocation import Shared, slowdowns, time_sharing
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, offering, offering_from, option
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
+from .time_sharing import Shared, read_slowdowns, read_time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
@@ -330,8 +330,8 @@ class _Wishes:
         given = changed, points, self._gpus(gpus)
         if not self.shares:
             return cms.fleet.build_problem(*given, rule=rule, load_curves=load_curves, **how)
-        terms = time_sharing(self.session, self.rule)
-        beside, said = slowdowns(self.session)
+        terms = read_time_sharing(self.session, self.rule)
+        beside, said = read_slowdowns(self.session)
         how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
         shared: AnyServing = cms.fleet.build_problem(
             *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how

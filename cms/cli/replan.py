@@ -13,16 +13,15 @@ import typer
 from cms.errors import FileError, InvalidProblem
 
 from . import options
-from .apply import MaxParallel, Tool
+from .apply import MaxParallel
 from .catalogue import find_gpu
-from .colocation import Shared
-from .colocation import time_sharing as read_terms
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
 from .options import option
 from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
+from .time_sharing import Shared, read_time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet import replanner as room
@@ -54,6 +53,9 @@ _Forecast = Annotated[
 _Every = Annotated[str, option("TIME", "From one moment to change plans to the next.")]
 _Play = Annotated[str, option("TIME", "How much of a trace's end is played; before is history.")]
 
+#: A change is planned instance by instance.
+_TOOL = "nvidia-smi"
+
 
 @with_fleet_file
 def replan(
@@ -72,7 +74,6 @@ def replan(
     forecast: _Forecast = "daily",
     every: _Every = "1h",
     play: _Play = "24h",
-    tool: Tool = "nvidia-smi",
     max_parallel: MaxParallel = None,
     time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
@@ -123,8 +124,12 @@ def replan(
         raise options.usage_error(
             "a trace is played without interference; leave it out", "[time_sharing] interference"
         )
-    if current is not None and (way.floor != "100%" or way.floors or way.spare is not None):
-        session.warn("a change keeps 100 % of every service: floors and spare are not heeded here")
+    floors = way.floor != "100%" or way.floors or way.spare is not None
+    if current is not None and (floors or way.tool not in (None, _TOOL)):
+        session.warn(
+            f"a change is by {_TOOL} and keeps 100 % of every service: floors, spare and tool of "
+            "[transition] are not heeded here; 'cms apply' to the plan of the hour heeds them"
+        )
     how: dict[str, Any] = {
         "margin": options.share(rate_margin, "--rate-margin"), "costs": options.costs(cost),
         "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
@@ -140,13 +145,6 @@ def replan(
         from cms.fleet.report.catalogue import replan_page
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
 
-        writer = tool_writer(tool)
-        if tool != "nvidia-smi":
-            raise options.usage_error(
-                f"{tool!r}: a change is planned instance by instance; expected nvidia-smi, or 'cms "
-                "apply' to the plan of the hour",
-                "--tool",
-            )
         terms = room.Terms(
             options.seconds(every, "--every"), options.seconds(settings.lead, "lead"),
             options.seconds(settings.horizon, "horizon"),
@@ -154,9 +152,9 @@ def replan(
             options.gpu_hours(settings.restart_cost, "restart_cost"),
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
-        told = FolderOptions(tool, "100 %", way.durations, max_parallel)
+        told = FolderOptions(_TOOL, "100 %", way.durations, max_parallel)
         if time_sharing:
-            each = read_terms(session, rule)
+            each = read_time_sharing(session, rule)
             how |= {
                 "sharing": "time", "rule": each.rule, "max_services": each.max_services,
                 "splits": each.splits, "headroom": each.headroom,
@@ -175,7 +173,7 @@ def replan(
         if current is not None:
             today = read_current(session, current, max_age)
             if output is not None:
-                writer.refuse(today, ExportOptions())
+                tool_writer(_TOOL).refuse(today, ExportOptions())
             _refuse_stale(path, known, max_age)
         asked = read_services(services, session.columns)
         points = read_operating_points(operating_points, session.columns)

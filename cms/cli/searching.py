@@ -19,9 +19,8 @@ from cms.running.interrupt import Interrupted
 from cms.running.stopping import POLL_SECONDS
 
 from . import options
-from .documents import open_document
 from .progress import FIRST_LINE_SECONDS, CountProgress, Progress
-from .session import Session
+from .session import Session, open_document
 
 T = TypeVar("T")
 

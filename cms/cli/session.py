@@ -17,7 +17,8 @@ import typer
 
 import cms
 from cms.errors import FileError, cut
-from cms.files.documents import document_text, json_line, write_document
+from cms.files import Parsed
+from cms.files.documents import document_text, json_line, parse_document, write_document
 from cms.files.source import read_before, write_bytes
 from cms.values.words import printable, printable_lines
 
@@ -261,6 +262,14 @@ class _Printable:
 
         for text, style, control in console.render(self._part, options):
             yield Segment(text if control else printable_lines(text), style, control)
+
+
+def open_document(path: Path) -> tuple[str, Parsed]:
+    """Parse a JSON file, of a path or ``-``; return its ``format``, empty without one, and it."""
+    document = parse_document(path)
+    value = document.value
+    kind = value.get("format") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else "", document
 
 
 def is_pipe(path: Path | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Annotated, Any
@@ -63,6 +64,7 @@ def _forecast(text: str, option: str) -> None:
 
 _Share = Annotated[str, _words(options.share)]
 _Time = Annotated[str, _words(options.duration)]
+_Seconds = Annotated[str, _words(options.seconds)]
 _Spare = Annotated[str, _words(options.spare)]
 _GpuHours = Annotated[str, _words(options.gpu_hours)]
 _Column = Annotated[str, _one_of("cms.fleet.serving.csv_input:COLUMNS")]
@@ -76,8 +78,7 @@ _Tool = Annotated[str, _one_of("cms.fleet.deployment.transition.folder:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
 _Survive = Annotated[str, _words(_survive)]
 _Forecast = Annotated[str, _words(_forecast)]
-#: What is said of a day: a number, or whether something is.
-_Term = Annotated[Any, f.Value(lambda v: v if isinstance(v, bool) else f.read_number(v))]
+_Percent = Annotated[int, f.whole(0, 100)]
 
 
 def _read_durations(value: Any) -> Any:
@@ -86,13 +87,34 @@ def _read_durations(value: Any) -> Any:
     return build_durations(value)
 
 
+def _read_day(value: Any) -> Any:
+    from cms.fleet.simulation.colocation_loop import Terms
+
+    if not isinstance(value, dict):
+        raise f.refusal("a table")
+    f.refuse_unknown_keys(value, "setting", [each.name for each in fields(Terms)])
+    terms = Terms()
+    for key, given in value.items():
+        with f.blaming(key):
+            number = given if isinstance(given, bool) else f.read_number(given)
+            whole = isinstance(number, Fraction) and number.denominator == 1
+            changed: dict[str, Any] = {key: int(number) if whole else number}
+            terms = replace(terms, **changed)
+    return terms
+
+
+def _slowdown(text: str, option: str) -> None:
+    if options.number(text, "the factor", option) < 1:
+        raise options.usage_error("expected a factor >= 1, such as 1.2", option)
+
+
 _Counts = dict[str, f.Count]
 
 
 class Gpu(m.Part):
     """A type of GPU that may be planned with."""
 
-    max: Annotated[int, f.whole(0, 10**18 - 1)] | None = None
+    max: Annotated[int, f.whole(0, options.MAX_COUNT)] | None = None
     cost: f.Exact | None = None
     device: f.Text | None = None
 
@@ -176,9 +198,9 @@ class Replanning(m.Part):
     """When a change of plans is worth what it costs."""
 
     forecast: _Forecast | None = None
-    every: _Time | None = None
-    horizon: _Time = "4h"
-    lead: _Time = "30min"
+    every: _Seconds | None = None
+    horizon: _Seconds = "4h"
+    lead: _Seconds = "30min"
     replan_cost: _GpuHours = "4"
     restart_cost: _GpuHours = "0.05"
     hysteresis: _Share = "2%"
@@ -196,13 +218,13 @@ class Traces(m.Part):
 class Colocation(m.Part):
     """Offline workloads beside online services, and how a day of them is played."""
 
-    margin: f.Count = 10
-    lowest_share: f.Count = 5
-    slowdown_limit: f.Exact | None = None
+    margin: _Percent = 10
+    lowest_share: _Percent = 5
+    slowdown_limit: Annotated[str, _words(_slowdown)] | None = None
     waiting_scale: f.Positive | None = None
     lower_end: f.Flag = False
     limit_by: _LimitBy | None = None
-    day: dict[str, _Term] = Field(default_factory=dict)
+    day: Annotated[Any, f.Value(_read_day)] = None
 
 
 class Fleet(m.Part):

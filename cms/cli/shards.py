@@ -19,11 +19,10 @@ from cms.solving.recheck import faults_of
 from cms.values.words import count
 
 from . import options
-from .documents import open_document
 from .options import File, Text, option, usage_error
 from .progress import CountProgress
 from .searching import Search, heard, search
-from .session import Exit, Session, session_of
+from .session import Exit, Session, open_document, session_of
 
 Cluster = Annotated[
     Text,

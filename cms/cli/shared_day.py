@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cms.errors import CmsError
-from cms.values.names import nearest
 from cms.values.words import count
 
 from . import options
@@ -69,18 +65,7 @@ def read_day(
             f"{path} says who shares a GPU, and not what there is; --problem FILE does, which "
             "'cms colocate match --problem FILE' has written"
         )
-    known = tuple(term.name for term in fields(Terms))
-    terms: dict[str, Any] = {}
-    for key, value in session.fleet.colocation.day.items():
-        if key not in known:
-            said = f"there is no {key!r}{nearest(key, known)}; expected {', '.join(known)}"
-            raise options.usage_error(said, "[colocation.day]")
-        is_whole = isinstance(value, Fraction) and value.denominator == 1
-        terms[key] = int(value) if is_whole else value
-    try:
-        found: dict[str, Any] = {"terms": Terms(**terms)}
-    except CmsError as fault:
-        raise options.usage_error(str(fault), "[colocation.day]") from None
+    found: dict[str, Any] = {"terms": session.fleet.colocation.day or Terms()}
     if posed is None:
         problem = files.colocation_problem_from_json(document)
     else:

@@ -12,14 +12,13 @@ import typer
 from . import options
 from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
 from .difference import differ
-from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import MaxAge
 from .live import Browser, Live, Notebook, Port, open_app
 from .options import option, usage_error
 from .plan import Gpus, Points, Published, Services
 from .searching import counted
-from .session import Exit, Session, refuse_two_readers, session_of
+from .session import Exit, Session, open_document, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.files import Parsed

@@ -13,11 +13,10 @@ from cms.values.names import nearest
 
 from . import options, shared_day
 from .colocate import Pairs, Predictor, Problem
-from .documents import open_document
 from .fleet_file import FleetFile, with_fleet_file
 from .options import option
 from .searching import counted
-from .session import Exit, Session, refuse_two_readers, session_of
+from .session import Exit, Session, open_document, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.simulation import Arrivals, Simulation

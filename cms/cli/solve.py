@@ -14,10 +14,9 @@ from cms.values.words import count, decimal
 
 from . import options, shards
 from .catalogue import load_published, names_of
-from .documents import open_document
 from .options import File, Text, offering, option, usage_error
 from .searching import Search, lacking, search
-from .session import Exit, refuse_two_readers, session_of
+from .session import Exit, open_document, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page

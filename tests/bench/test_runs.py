@@ -134,7 +134,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
 def test_a_run_that_does_not_end_is_ended(
     changes: dict[str, Any], outcome: Outcome, error: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.processes, "_seconds", lambda task, stage: 0.0)
+    monkeypatch.setattr(bench.processes, "find_timeout", lambda task, stage: 0.0)
     # So long a run that no answer can be there at once, on a busy machine either.
     long = Source(family="real-rows", arguments={"n": 1_000, "seed": 0, "m": 30})
     row = run_task(task(source=long, **changes), 1)

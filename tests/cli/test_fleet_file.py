@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,8 +83,7 @@ def test_setting_of_the_template_is_a_file_that_shows_the_default(setting: str) 
     section, *_, key = setting.split(".")
     part: Any = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
     if setting.startswith("colocation.day."):
-        day = {each.name: each.default for each in fields(Terms)}
-        assert part.day == {key: day[key]}
+        assert part.day == Terms()
     elif setting == "transition.durations":
         assert part.durations == Durations()
     elif (default := LEAVES[setting] or default_of_option(section, key)) not in (None, {}, ()):
@@ -197,7 +195,7 @@ REACHED = [
     Reach("colocation.waiting_scale = 1800", PAIRS, "waiting_s"),
     Reach("colocation.lower_end = true", LEARNT),
     Reach('colocation.limit_by = "expected"', LEARNT),
-    Reach("colocation.day = { hours = 0 }", DAY, "[colocation.day]: "),
+    Reach("colocation.day = { hours = 1, sample = 0 }", f"{DAY[:-8]}pairs.csv -q --json"),
 ]  # fmt: skip
 TIMES = re.compile(r'"(\w*seconds|problem_sha256)": [^,\n]*|\d+\.\d+ s\b')
 
@@ -327,6 +325,12 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ("transition.durations = { partitio_s = 1 }", (2, 15), "\"partitio_s\", expected only"),
         ('replan.replan_cost = "-4"', (2, 15), "GPU hours is -4; expected a number >= 0"),
         ('colocation.day = { hours = "x" }', (2, 17), 'day.hours is "x", expected a number'),
+        ("colocation.day = { hours = 0 }", (2, 17), "hours is 0; expected"),
+        ("colocation.day = { job_hour = 4 }", (2, 9), "nearest: 'job_hours'"),
+        ("colocation.margin = 101", (2, 10), "expected at most 100"),
+        ("colocation.slowdown_limit = 0.9", (2, 18), "expected a factor >= 1"),
+        ('replan.every = "none"', (2, 9), "'none': expected a time such as 4h"),
+        ('export.slurm_types = { a100 = "a" }', (2, 24), "unknown GPU 'a100'"),
         (
             'placement.anti_affinity = [\n  ["chat", "code"],\n  ["a", "b"]\n]\nsurvive = 2',
             (6, 11), "placement.survive: survive is '2'; expected a share of the rates: node:80%",

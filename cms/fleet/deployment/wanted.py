@@ -15,10 +15,9 @@ from .instance import Kind, Work
 
 __all__ = ["DesiredState", "desired_state"]
 
-#: What brings services that take turns onto GPUs: from empty ones it places.
-_REORGANISE = (
-    "cms.fleet.deployment.transition.reorganise brings such a plan onto GPUs under MPS, empty ones "
-    "or in use (cms replan --time-sharing follows rates with it), or plan without sharing"
+_UNSHARED = (
+    "plan without --time-sharing; 'cms replan --time-sharing' follows rates with such plans, and "
+    "in Python cms.fleet.deployment.transition.reorganise brings one onto GPUs under MPS"
 )
 
 
@@ -66,7 +65,7 @@ def desired_state(plan: Plan) -> DesiredState:
     >>> desired_state(Plan(serving, solve(serving.problem))).gpus
     {'a100-80gb': 2}
     """
-    serving = plan.unshared("placing", _REORGANISE)
+    serving = plan.unshared("placing", _UNSHARED)
     if plan.solution.cost is None:
         raise InvalidProblem(
             f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 from ...problem.parts import Block, Job
 from ...problem.problem import Problem
@@ -15,7 +16,7 @@ from .fills import FillTimes, fills_of
 from .gpus_used import block_prefixes
 from .load_curve import PointKey, key_of
 from .measurements import InstanceKind, find_points
-from .operating_point import OperatingPoint
+from .operating_point import OperatingPoint, find_best_point
 from .posed import PlanRequest, Posed, Served
 from .queueing import QueueingRule
 from .service import Promise, Service
@@ -95,7 +96,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         used.update(dict.fromkeys(candidates))
         supply: dict[Block, Fraction] = {}
         for (key, profile), own in candidates.items():
-            amount, point = find_best_point(service, own, rule)
+            amount, point = find_best_point(own, partial(rule.supply, service))
             if amount:
                 block, place = prefix[key] + profile, (id(own), key_of(point))
                 supply[block], points[service.name, block] = amount, (point,)
@@ -114,18 +115,6 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         unservable=FrozenMap(unservable),
         **request.kept,
     )
-
-
-def find_best_point(
-    service: Service, points: Sequence[OperatingPoint], rule: QueueingRule
-) -> tuple[Fraction, OperatingPoint]:
-    """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""
-    ranked = (
-        (rule.supply(service, point), -point.latency_ms, -point.processes, -point.batch, at)
-        for at, point in enumerate(points)
-    )
-    amount, *_, at = max(ranked)
-    return amount, points[at]
 
 
 def _why_unservable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from ...errors import InvalidOption
 from ...problem.parts import Block
@@ -19,7 +19,7 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.posing import build_problem
 from ..serving.queueing import with_curves
 from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem, find_best_point
+from ..serving.serving_problem import ServingProblem
 
 
 class Posing:
@@ -74,10 +74,8 @@ class Posing:
             supply = [problem.rows.supply(j, at) for at in range(len(problem.blocks))]
         else:
             own = self.candidates(service)
-            supply = [
-                find_best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
-                for block in problem.blocks
-            ]
+            worth = partial(self.rule.supply, service)
+            supply = [max(map(worth, own.get(b, ())), default=Fraction(0)) for b in problem.blocks]
         return reduced(self.serving.planned_rps(service), supply, f"service {service.name!r}")
 
     def with_row(self, service: str, row: Row) -> Problem:

@@ -21,7 +21,7 @@ from .posing import Posing
 from .relaxations import Relaxation, Rightsizing, list_questions, order_questions
 from .services import named_service
 
-_WANTED = "rightsizing"
+WANTED = "looking for what would save a GPU"
 
 
 def rightsize(
@@ -69,11 +69,11 @@ def rightsize(
     latency_limit 100 120 100 least
     """
     started = time.monotonic()
-    serving = plan.unshared(_WANTED)
+    serving = plan.unshared(WANTED)
     how = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel)
     if plan.solution.cost is None:
         raise UnsupportedProblem(
-            f"{_WANTED} takes plans with a schedule, and this one has none; 'cms plan' says what "
+            f"{WANTED} takes plans with a schedule, and this one has none; 'cms plan' says what "
             "would do"
         )
     if not plan.solution.cost:

@@ -300,7 +300,9 @@ def test_other_points_than_the_plans_are_refused(points: list[OperatingPoint], s
 def test_what_cannot_be_rightsized_is_said_in_words() -> None:
     shared = build_problem([CHAT], POINTS, A100, sharing="time")
     said = refusal(UnsupportedProblem, rightsize, Plan(shared, solve(shared.problem)))
-    assert said.startswith("rightsizing takes plans whose instances serve one service each")
+    assert said.startswith(
+        "looking for what would save a GPU takes plans whose instances serve one service each"
+    )
     curves = {key_of(POINTS[0]): LoadCurve([1], [60])}
     said = refusal(InvalidOption, rightsize, chat(), POINTS, load_curves=curves)
     assert "the rule 'plain' does not ask for" in said

@@ -24,7 +24,7 @@ Shared = Annotated[
 ]  # fmt: skip
 
 
-def time_sharing(session: Session, rule: str | None) -> TimeSharing:
+def read_time_sharing(session: Session, rule: str | None) -> TimeSharing:
     """Return the terms on which services share instances."""
     from cms.fleet.serving import Headroom, TimeSharing
     from cms.fleet.serving.headroom import read_overheads
@@ -42,7 +42,7 @@ def time_sharing(session: Session, rule: str | None) -> TimeSharing:
     )
 
 
-def slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
+def read_slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what batches take beside others, and warnings; nothing if nothing is said of it."""
     from cms.fleet.serving import predicted, read_interference, read_utilisations
 
@@ -54,11 +54,8 @@ def slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
                 raise usage_error("it goes with interference", f"[time_sharing] {name}")
         return {}, ()
     if given.splits == "any":
-        raise usage_error(
-            "'any': what slows a batch is measured beside one other share; leave it or "
-            "interference out",
-            "[time_sharing] splits",
-        )
+        what = "'any': what slows a batch is measured beside one other share; leave one of both out"
+        raise usage_error(what, "[time_sharing] splits")
     table = read_interference(pairs)
     said: tuple[str, ...] = ()
     if utilisations is not None:
