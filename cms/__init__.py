@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         Block,
         Configuration,
         DemandFunction,
+        GroupLimit,
         Job,
         MachineType,
         SizeBoundedConfigurations,
@@ -89,7 +90,8 @@ if TYPE_CHECKING:
 
 # What stands under one heading of the documentation stands together.
 __all__ = ["Problem", "Job", "Block", "DemandFunction", "Configuration"]
-__all__ += ["SizeBoundedConfigurations", "MachineType", "presolve", "PresolvedProblem"]
+__all__ += ["SizeBoundedConfigurations", "MachineType", "GroupLimit"]
+__all__ += ["presolve", "PresolvedProblem"]
 __all__ += ["TimeSharedProblem", "TimeSharedJob", "BatchPoint", "Mix", "DutyCycle", "DutyCycleRule"]
 __all__ += ["solve", "Solution", "Status", "Proof", "StopReason", "Incumbent", "Schedule"]
 __all__ += ["MachineGroup", "check", "Violation", "explain_infeasibility", "Growth", "find_growth"]

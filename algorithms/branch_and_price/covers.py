@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
+    from ..prices.limits import Room
     from ..prices.region import Region
 
 #: Contents of all sets, and steps of the search for those of one.
@@ -48,7 +49,7 @@ def cover(
     prices: Sequence[int],
     allowed: Sequence[int],
     slack: int,
-    room: Sequence[int | None],
+    room: Room,
     budget: Budget,
 ) -> tuple[list[Row], bool]:
     """Find machines of size-bounded sets that hold some blocks, and no others.
@@ -56,9 +57,9 @@ def cover(
     None are found where there are none, as the second value says, or the search gave up.
 
     A machine is worth at most its type's ``allowed`` at these prices. The differences to
-    that, summed over all machines, may be ``slack`` at most. ``room`` limits each type's machines.
+    that, summed over all machines, may be ``slack`` at most. ``room`` limits the machines.
     """
-    left, room = list(left), list(room)
+    left, room = list(left), room.copy()
     machines: list[Row] = []
     few = sum(left)
     while slack >= 0 and not budget.stopped:
@@ -78,8 +79,7 @@ def cover(
         machines.append(row)
         slack -= lacks
         left = [number - n for number, n in zip(left, row.counts, strict=True)]
-        have = room[row.machine]
-        room[row.machine] = None if have is None else have - 1
+        room.take(row.machine, 1)
     return [], slack < 0 and not machines
 
 
@@ -89,7 +89,7 @@ def _listed(
     prices: Sequence[int],
     allowed: Sequence[int],
     slack: int,
-    room: Sequence[int | None],
+    room: Room,
     most_contents: int,
 ) -> tuple[list[_Content], bool]:
     """List contents that lack no more than the slack, those of the dearest blocks first.
@@ -100,7 +100,7 @@ def _listed(
     complete = True
     for bounded in region.bounded:
         m = bounded.machine
-        if room[m] == 0:
+        if room.most(m) == 0:
             continue
         mine, most = ([of[i] for i in bounded.columns] for of in (prices, left))
         limit, least = max(0, most_contents - len(found)), allowed[m] - slack
@@ -122,7 +122,7 @@ class _Search:
     """A search through contents, which are bits of one number."""
 
     def __init__(
-        self, contents: Sequence[_Content], left: list[int], room: list[int | None], budget: Budget
+        self, contents: Sequence[_Content], left: list[int], room: Room, budget: Budget
     ) -> None:
         self._contents, self._left, self._room, self._budget = contents, left, room, budget
         held = np.array([row.counts for _, row in contents], dtype=np.int64)
@@ -154,19 +154,17 @@ class _Search:
             waiting ^= bit
             at = bit.bit_length() - 1
             lacks, row = self._contents[at]
-            room = self._room[row.machine]
-            if lacks <= slack and room != 0:
+            if lacks <= slack and self._room.most(row.machine) != 0:
                 fit = usable
                 for i, n in self._held[at]:
                     self._left[i] -= n
                     fit &= ~self._over[i][self._left[i]]
-                if room is not None:
-                    self._room[row.machine] = room - 1
+                self._room.take(row.machine, 1)
                 self.taken.append(at)
                 if self.run(fit, slack - lacks):
                     return True
                 self.taken.pop()
-                self._room[row.machine] = room
+                self._room.take(row.machine, -1)
                 for i, n in self._held[at]:
                     self._left[i] += n
             usable ^= bit  # with this content every way has been tried

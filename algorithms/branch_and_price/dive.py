@@ -25,6 +25,7 @@ from cms.knapsack.pricing import cheapest_option
 from cms.values.arrays import integers
 
 from ..prices.choices import choices_of
+from ..prices.limits import Room
 from ..prices.region import Row, configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
@@ -118,15 +119,16 @@ class Dive:
         ]
         # As many machines as there are blocks are always enough.
         most = _MOST_IN_FLOATS if start.open else sum(self._left)
-        self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
+        self._room = Room([it for it in region.limits if it.at_most < most * it.size])
         self._limits = [
-            None if room is None else self._program.row([], high=float(room)) for room in self._room
+            self._program.row([], high=near(limit.at_most, limit.size))
+            for limit in self._room.limits
         ]
         # What machines that cost nothing have is worth nothing.
         self._free = {
             i
             for row in region.rows
-            if not region.costs[row.machine] and self._room[row.machine] is None
+            if not region.costs[row.machine] and not self._room.counting(row.machine)
             for i, n in enumerate(row.counts)
             if n
         }
@@ -198,7 +200,7 @@ class Dive:
     def _covered(self, target: Fraction) -> tuple[list[Row], bool]:
         """Keep machines for all that is left, if some are found within a cost."""
         self._first = self._first or self._last
-        key = target - self._cost, tuple(self._left), tuple(self._room)
+        key = target - self._cost, tuple(self._left), tuple(self._room.left)
         if key not in self._covers:
             # Where prices have not settled the first ones may still tell more.
             told = (self._told(*each, target) for each in (self._last, self._first))
@@ -220,8 +222,9 @@ class Dive:
         costs = [int(cost * scale) for cost in self._region.costs]
         allowed = list(map(max, costs, worth))
         slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
-        for room, most, cost in zip(self._room, allowed, costs, strict=True):
-            slack += 0 if room is None else room * (most - cost)
+        pairs = enumerate(zip(allowed, costs, strict=True))
+        over = {m: Fraction(most - cost) for m, (most, cost) in pairs}
+        slack += floor(self._room.worth(self._room.cheapest_prices(over)))
         return slack / scale, prices, allowed, slack
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
@@ -263,13 +266,14 @@ class Dive:
         """Keep machines as far as their blocks are still needed; say whether any was."""
         useful = [-(-left // n) for left, n in zip(self._left, row.counts, strict=True) if n]
         number = min(number, max(useful, default=0))
-        room, limit = self._room[row.machine], self._limits[row.machine]
-        if room is not None and limit is not None:
-            number = min(number, room)
-            self._room[row.machine] = room - number
-            self._program.set_high(limit, float(room - number))
+        room = self._room.most(row.machine)
+        number = number if room is None else min(number, room)
         if number <= 0:
             return False
+        self._room.take(row.machine, number)
+        for at, _ in self._room.counting(row.machine):
+            left, size = self._room.left[at], self._room.limits[at].size
+            self._program.set_high(self._limits[at], near(left, size))
         self._kept[row] = self._kept.get(row, 0) + number
         self._cost += number * self._region.costs[row.machine]
         for i, n in enumerate(row.counts):
@@ -290,14 +294,17 @@ class Dive:
         if row in self._columns or not any(row.counts) or cost > _HIGHEST:
             return False
         terms = [(self._needs[i], float(n)) for i, n in enumerate(self._wanted(row)) if n]
-        limit = self._limits[row.machine]
-        if limit is not None:
-            terms.append((limit, 1.0))
+        terms += [(self._limits[at], part) for at, part in self._counting(row.machine)]
         self._columns[row] = self._program.column(cost, terms)
         if row.shape is None:
             self._held.append(row.counts)
             self._sets.append(row)
         return True
+
+    def _counting(self, machine: int) -> list[tuple[int, float]]:
+        """Return what a machine counts in the program's rows of limits."""
+        limits = self._room.limits
+        return [(at, near(n, limits[at].size)) for at, n in self._room.counting(machine)]
 
     def _add_option(self, kind: int, option: tuple[int, ...]) -> bool:
         if (kind, option) in self._options:
@@ -336,7 +343,7 @@ class Dive:
                 0 if i in self._free else max(0, int(answer.duals[row] * _GRID))
                 for i, row in enumerate(self._needs)
             ]
-            limits = [0.0 if at is None else max(0.0, -answer.duals[at]) for at in self._limits]
+            limits = [max(0.0, -answer.duals[at]) for at in self._limits]
             dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
             more, worth = self._new_contents(prices, limits)
             self._last = prices, worth
@@ -351,10 +358,10 @@ class Dive:
         self, prices: Sequence[int], limits: Sequence[float]
     ) -> tuple[bool, list[int]]:
         """Price contents; say whether any was added, and what machines are worth at most."""
-        added, worth = False, [0] * len(limits)
+        added, worth = False, [0] * len(self._costs)
         for bounded in self._region.bounded:
             m = bounded.machine
-            cost = self._costs[m] + limits[m]
+            cost = self._costs[m] + sum(limits[at] * part for at, part in self._counting(m))
             mine = [prices[i] for i in bounded.columns]
             most = bounded.most if self._open else [self._left[i] for i in bounded.columns]
             for number in range(_CONTENTS):
@@ -385,15 +392,14 @@ class Dive:
     def _at_least(self, prices: Sequence[int], worth: Sequence[int], paid: int) -> Fraction:
         """Return what is left costs at least, by prices, exactly.
 
-        No machine is worth more than it costs once prices are scaled to that; one of limited number
-        may be, and its limit then counts as often as it is.
+        No machine is worth more than it costs once prices are scaled to that; one that a limit
+        counts may be, and the room that is left pays for it.
         """
         worth, scale = self._scaled(prices, worth)
         least = Fraction(sum(map(mul, prices, self._left)) + paid) / scale
-        for held, cost, room in zip(worth, self._region.costs, self._room, strict=True):
-            if room is not None:
-                least -= room * max(Fraction(0), held / scale - cost)
-        return least
+        pairs = enumerate(zip(worth, self._region.costs, strict=True))
+        over = {m: held / scale - cost for m, (held, cost) in pairs}
+        return least - self._room.worth(self._room.cheapest_prices(over))
 
     def _scaled(self, prices: Sequence[int], worth: Sequence[int]) -> tuple[list[int], Fraction]:
         """Return what machines are worth, listed ones too, and what a cost of 1 counts as."""
@@ -401,8 +407,8 @@ class Dive:
         for row in self._listed:
             held = sum(map(mul, prices, self._wanted(row)))
             worth[row.machine] = max(worth[row.machine], held)
-        pairs = zip(worth, costs, self._room, strict=True)
-        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
+        pairs = enumerate(zip(worth, costs, strict=True))
+        ratios = [held / c for m, (held, c) in pairs if c and not self._room.counting(m)]
         return worth, max([_GRID / self._region.unit, *ratios])
 
 

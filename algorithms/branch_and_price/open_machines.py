@@ -12,6 +12,7 @@ import numpy as np
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.running.stopping import never
 
+from ..prices.limits import Room, limits_of
 from ..prices.region import Bounded
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class Fleet:
         self._stopped, self._blocks = stopped, problem.blocks
         types = problem.machine_types
         self._names = [machine.name for machine in types]
-        self._room = [machine.limit for machine in types]
-        self.limited = any(room is not None for room in self._room)
+        self._room = Room(limits_of(problem))
+        self.limited = bool(problem.limits)
         dearest = max((machine.cost for machine in types), default=Fraction(0)) or Fraction(1)
         self._costs = [max(float(m.cost / dearest), _NOTHING) for m in types]
         self.machines: dict[Configuration, int] = {}
@@ -76,13 +77,18 @@ class Fleet:
         best = np.full(len(self.idle), inf)
         costs = np.array(self._costs)
         if limited:
-            costs[[room == 0 for room in self._room]] = inf
+            costs[self._is_full] = inf
         np.minimum.at(best, self._block, costs[self._type[self._shape]] / self._count)
         for each in self._sets:
             for i, most in zip(each.columns, each.most, strict=True):
                 if most:
                     best[i] = min(best[i], costs[each.machine] / min(most, _CAP))
         return list(best.tolist())
+
+    @property
+    def _is_full(self) -> list[bool]:
+        """Whether limits leave no room for a machine, of each type."""
+        return [self._room.most(m) == 0 for m in range(len(self._names))]
 
     def take(self, i: int, number: int) -> int:
         """Take some blocks of a type: idle ones, or else of machines opened for them."""
@@ -106,15 +112,14 @@ class Fleet:
         for _, m, content in self._found[i]:
             if number <= 0:
                 break
-            if self._room[m] != 0:
+            if self._room.most(m) != 0:
                 number -= content[i] * self.open(m, content, -(-number // content[i]))
 
     def open(self, m: int, content: Mapping[int, int], number: int) -> int:
-        """Open machines, as far as their limit goes; return how many."""
-        room = self._room[m]
-        if room is not None:
-            number = min(number, room)
-            self._room[m] = room - number
+        """Open machines, as far as limits go; return how many."""
+        room = self._room.most(m)
+        number = number if room is None else min(number, room)
+        self._room.take(m, number)
         blocks = {self._blocks[i]: n for i, n in content.items()}
         shape = Configuration(blocks, self._names[m])
         self.machines[shape] = self.machines.get(shape, 0) + number
@@ -134,7 +139,7 @@ class Fleet:
                 return False
             found = [self._best_listed(missing)] if self._listed else []
             for each in self._sets:
-                if self._room[each.machine] != 0 and (content := _filling(each, missing)):
+                if self._room.most(each.machine) != 0 and (content := _filling(each, missing)):
                     gain = sum(float(self._worth[i]) * min(n, _CAP) for i, n in content.items())
                     found.append((gain / self._costs[each.machine], each.machine, content))
             score, m, content = max(found, key=lambda each: each[0], default=(-1.0, 0, {}))
@@ -153,8 +158,7 @@ class Fleet:
         gain = np.bincount(self._shape, weights=each, minlength=len(self._listed))
         score = gain / np.array(self._costs)[self._type]
         useful = np.bincount(self._shape, weights=wanted[self._block] > 0, minlength=len(score)) > 0
-        full = np.array([room == 0 for room in self._room])
-        score[full[self._type] | ~useful] = -1.0
+        score[np.array(self._is_full)[self._type] | ~useful] = -1.0
         at = int(np.argmax(score))
         return float(score[at]), *self._listed[at]
 

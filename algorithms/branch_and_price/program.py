@@ -301,9 +301,9 @@ class MachineVariables:
             program.variable(max(0, high - low)) for low, high in zip(lows, highs, strict=True)
         ]
         for limit, mine in shapes.limited:
-            room = limit - sum(lows[c] for c in mine)
-            if room < sum(highs[c] - lows[c] for c in mine):
-                program.at_most({self.variables[c]: 1 for c in mine}, room)
+            room = limit - sum(lows[c] * n for c, n in mine.items())
+            if room < sum((highs[c] - lows[c]) * n for c, n in mine.items()):
+                program.at_most({self.variables[c]: n for c, n in mine.items()}, room)
 
     def held(self, i: int, *, enough: int) -> list[tuple[int, int]]:
         """Return the terms of the blocks of a type; more than ``enough`` are not told apart."""
@@ -346,14 +346,14 @@ class MachineVariables:
 
 
 def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest: int) -> None:
-    """Lower the largest numbers of machines that reach ``largest`` to what their types' limits are.
+    """Lower the largest numbers of machines that reach ``largest`` to what limits allow.
 
     So that a program can be built where only a limit bounds them.
     """
     for limit, mine in shapes.limited:
-        for c in mine:
+        for c, n in mine.items():
             if highs[c] >= largest:
-                highs[c] = min(highs[c], max(limit, lows[c]))
+                highs[c] = min(highs[c], max(limit // n, lows[c]))
 
 
 def every_option(

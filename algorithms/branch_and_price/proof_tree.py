@@ -43,7 +43,7 @@ def branchable(problem: Problem, *, fewer: bool = False) -> PresolvedProblem:
     small = Problem._rebuild(
         tuple(problem.blocks[i] for i in kept),
         tuple(dict.fromkeys(problem.configurations)),
-        problem.machine_types,
+        *problem.machine_parts[2:],
         tuple(problem.job_names[j] for j in jobs.tolist()),
         rows.select(np.arange(len(jobs)), kept),
     )

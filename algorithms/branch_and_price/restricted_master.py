@@ -108,9 +108,15 @@ class RestrictedMaster:
         self._counting = region.below([Condition(each, 1, 0) for each in self.quantities])
         self._table: NDArray[np.float64] = np.zeros((0, len(self.quantities)))
         self._new_rows: list[NDArray[np.float64]] = []
+        # Limits bound quantities, too: those of several types follow all others.
+        self._most: dict[int, float] = {}
+        for limit in region.limits:
+            named = {region.names[m]: n for m, n in limit.weights.items()}
+            at = self.add_quantity(MachinesOfType(named))
+            self._most[at] = min(float(limit.at_most), self._most.get(at, _INFINITY))
+        bounded = {*range(len(region.names)), *self._most}
         self._rows = {
-            m: program.row([], high=_INFINITY if limit is None else float(limit))
-            for m, limit in enumerate(region.limits)
+            at: program.row([], high=self._most.get(at, _INFINITY)) for at in sorted(bounded)
         }
         for row in region.rows:
             self.add_content(row)
@@ -214,7 +220,7 @@ class RestrictedMaster:
         prices = [max(0.0, duals[row]) for row in self._needs]
         worth = np.zeros(len(self.quantities))
         worth[types : types + k] = prices
-        for at in {*range(types), *bounds}:
+        for at in {*range(types), *self._most, *bounds}:
             worth[at] += duals[self._rows[at]]
         worth[:types] -= self._costs
         return NodeSolution(
@@ -242,9 +248,8 @@ class RestrictedMaster:
                 self._program.column(self._dear, [(row, sign)])
             if at in self._of_jobs:
                 self._beyond[at] = self._program.column(0.0, [(self._needs[i], -1.0), (row, 1.0)])
-        limit = self._region.limits[at] if at < len(self._costs) else None
         self._program.set_low(self._rows[at], low)
-        self._program.set_high(self._rows[at], high if limit is None else min(high, float(limit)))
+        self._program.set_high(self._rows[at], min(high, self._most.get(at, _INFINITY)))
 
     def certify(
         self, solution: NodeSolution, path: Sequence[Condition], above: Fraction

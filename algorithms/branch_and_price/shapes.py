@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cms.values.numbers import common_step
 
+from ..prices.limits import limits_of
 from ..prices.region import Row, configuration_of
 from ..tables.integers import listed
 
@@ -55,11 +56,12 @@ class Shapes:
             (counts, m): c
             for c, (counts, m) in enumerate(zip(self.counts, self.types, strict=True))
         }
-        self.limited = [
-            (machine.limit, [c for c, of in enumerate(self.types) if of == m])
-            for m, machine in enumerate(problem.machine_types)
-            if machine.limit is not None and m in self.types
-        ]
+        #: The most of each limit, with what a machine of each configuration counts there.
+        self.limited: list[tuple[int, dict[int, int]]] = []
+        for limit in limits_of(problem):
+            counting = {c: limit.weights[m] for c, m in enumerate(self.types) if m in limit.weights}
+            if counting:
+                self.limited.append((limit.at_most, counting))
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -98,5 +100,6 @@ class Shapes:
             worth = sum((price * n for price, n in pairs if n), Fraction(0))
             for at, factor in region.row_terms(Row(counts, m, shape)):
                 worth += factor * vector.multipliers[at]
-            found.append(cost + vector.limit_prices[m] - worth)
+            allowed = (n * vector.limit_prices[at] for at, n in region.room.counting(m))
+            found.append(sum(allowed, cost) - worth)
         return found

@@ -138,8 +138,8 @@ class _Tree:
         types, fewer = len(self._region.costs), bool(given.replacement.gone)
         # Machines that cost nothing can be rounded up, and their blocks with them.
         skipped = {types + i for i in self._region.free()}
-        pairs = zip(self._region.costs, self._region.limits, strict=True)
-        skipped |= {m for m, (cost, limit) in enumerate(pairs) if not cost and limit is None}
+        counting = self._region.room.counting
+        skipped |= {m for m, c in enumerate(self._region.costs) if not c and not counting(m)}
         last = types if fewer else types + len(self._region.blocks)
         self._branchable = [at for at in range(last) if at not in skipped]
         self._types, self._sums, self._with_contents = types, 0, not fewer
@@ -305,16 +305,14 @@ class _Tree:
     def _add_sums(self, solution: NodeSolution) -> None:
         """Let sums of machines be quantities, weighted by what these are worth in parts of one."""
         worth = -solution.worth[: self._types]
-        for at, dual in solution.duals.items():
-            quantity = self._master.quantities[at]
-            if at >= self._types and isinstance(quantity, MachinesOfType):
+        for quantity, dual in zip(self._master.quantities, solution.worth.tolist(), strict=False):
+            if isinstance(quantity, MachinesOfType) and len(quantity.weights) > 1:
                 worth -= [quantity.weights.get(name, 0) * dual for name in self._region.names]
         step, gap = near(self._step / self._unit), self._gap(solution)
         for weights in find_sums(solution.totals[: self._types], worth.tolist(), step, gap):
             named = {name: n for name, n in zip(self._region.names, weights, strict=True) if n}
-            known = len(self._master.quantities)
             at = self._master.add_quantity(MachinesOfType(named))
-            if at == known:
+            if at not in self._branchable:
                 self._branchable.append(at)
                 self._sums += 1
 

@@ -23,6 +23,7 @@ from cms.certificate.certificate import next_below, round_up
 
 from ..prices.choices import choices_of
 from ..prices.fraction import Fractional
+from ..prices.limits import Limit, Room
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
 from .dive import MOST_UNDECIDED, Diver
@@ -187,11 +188,14 @@ class WholeFleets:
         if self._budget.stopped or target > step * 2**50:  # floats do not tell such costs apart
             return None
         steps = [near(cost / step) for cost in region.costs]
-        limits = region.limits if machines is None else machines
+        most = [float("inf")] * len(steps) if machines is None else map(float, machines)
         bought = [
-            program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
-            for cost, limit in zip(steps, limits, strict=True)
+            program.variable(cost, high=high, whole=True)
+            for cost, high in zip(steps, most, strict=True)
         ]
+        for limit in region.limits if machines is None else ():
+            counted = [(bought[m], near(n, limit.size)) for m, n in limit.weights.items()]
+            program.row(counted, high=near(limit.at_most, limit.size))
         needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
         mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in bought]
         for row in self._contents:
@@ -313,10 +317,9 @@ class NodeSchedules:
         region = self._search.region.below(())
         least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
         if not alike(self._jobs) and (cost is None or least < cost):
-            limits = zip(machines, region.costs, region.limits, strict=True)
-            region.limits = [
-                n if each and (limit is None or n < limit) else limit for n, each, limit in limits
-            ]
+            there = enumerate(zip(machines, region.costs, strict=True))
+            mine = [Limit(region.names[m], {m: 1}, n) for m, (n, cost) in there if cost]
+            region.room = Room([*region.limits, *mine])
             diver = Diver(self._jobs, region, self._budget)
             for start in self._starts(solution):
                 for dived in diver.dives(start, least, cost, slice(1)):

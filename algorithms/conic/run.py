@@ -70,6 +70,8 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
     """Prepare a problem, or refuse it; ``Support(True)`` where nothing is left to decide."""
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
+    for group in problem.group_limits:
+        return Support(False, f"{problem.limit_label(group)} has a limit; expected none of groups")
     reduction = presolve(problem)
     small, blocks = reduction.problem, reduction.problem.blocks
     if not small.n_jobs or not all(any(small.rows.row(j).supply) for j in range(small.n_jobs)):

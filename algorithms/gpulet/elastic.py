@@ -174,11 +174,10 @@ def refuse_other_cuts(problem: TimeSharedProblem) -> None:
     if len(problem.machine_types) != 1:
         kinds = ", ".join(machine.name for machine in problem.machine_types)
         raise _refusal(f"there are several machine types ({kinds}), it knows one")
-    (machine,) = problem.machine_types
-    if machine.limit is not None:
+    for limit in problem.limits:
         raise UnsupportedProblem(
-            f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it takes "
-            "as many as it needs; use auto"
+            f"{problem.limit_label(limit)} has a limit of {shown(limit.at_most)}, and it takes as "
+            "many machines as it needs; use auto"
         )
     names: dict[int, str] = {}
     for shape in problem.configurations:

@@ -67,6 +67,6 @@ def _constraints(
         terms = {at: -share.load[i] for at, share in enumerate(shares) if share.load[i]}
         terms |= {n + at: row.counts[i] for at, (row, _) in enumerate(machines) if row.counts[i]}
         yield terms, 0
-    for m, limit in enumerate(region.limits):
-        if limit is not None:
-            yield {n + at: 1 for at, (row, _) in enumerate(machines) if row.machine == m}, limit
+    for limit in region.limits:
+        counted = ((n + at, limit.weights.get(row.machine)) for at, (row, _) in enumerate(machines))
+        yield {at: weight for at, weight in counted if weight}, limit.at_most

@@ -88,14 +88,14 @@ class Master:
         self._k = len(region.blocks)
         free = region.free()
         highs = [0.0 if i in free else INFINITY for i in range(self._k)]
-        highs += [0.0 if limit is None else largest for limit in region.limits]
+        highs += [largest] * len(region.limits)
         # In this order in all that follows: prices, limit prices.
         whole = (*centre.prices, *centre.limit_prices)
         self._centre = tuple(value / self._unit for value in whole)
         # A variable is this multiple of what it stands for.
-        self._sizes = [*block_sizes(region), *([1] * len(region.limits))]
+        self._sizes = [*block_sizes(region), *(limit.size for limit in region.limits)]
         weights = [Fraction(0)] * self._k
-        weights += [Fraction(-(limit or 0), self.scale) for limit in region.limits]
+        weights += [Fraction(-limit.at_most, self.scale) for limit in region.limits]
         self._constant = sum(
             (w * c for w, c in zip(weights, self._centre, strict=True)), Fraction(0)
         )
@@ -132,7 +132,8 @@ class Master:
 
     def _row_terms(self, described: Row) -> dict[int, int]:
         terms = _counted(described.counts)
-        terms[self._k + described.machine] = -1
+        for at, n in self._region.room.counting(described.machine):
+            terms[self._k + at] = -n
         return terms
 
     def _at_centre(self, terms: Mapping[int, int]) -> Fraction:
@@ -242,9 +243,7 @@ class ExactMaster:
         # The program, once solved, and its columns: (None, machine) or (group, cut).
         self._program: Program | None = None
         self._columns: list[tuple[int | None, int]] = []
-        # Its rows of limits, by machine type, and of groups that are split.
-        limited = [m for m, limit in enumerate(region.limits) if limit is not None]
-        self._limits = {m: self._k + at for at, m in enumerate(limited)}
+        # Its rows of groups that are split; those of limits follow those of blocks.
         self._whole: dict[int, int] = {}
         self._prices: list[Fraction] = []
         self.weights: list[Fraction] = []
@@ -253,7 +252,7 @@ class ExactMaster:
     @staticmethod
     def fits(region: Region, n_groups: int) -> bool:
         """Whether the program is small enough with all groups split."""
-        rows = len(region.blocks) + n_groups + sum(limit is not None for limit in region.limits)
+        rows = len(region.blocks) + n_groups + len(region.limits)
         return not region.free_machines and rows <= MOST_ROWS
 
     def add(self, group: int, cut: Cut, weight: float = 0.0) -> None:
@@ -301,8 +300,7 @@ class ExactMaster:
             self._columns, self._whole = [], {}
             loads = [self._loads[mine[0]] for mine in self._mixing]
             least = [sum(load[i] for load in loads) for i in range(self._k)]
-            limits = self._region.limits
-            program = Program([*least, *(-limit for limit in limits if limit is not None)])
+            program = Program([*least, *(-limit.at_most for limit in self._region.limits)])
         wanted: list[tuple[int | None, int]] = [(None, r) for r in self._rows]
         wanted += [(group, cut) for group, mine in enumerate(self._mixing) for cut in mine[1:]]
         there = {*self._columns}
@@ -320,8 +318,7 @@ class ExactMaster:
         if group is None:
             row = self._region.rows[number]
             counts = _counted(row.counts)
-            if row.machine in self._limits:
-                counts[self._limits[row.machine]] = -1
+            counts |= {self._k + at: -n for at, n in self._region.room.counting(row.machine)}
             program.add(self._region.costs[row.machine], counts)
             return
         if group not in self._whole:  # no more than all of it

@@ -22,6 +22,8 @@ from cms.certificate.quantity import (
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
+from .limits import Limit, Room, limits_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -136,11 +138,12 @@ class Region:
         self.costs = [
             Fraction(0) if free_machines else machine.cost for machine in problem.machine_types
         ]
-        self.limits = [machine.limit for machine in problem.machine_types]
-        if max((limit for limit in self.limits if limit is not None), default=0) > _LARGE_LIMIT:
+        limits = limits_of(problem)
+        if max((limit.at_most for limit in limits), default=0) > _LARGE_LIMIT:
             # Limits that never bind, of more machines than blocks, are none.
             most = sum(problem.useful_blocks())
-            self.limits = [None if n is not None and n >= most else n for n in self.limits]
+            limits = [limit for limit in limits if limit.at_most < most * limit.size]
+        self.room = Room(limits)
         self.rows: list[Row] = []
         self.bounded: list[Bounded] = []
         #: The most blocks of a type that a machine of a size-bounded set needs, where more would
@@ -174,6 +177,11 @@ class Region:
         found._branch(path)
         return found
 
+    @property
+    def limits(self) -> Sequence[Limit]:
+        """The limits on machines."""
+        return self.room.limits
+
     def _branch(self, path: Sequence[Condition]) -> None:
         problem, index = self.problem, self.problem.block_index
         self.path = tuple(path)
@@ -204,9 +212,8 @@ class Region:
 
     def free(self) -> set[int]:
         """Blocks of unlimited machines of cost 0: their prices must be 0."""
-        rows = (
-            r for r in self.rows if self.limits[r.machine] is None and not self.costs[r.machine]
-        )
+        free = {m for m, cost in enumerate(self.costs) if not cost and not self.room.counting(m)}
+        rows = (row for row in self.rows if row.machine in free)
         return {i for row in rows for i, count in enumerate(row.counts) if count}
 
     def row_terms(self, row: Row) -> list[tuple[int, int]]:
@@ -299,29 +306,26 @@ class Region:
         With ``no_limit_prices`` the prices keep to what machines cost, limited or not.
         """
         worth = self.worth(prices, multipliers)
+        pairs = list(zip(worth, self.costs, strict=True))
         scales = [
             cost / value
-            for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
-            if (limit is None or no_limit_prices) and value > 0
+            for m, (value, cost) in enumerate(pairs)
+            if value > 0 and (no_limit_prices or not self.room.counting(m))
         ]
         # Without limits and branches the bound grows with the prices, so they may go up as well.
-        grows = not self.path and all(limit is None for limit in self.limits)
+        grows = not self.path and not self.limits
         scale = min([*scales, *([] if grows and scales else [Fraction(1)])])
-        limit_prices = tuple(
-            Fraction(0) if limit is None else max(Fraction(0), value * scale - cost)
-            for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
-        )
+        over = {m: value * scale - cost for m, (value, cost) in enumerate(pairs)}
         vector = Vector(
             tuple(scale * price if price else price for price in prices),
-            limit_prices,
+            self.room.cheapest_prices(over),
             tuple(scale * multiplier for multiplier in multipliers),
         )
         return scale, vector
 
     def constant(self, vector: Vector) -> Fraction:
         """Return what limits and branches add to the jobs' values."""
-        limits = zip(self.limits, vector.limit_prices, strict=True)
-        value = -sum((limit * price for limit, price in limits if limit), Fraction(0))
+        value = -self.room.worth(vector.limit_prices)
         for condition, multiplier in zip(self.path, vector.multipliers, strict=True):
             value += condition.sign * condition.value * multiplier
         return value
@@ -329,10 +333,10 @@ class Region:
     def leaf(self, vector: Vector) -> BlockPrices:
         """Name the numbers."""
         pairs = zip(self.blocks, vector.prices, strict=True)
-        limits = zip(self.names, vector.limit_prices, strict=True)
+        limits = zip(self.limits, vector.limit_prices, strict=True)
         return BlockPrices(
             {block: price for block, price in pairs if price},
-            {name: price for name, price in limits if price},
+            {limit.name: price / limit.unit for limit, price in limits if price},
             vector.multipliers,
             {self.blocks[i]: count for i, count in self.proper.items()},
         )

@@ -360,8 +360,7 @@ def fractional(search: PriceSearch) -> Fractional:
 def ray(reduction: PresolvedProblem, jobs: Jobs, budget: Budget) -> Named | None:
     """Prove that the limits are too low for any schedule, if block prices alone can."""
     search = PriceSearch(jobs, budget, free_machines=True)
-    limited = any(machine.limit is not None for machine in reduction.problem.machine_types)
-    points = search.run() if limited else ()
+    points = search.run() if reduction.problem.limits else ()
     return next((certificate(reduction, search, p) for p in points if p.bound > 0), None)
 
 

@@ -18,6 +18,7 @@ from cms.presolver.presolve import presolve
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
+from cms.values.numbers import shown
 
 from ..solvers.floats import near
 
@@ -256,13 +257,12 @@ def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_S
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
     """Refuse limits on machines, and what :func:`supported` refuses."""
-    for machine in problem.machine_types:
-        if machine.limit is not None:
-            return Support(
-                False,
-                f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
-                "up does not keep limits; use auto or branch_and_price",
-            )
+    for limit in problem.limits:
+        return Support(
+            False,
+            f"{problem.limit_label(limit)} has a limit of {shown(limit.at_most)}; rounding up does "
+            "not keep limits; use auto or branch_and_price",
+        )
     return supported(
         problem, problem if most_shapes is None else presolve(problem).problem, most_shapes
     )

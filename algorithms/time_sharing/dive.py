@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
     from cms.schedule.schedule import Schedule
 
+    from ..prices.limits import Room
     from .hosting import Hosted, Hosting
     from .prices import PriceSearch
 
@@ -67,7 +68,8 @@ class Diver:
 
     def _dive(self, below: Fraction | None, *, greedy: bool) -> Schedule | None:
         """Open machines until all is served; None if it would not cost less, or was stopped."""
-        left = Left(dict.fromkeys(self._columns.jobs, Fraction(1)), [0] * len(self._region.names))
+        jobs = dict.fromkeys(self._columns.jobs, Fraction(1))
+        left = Left(jobs, self._region.room.copy())
         machines: Counter[int] = Counter()
         mixes: Counter[int] = Counter()
         spent = Fraction(0)
@@ -79,12 +81,12 @@ class Diver:
                 below
             ):
                 return None
-            choice = self._choice(point, greedy=greedy)
+            choice = self._choice(point, left.room, greedy=greedy)
             if choice is None:
                 return None
             machine = self._region.rows[choice.row].machine
             machines[choice.row] += choice.machines
-            left.machines[machine] += choice.machines
+            left.room.take(machine, choice.machines)
             spent += choice.machines * self._region.costs[machine]
             self._fill(choice, left, mixes)
         if below is not None and spent >= below:
@@ -115,18 +117,25 @@ class Diver:
                 break
         return point
 
-    def _choice(self, point: Point, *, greedy: bool) -> _Choice | None:
+    def _choice(self, point: Point, room: Room, *, greedy: bool) -> _Choice | None:
         """Choose a machine that the solution has, with the mixes it has most of on its blocks."""
 
         def rated(amount: float) -> float:
             return amount if greedy else amount * (1 - _SPREAD * self._random.random())
 
-        rows = [(rated(x), at) for at, x in enumerate(point.machines) if x > _IN_USE]
+        machines = [row.machine for row in self._region.rows]
+        rows = [
+            (rated(x), at)
+            for at, x in enumerate(point.machines)
+            if x > _IN_USE and room.most(machines[at]) != 0
+        ]
         if not rows:
             return None
         _, row = max(rows)
         amounts = {n: amount for n, amount in enumerate(point.mixes) if amount > _IN_USE}
+        most = room.most(machines[row])
         count = max(1, floor(point.machines[row]))
+        count = count if most is None else min(count, most)
         mixes: list[int] = []
         for i, blocks in enumerate(self._region.rows[row].counts):
             for _ in range(blocks):

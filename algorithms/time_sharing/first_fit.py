@@ -11,6 +11,7 @@ from cms.certificate.certificate import round_up
 from cms.plugin.algorithm import Named, Support
 from cms.time_sharing.problem import TimeSharedProblem
 from cms.values.fields import CheckedFields
+from cms.values.numbers import shown
 
 from ..tables.integers import MOST_SHAPES, listed
 from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, schedule_of
@@ -111,12 +112,9 @@ class MixFirstFit:
 
 def refusal(problem: TimeSharedProblem) -> str | None:
     """Say why first fit does not take a problem, if it does not."""
-    for machine in problem.machine_types:
-        if machine.limit is not None:
-            return (
-                f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it "
-                "does not count what is left"
-            )
+    for limit in problem.limits:
+        most = f"{problem.limit_label(limit)} has a limit of {shown(limit.at_most)}"
+        return f"{most}, and it does not count what is left"
     shapes, vast = listed(problem, MOST_SHAPES)
     if vast:
         return (

@@ -21,6 +21,7 @@ from .columns import Prices, Step
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
+    from ..prices.limits import Room
     from ..prices.region import Region
     from .columns import Column, Columns
 
@@ -45,12 +46,11 @@ _ONE = Fraction(1)
 class Left(NamedTuple):
     """What is left when some machines are there.
 
-    ``parts`` are those of demands that are not served, in (0, 1]; ``machines`` are the machines of
-    each type that are there.
+    ``parts`` are those of demands that are not served, in (0, 1]; ``room`` is there for machines.
     """
 
     parts: dict[int, Fraction]
-    machines: list[int]
+    room: Room
 
 
 class Point(NamedTuple):
@@ -87,15 +87,14 @@ class Master:
         self._columns, self._region = columns, region
         if region.free_machines:
             penalty = 1.0
-        left = left or Left(dict.fromkeys(columns.jobs, _ONE), [0] * len(region.names))
+        left = left or Left(dict.fromkeys(columns.jobs, _ONE), region.room)
         self._parts = left.parts
         self._program = program = LinearProgram()
         self._held = [program.row((), low=0.0) for _ in region.blocks]
-        self._limits = {
-            m: program.row((), high=near(limit - left.machines[m]))
-            for m, limit in enumerate(region.limits)
-            if limit is not None
-        }
+        self._limits = [
+            program.row((), high=near(most, limit.size))
+            for most, limit in zip(left.room.left, region.limits, strict=True)
+        ]
         self._served = {job: program.row((), low=1.0) for job in left.parts}
         self._branches = [program.row((), low=c.sign * c.value) for c in region.path]
         #: The cuts that are there, with their rows.
@@ -113,8 +112,8 @@ class Master:
         region, program = self._region, self._program
         for row in region.rows[len(self._machines) :]:
             terms = [(self._held[i], float(n)) for i, n in enumerate(row.counts) if n]
-            if row.machine in self._limits:
-                terms.append((self._limits[row.machine], 1.0))
+            for at, n in region.room.counting(row.machine):
+                terms.append((self._limits[at], near(n, region.limits[at].size)))
             terms += [(self._branches[at], float(n)) for at, n in region.row_terms(row)]
             cost = near(region.costs[row.machine] / region.unit)
             self._machines.append(program.column(cost, terms))

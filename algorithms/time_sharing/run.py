@@ -50,7 +50,7 @@ class _Run:
         """Go through the stages until a schedule meets the bound."""
         self._columns.add_alone()
         yield from self._start()
-        if any(machine.limit is not None for machine in self._problem.machine_types):
+        if self._problem.limits:
             yield from self._ray()
         search = PriceSearch(self._columns, Region(self._problem), self._budget)
         for stage in self._stages(search):

@@ -129,10 +129,8 @@ def proved_leaves(
                 worth = node.jobs_worth(problem, path, stopped, undisturbed)
                 if worth is None:
                     raise CheckStopped
-                limits = node.limit_prices.items()
-                value = worth.total - sum(
-                    p * (problem.machine_type(m).limit or 0) for m, p in limits
-                )
+                limits = ((node.limit_prices.get(each.name), each) for each in problem.limits)
+                value = worth.total - sum(price * each.reach for price, each in limits if price)
                 value += sum(m * condition.sign * condition.value for condition, m in used)
                 infeasible = worth.unservable or (holds_at_no_cost and value > 0)
                 evaluated[key] = ProvedBound(value, infeasible)
@@ -174,7 +172,7 @@ class Leaf(Certificate):
             raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
         numbers = (
             _table(prices, "block", "price of", exact),
-            _table(limit_prices, "limit of machine type", "price of", exact),
+            _table(limit_prices, "limit", "price of", exact),
             tuple([exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]),
             _table(proper, "block", "proper count of", partial(whole, least=0)),
         )
@@ -236,7 +234,7 @@ class BlockPrices(Leaf):
     prices : Mapping[str, number]
         Block price >= 0; blocks left out have price 0.
     limit_prices : Mapping[str, number]
-        Price >= 0 of a machine type's limit; 0 where there is no limit.
+        Price >= 0 of the limit of a machine type or group; 0 where there is no limit.
     multipliers : sequence of numbers
         One >= 0 for each branch above this leaf, from the root down.
     proper : Mapping[str, int]
@@ -245,10 +243,12 @@ class BlockPrices(Leaf):
 
     Notes
     -----
-    They hold if every configuration C of a machine type m is worth at most ``cost_m +
-    limit_price_m``; the bound is then the sum over jobs of the cheapest option, less ``limit_m *
-    limit_price_m`` over machine types (theory 6.3 and 6.9). If they hold even with all costs 0 and
-    the bound is positive, there is no schedule at all.
+    They hold if every configuration of a machine type m is worth at most ``cost_m``, and ``weight *
+    limit_price`` of each limit that counts it; a type's own limit counts it with weight 1. The
+    bound is then the sum over jobs of the cheapest option, less ``at_most * limit_price`` over
+    limits (theory 6.3 and 6.9): ``at_most`` is rounded down to a whole multiple of the weights'
+    common step, as what machines count is one. If they hold even with all costs 0 and the bound is
+    positive, there is no schedule at all.
 
     Machines of a size-bounded set need no idle block, and jobs no more blocks of a type than serve
     them by themselves; so some best schedule, if there is any, has only *proper* contents, with no

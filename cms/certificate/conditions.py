@@ -53,10 +53,11 @@ class Worth(NamedTuple):
 def refuse_misfits(problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
     refuse_unknown(leaf.prices, problem.blocks, "block", "a price for")
-    known = [machine.name for machine in problem.machine_types]
-    refuse_unknown(leaf.limit_prices, known, "machine type", "a price for")
+    known = [each.name for each in (*problem.machine_types, *problem.group_limits)]
+    refuse_unknown(leaf.limit_prices, known, "machine type or group", "a price for")
+    limited = {limit.name for limit in problem.limits}
     for name, price in leaf.limit_prices.items():
-        if price and problem.machine_type(name).limit is None:
+        if price and name not in limited:
             raise InvalidCertificate(
                 f"limit price {shown(price)} on machine type {name!r}, which has no limit"
             )
@@ -107,14 +108,14 @@ def refuse_breaches(problem: MachineProblem, leaf: Any, path: tuple[Condition, .
     unit = lcm(*(f.denominator for f in (*worth.values(), *of_shape.values())))
     unit = lcm(unit, *(amount.denominator for _, amount in extras))
     whole_worth = {block: in_parts(price, unit) for block, price in worth.items()}
-    limits: dict[str | None, Fraction] = {
-        machine.name: leaf.limit_prices.get(machine.name, Fraction(0)) - of_type[machine.name]
-        for machine in problem.machine_types
+    priced: dict[str | None, Fraction] = {
+        name: sum((n * leaf.limit_prices.get(g, 0) for g, n in weights.items()), Fraction(0))
+        for name, weights in problem.weights.items()
     }
-    at_no_cost = {name: floor(limit * unit) for name, limit in limits.items()}
+    at_no_cost = {name: floor((price - of_type[name]) * unit) for name, price in priced.items()}
     most: dict[str | None, int] = {
-        machine.name: floor((machine.cost + limits[machine.name]) * unit)
-        for machine in problem.machine_types
+        each.name: floor((each.cost + priced[each.name] - of_type[each.name]) * unit)
+        for each in problem.machine_types
     }
     also_at_no_cost = True
     for shape in problem.configurations:
@@ -128,8 +129,8 @@ def refuse_breaches(problem: MachineProblem, leaf: Any, path: tuple[Condition, .
             value += in_parts(of_shape.get(shape, Fraction(0)), unit)
         if value > most[name]:
             machine = problem.machine_type(name)
-            cost, allowed = machine.cost, leaf.limit_prices.get(machine.name, 0)
-            plus = f" + limit price {shown(allowed)}" if allowed else ""
+            cost, allowed = machine.cost, priced[name]
+            plus = f" + limit prices of {shown(allowed)}" if allowed else ""
             raise InvalidCertificate(
                 f"{_named(problem, shape)} is worth {shown(Fraction(value, unit) + of_type[name])} "
                 f"at these prices, more than its machine's cost {shown(cost)}{plus}"

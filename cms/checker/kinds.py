@@ -101,7 +101,8 @@ def check(problem: AnyProblem, schedule: AnySchedule) -> tuple[Violation, ...]:
 
     A schedule is valid if every group has a count of at least 1 and a configuration the problem
     allows, gives blocks (at least 1 an entry) of known types to known jobs without using more than
-    the configuration has, keeps every machine type's limit, and meets every job's demand.
+    the configuration has, keeps the limits of all machine types and groups, and meets every job's
+    demand.
 
     Examples
     --------
@@ -132,11 +133,11 @@ class MachineChecker(ABC, Generic[P]):
 
     @property
     def limited(self) -> bool:
-        """Whether some machine type has a limit.
+        """Whether there is a limit on machines.
 
         Without one only a job nothing can serve is beyond reach: the first certificate shows that.
         """
-        return any(machine.limit is not None for machine in self.problem.machine_types)
+        return bool(self.problem.limits)
 
     def cost(self, schedule: Schedule) -> Fraction:
         """Return what all machines cost."""

@@ -17,6 +17,7 @@ from ..problem.parts import (
     DEFAULT_MACHINE,
     AnyConfiguration,
     Configuration,
+    GroupLimit,
     MachineType,
     SizeBoundedConfigurations,
 )
@@ -48,6 +49,15 @@ class MachineTypePart(m.Part):
     name: TypeName
     cost: f.Exact = Fraction(1)
     limit: f.Count | None = None
+
+
+class GroupLimitPart(m.Part):
+    """A limit on machines of several types together, and what one of each type counts."""
+
+    MAKES: ClassVar[Any] = GroupLimit
+    name: Annotated[str, f.name("group")]
+    weights: dict[TypeName, f.Positive]
+    at_most: f.Exact
 
 
 class _ListedPart(m.Part):
@@ -100,6 +110,7 @@ class MachinesDocument(m.Document):
     """What every problem says of machines."""
 
     machine_types: tuple[Annotated[MachineType, m.Built(MachineTypePart)], ...] = ()
+    group_limits: tuple[Annotated[GroupLimit, m.Built(GroupLimitPart)], ...] = f.omitted(())
     blocks: tuple[Block, ...] = f.left_out()
     configurations: tuple[_Shape, ...]
 
@@ -108,6 +119,14 @@ class MachinesDocument(m.Document):
         f.refuse_twice([each.name for each in self.machine_types], "machine type", "machine_types")
         types = self.machine_types or (MachineType(DEFAULT_MACHINE),)
         known, blocks = dict.fromkeys(each.name for each in types), self.blocks
+        groups = self.group_limits
+        f.refuse_twice([each.name for each in groups], "group", "group_limits")
+        for index, group in enumerate(groups):
+            at = "group_limits", index
+            f.refuse_unknown_keys(group.weights, "machine type", known, *at, "weights")
+            if group.name in known:
+                what = f"{{}}: there is a machine type {group.name!r}"
+                raise f.refusal("a name of its own", *at, "name", what=what)
         are_told = "blocks" in self.model_fields_set
         f.refuse_twice(blocks or (), "block", "blocks", key=None)
         seen = dict.fromkeys(blocks) if are_told else None
@@ -117,7 +136,8 @@ class MachinesDocument(m.Document):
         if not are_told:
             held = (s.blocks if isinstance(s, Configuration) else s.sizes for s in shapes)
             blocks = tuple(dict.fromkeys(block for each in held for block in each))
-        return {"configurations": shapes, "machine_types": types, "blocks": list(blocks)}
+        machines = {"configurations": shapes, "machine_types": types, "group_limits": groups}
+        return machines | {"blocks": list(blocks)}
 
     def frame(self) -> Problem:
         """Build a problem without jobs."""

@@ -17,7 +17,6 @@ from ..certificate.certificate import Certificate
 from ..checker.kinds import check
 from ..errors import InvalidCertificate
 from ..plugin.algorithm import Algorithm
-from ..problem.parts import MachineType
 from ..problem.problem import Problem
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
@@ -31,7 +30,8 @@ from .variants import (
     beyond_limits,
     extended,
     for_nothing,
-    with_types,
+    machines_used,
+    with_more,
     within_limits,
 )
 
@@ -65,10 +65,8 @@ class Asking:
         """Whether there is to be no further question."""
         return self.is_set() or time.monotonic() >= self.end
 
-    def answer(
-        self, problem: Problem, *, gap: int = 0, part: int = 1, start: Schedule | None = None
-    ) -> Solution:
-        """Solve a problem in one of the equal parts of the time left, from a schedule if given."""
+    def answer(self, problem: Problem, *, gap: Fraction | int = 0, part: int = 1) -> Solution:
+        """Solve a problem in one of the equal parts of the time left."""
         left = max(0.0, self.end - time.monotonic()) / part
         solution = solve(
             problem,
@@ -77,7 +75,6 @@ class Asking:
             gap=gap,
             seed=self.seed,
             threads=self.threads,
-            start=start,
             cancel=self,
         )
         # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.
@@ -97,7 +94,7 @@ class Machines(NamedTuple):
 
 def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None = None) -> Machines:
     """Find the fewest machines beyond the limits that would do."""
-    if all(machine.limit is None for machine in problem.machine_types):
+    if not problem.limits:
         return Machines(FrozenMap(), Schedule(), 0, Proof.CHECKED, None)
     larger = extended(problem)
     answer = asking.answer(larger.problem, part=2)
@@ -109,14 +106,11 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
         return Machines(None, Schedule(), at_least, Proof.NONE, certificate)
     schedule = larger.restore(answer.schedule)
     # A schedule that is not the best may leave machines within the limits unused.
-    more = beyond_limits(problem, schedule)
-
+    used = machines_used(larger.problem, answer.schedule)
+    twins = {own: used[twin] for twin, own in larger.origin.items() if used[twin]}
+    more = FrozenMap(beyond_limits(problem, schedule, twins))
     # A translated schedule is checked once more, with the limits raised by what was counted.
-    def raised(it: MachineType) -> MachineType:
-        limit = None if it.limit is None else it.limit + more.get(it.name, 0)
-        return MachineType(it.name, it.cost, limit)
-
-    if faults := check(with_types(problem, raised), schedule):
+    if faults := check(with_more(problem, more), schedule):
         raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")
     proof = Proof.CHECKED if sum(more.values()) == at_least else answer.proof
     return Machines(more, schedule, at_least, proof, certificate)

@@ -40,7 +40,8 @@ class Shortage:
     unservable : Mapping of str to tuple of str
         Jobs that no machine can serve, each with the blocks that would, if one could be cut so.
     more_machines : Mapping of str to int, or None
-        So many machines of these types beyond their limits would do; None if not found in time.
+        So many machines of these types beyond the limits that count them, their own and those of
+        groups, would do; None if not found in time.
     machines_schedule : Schedule
         It shows that; checked. Empty where there is no limit at all.
     machines_at_least : int

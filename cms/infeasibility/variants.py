@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from ..certificate.certificate import first_certificate
-from ..problem.parts import Block, MachineType
+from ..problem.parts import Block, GroupLimit, MachineType
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
@@ -72,23 +73,24 @@ def for_nothing(problem: Problem) -> Problem:
     return with_types(problem, lambda it: MachineType(it.name, 0, it.limit))
 
 
-def within_limits(problem: Problem) -> tuple[Problem, int]:
+def within_limits(problem: Problem) -> tuple[Problem, Fraction]:
     """Ask only for a schedule, and return the most that one within the limits can cost.
 
-    A machine costs 1 if its type is limited, otherwise nothing. Costs of 0 throughout would ask the
-    same, but would tell an algorithm nothing about what is scarce.
+    A machine costs what it counts in all limits. Costs of 0 throughout would ask the same, but
+    would tell an algorithm nothing about what is scarce.
     """
     asked = with_types(
-        problem, lambda it: MachineType(it.name, int(it.limit is not None), it.limit)
+        problem,
+        lambda it: MachineType(it.name, sum(problem.weights[it.name].values()), it.limit),
     )
-    return asked, sum(machine.limit or 0 for machine in problem.machine_types)
+    return asked, sum((limit.reach for limit in problem.limits), Fraction(0))
 
 
 class Extended(NamedTuple):
     """A problem whose cost is the number of machines beyond the limits of another one.
 
-    Every limited machine type has a twin of the same configurations, without a limit, of which a
-    machine costs 1; all others cost nothing. `origin` is the machine type behind each twin.
+    Every machine type that a limit counts has a twin of the same configurations, which none counts
+    and of which a machine costs 1; all others cost nothing. `origin` is the type behind each twin.
     """
 
     problem: Problem
@@ -110,10 +112,10 @@ def extended(problem: Problem) -> Extended:
     shapes = list(problem.configurations)
     origin: dict[str, str] = {}
     for machine in problem.machine_types:
-        if machine.limit is None:
+        if not problem.weights[machine.name]:
             continue
         twin = f"more {machine.name}"
-        while any(twin == other.name for other in types):
+        while any(twin == other.name for other in (*types, *problem.group_limits)):
             twin += "'"
         origin[twin] = machine.name
         types.append(MachineType(twin))
@@ -133,9 +135,42 @@ def machines_used(problem: Problem, schedule: Schedule) -> dict[str, int]:
     return used
 
 
-def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
-    """Count the machines of each type that a schedule has beyond the type's limit."""
+def beyond_limits(problem: Problem, schedule: Schedule, more: Mapping[str, int]) -> dict[str, int]:
+    """Count the machines of each type beyond all limits that count it: `more` at most.
+
+    Those that limits leave room for are within them, where more of several types may have it those
+    of the first.
+    """
     used = machines_used(problem, schedule)
-    limits = {it.name: it.limit for it in problem.machine_types if it.limit is not None}
-    more = {name: used[name] - limit for name, limit in limits.items() if used[name] > limit}
-    return FrozenMap(more)
+    left = {
+        limit.name: limit.at_most
+        - sum(n * (used[name] - more.get(name, 0)) for name, n in limit.weights.items())
+        for limit in problem.limits
+    }
+    found: dict[str, int] = {}
+    for name, number in more.items():
+        weights = problem.weights[name]
+        fits = min([number, *(int(left[limit] // n) for limit, n in weights.items())])
+        for limit, n in weights.items():
+            left[limit] -= fits * n
+        if number > fits:
+            found[name] = number - fits
+    return found
+
+
+def with_more(problem: Problem, more: Mapping[str, int]) -> Problem:
+    """Raise all limits by so many machines of each type."""
+    raised = with_types(
+        problem,
+        lambda it: it if it.limit is None else replace(it, limit=it.limit + more.get(it.name, 0)),
+    )
+    return raised.replace(
+        group_limits=[
+            GroupLimit(
+                group.name,
+                group.weights,
+                group.at_most + sum(n * more.get(name, 0) for name, n in group.weights.items()),
+            )
+            for group in problem.group_limits
+        ]
+    )

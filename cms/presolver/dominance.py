@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..problem.usable import counts_no_more
 from ..running.stopping import look
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.parts import Block, Configuration, MachineType
+    from ..problem.machine_problem import MachineProblem
+    from ..problem.parts import Block, Configuration
 
 #: Numbers that are compared in all, some tenths of a second's work: of very many configurations
 #: each is compared with the largest ones only.
@@ -20,33 +23,28 @@ _IN_ALL = 2**28
 
 
 def beaten(
-    shapes: Sequence[Configuration],
-    machine_types: Sequence[MachineType],
-    block_index: Mapping[Block, int],
-    stopped: Callable[[], bool],
+    shapes: Sequence[Configuration], problem: MachineProblem, stopped: Callable[[], bool]
 ) -> NDArray[np.bool_]:
     """Tell of each configuration whether another one has no fewer blocks of any type for no more.
 
-    The other one is of the same machine type, or of one without a limit; of equals the first stays.
+    The machine type of the other one counts no more in any limit; of equals the first stays.
     """
     if not shapes:
         return np.zeros(0, dtype=np.bool_)
-    number = {machine.name: m for m, machine in enumerate(machine_types)}
-    machine = np.array([number[shape.machine or ""] for shape in shapes], dtype=np.int64)
-    costs = sorted({m.cost for m in machine_types}, reverse=True)
-    cheap = np.array([costs.index(m.cost) for m in machine_types])[machine]
-    limited = np.array([m.limit is not None for m in machine_types])[machine]
+    types = problem.machine_types
+    machine = np.array([problem.machine_index[shape.machine] for shape in shapes], dtype=np.int64)
+    costs = sorted({m.cost for m in types}, reverse=True)
+    cheap = np.array([costs.index(m.cost) for m in types])[machine]
+    counted = [sum(problem.weights[m.name].values(), Fraction(0)) for m in types]
+    heavy = np.array([sorted(counted).index(number) for number in counted])[machine]
     look(stopped)
-    table = np.column_stack([_ranks(shapes, block_index), cheap])
+    table = np.column_stack([_ranks(shapes, problem.block_index), cheap])
     strength = table.sum(axis=1)
-    # Of equals the first stays, but one without a limit before one with.
+    # Of equals the first stays, but one that limits count less before one that they count more.
     place = np.empty(len(table), dtype=np.int64)
-    place[np.argsort(limited, kind="stable")] = np.arange(len(table))
-    groups = [np.flatnonzero(machine == m) for m in np.unique(machine[limited])]
+    place[np.argsort(heavy, kind="stable")] = np.arange(len(table))
     gone, left = np.zeros(len(table), dtype=np.bool_), _IN_ALL
-    for mine, rivals in [(m, m) for m in groups] + [
-        (np.arange(len(table)), np.flatnonzero(~limited))
-    ]:
+    for mine, rivals in _rivalries(problem, machine):
         # The strongest rivals first.
         for rival in rivals[np.argsort(-strength[rivals], kind="stable")].tolist():
             look(stopped)
@@ -60,6 +58,20 @@ def beaten(
             worse = (strength[mine] < strength[rival]) | (place[mine] > place[rival])
             gone[mine[worse & (rows <= table[rival]).all(axis=1)]] = True
     return gone
+
+
+def _rivalries(
+    problem: MachineProblem, machine: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield rivals that limits count alike, those counted least last, with what they may beat."""
+    weights = [problem.weights[each.name] for each in problem.machine_types]
+    alike: dict[tuple[tuple[str, Fraction], ...], list[int]] = {}
+    for m, counted in enumerate(weights):
+        alike.setdefault(tuple(sorted(counted.items())), []).append(m)
+    for pattern in sorted(alike, key=lambda each: -sum(weight for _, weight in each)):
+        beaten = [m for m, own in enumerate(weights) if counts_no_more(dict(pattern), own)]
+        rivals = np.flatnonzero(np.isin(machine, alike[pattern]))
+        yield np.flatnonzero(np.isin(machine, beaten)), rivals
 
 
 def _ranks(shapes: Sequence[Configuration], block_index: Mapping[Block, int]) -> NDArray[np.int32]:

@@ -112,8 +112,8 @@ def presolve(
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
     the job anyway); blocks that serve no job or that no machine can have; configurations that
-    another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
-    one without a limit; of tens of thousands some of these stay).
+    another one beats (no fewer blocks of any type at no higher cost, on a machine that counts no
+    more in any limit; of tens of thousands some of these stay).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def presolve(
         kept = [i for i in kept if i not in replacement.gone]
     trimmed = [*_trimmed(problem, {problem.blocks[i] for i in kept}, stopped)]
     listed = [small for small, _ in trimmed if isinstance(small, Configuration)]
-    gone = iter(beaten(listed, problem.machine_types, problem.block_index, stopped).tolist())
+    gone = iter(beaten(listed, problem, stopped).tolist())
     alive = [pair for pair in trimmed if not (isinstance(pair[0], Configuration) and next(gone))]
     origins = tuple(
         (small, large)
@@ -158,7 +158,7 @@ def presolve(
         if isinstance(small, Configuration) and isinstance(large, Configuration)
     )
     blocks = tuple(problem.blocks[i] for i in kept)
-    head = blocks, tuple(small for small, _ in alive), problem.machine_types
+    head = blocks, tuple(small for small, _ in alive), *problem.machine_parts[2:]
     reduced: Problem | ShardedProblem
     if not isinstance(problem, Problem):
         reduced = problem.narrowed(Problem._rebuild(*head, (), Rows.joined((), len(kept))), kept)

@@ -18,6 +18,7 @@ from .parts import (
     Block,
     Configuration,
     DemandFunction,
+    GroupLimit,
     Job,
     MachineType,
     SizeBoundedConfigurations,
@@ -29,17 +30,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def checked_configurations(
+def check_machines(
     configurations: AnyConfiguration | Iterable[AnyConfiguration],
     machine_types: Iterable[MachineType],
-) -> tuple[tuple[MachineType, ...], tuple[AnyConfiguration, ...]]:
-    """Check configurations against machine types; fill in the type where it goes without saying."""
+    group_limits: Iterable[GroupLimit],
+) -> tuple[tuple[AnyConfiguration, ...], tuple[MachineType, ...], tuple[GroupLimit, ...]]:
+    """Check configurations and groups against machine types, and complete them.
+
+    Configurations of the only type need not name it.
+    """
     if isinstance(configurations, Configuration | SizeBoundedConfigurations):
         configurations = (configurations,)
     types = each_of(machine_types, MachineType, "machine_types")
     types = types or (MachineType(DEFAULT_MACHINE),)
     names = checked_names((machine.name for machine in types), "machine type")
     known = set(names)
+    groups = each_of(group_limits, GroupLimit, "group_limits")
+    checked_names([*names, *(group.name for group in groups)], "machine type or group")
+    for group in groups:
+        for name in group.weights:
+            if name not in known:
+                raise InvalidProblem(
+                    f"group {group.name!r} counts the unknown machine type {name!r}; known: "
+                    + ", ".join(names)
+                    + nearest(name, names)
+                )
     shapes: list[AnyConfiguration] = []
     for shape in iterated(configurations, "configurations", "a sequence of configurations"):
         if not isinstance(shape, Configuration | SizeBoundedConfigurations):
@@ -60,7 +75,7 @@ def checked_configurations(
                 + nearest(name, names)
             )
         shapes.append(shape if shape.machine == name else replace(shape, machine=name))
-    return types, tuple(shapes)
+    return tuple(shapes), types, groups
 
 
 def each_of(values: Iterable[T], kind: type[T], what: str) -> tuple[T, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..values.names import NumberedNames
-from .parts import AnyConfiguration, Configuration
+from .parts import AnyConfiguration, Configuration, GroupLimit
 
 if TYPE_CHECKING:
     from .machine_problem import MachineProblem
@@ -76,6 +76,8 @@ def _title(title: str, problem: MachineProblem, **more: object) -> bytes:
         ],
         **more,
     }
+    if problem.group_limits:
+        head["group_limits"] = [_canonical_group(group) for group in problem.group_limits]
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     return f"{title}\n{text}\n".encode()
 
@@ -92,6 +94,11 @@ def _lines(names: Sequence[str], begin: int, end: int) -> Iterator[bytes]:
         return
     for start in range(begin, end, _ROWS_AT_ONCE):
         yield ("\n".join(names[start : min(start + _ROWS_AT_ONCE, end)]) + "\n").encode()
+
+
+def _canonical_group(group: GroupLimit) -> dict[str, Any]:
+    weights = {machine: str(weight) for machine, weight in group.weights.items()}
+    return {"name": group.name, "weights": weights, "at_most": str(group.at_most)}
 
 
 def _canonical(shape: AnyConfiguration) -> dict[str, Any]:

@@ -18,7 +18,14 @@ from ..values.frozen import FrozenMap, Immutable
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
 from ..values.views import Viewed
-from .parts import AnyConfiguration, Block, Configuration, MachineType, SizeBoundedConfigurations
+from .parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    GroupLimit,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from .usable import usable_types
 
 if TYPE_CHECKING:
@@ -37,20 +44,27 @@ class MachineProblem(Immutable, Viewed, ABC):
     blocks : tuple of str
     configurations : tuple of Configuration and SizeBoundedConfigurations
     machine_types : tuple of MachineType
+    group_limits : tuple of GroupLimit
     job_names : sequence of str
     """
 
-    __slots__ = ("__dict__", "blocks", "configurations", "job_names", "machine_types")
+    _MACHINES = "blocks", "configurations", "machine_types", "group_limits", "job_names"
+    __slots__ = ("__dict__", *_MACHINES)
     blocks: tuple[Block, ...]
     configurations: tuple[AnyConfiguration, ...]
     machine_types: tuple[MachineType, ...]
+    group_limits: tuple[GroupLimit, ...]
     job_names: Sequence[str]
 
     def _fill_machines(self, *parts: Any) -> None:
-        """Take blocks, configurations, machine types and the names of jobs, all checked."""
-        names = ("blocks", "configurations", "machine_types", "job_names")
-        for name, part in zip(names, parts, strict=True):
+        """Take all that is said of machines, and the names of jobs, all checked."""
+        for name, part in zip(self._MACHINES, parts, strict=True):
             object.__setattr__(self, name, part)
+
+    @property
+    def machine_parts(self) -> tuple[Any, ...]:
+        """All that is said of machines, in the order in which a problem is put together."""
+        return tuple(getattr(self, name) for name in self._MACHINES[:-1])
 
     @abstractmethod
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
@@ -108,6 +122,27 @@ class MachineProblem(Immutable, Viewed, ABC):
         """Return a machine type by name, None for the only one; KeyError if there is none such."""
         return self.machine_types[self.machine_index[name]]
 
+    @cached_property
+    def limits(self) -> tuple[GroupLimit, ...]:
+        """All limits: those of machine types, each the limit of a group of one, then of groups."""
+        types = (machine for machine in self.machine_types if machine.limit is not None)
+        own = (GroupLimit(each.name, {each.name: 1}, each.limit or 0) for each in types)
+        return (*own, *self.group_limits)
+
+    @cached_property
+    def weights(self) -> Mapping[str, Mapping[str, Fraction]]:
+        """What a machine of each type counts in each of the limits that count it, by name."""
+        found: dict[str, dict[str, Fraction]] = {each.name: {} for each in self.machine_types}
+        for limit in self.limits:
+            for machine, weight in limit.weights.items():
+                found[machine][limit.name] = weight
+        return found
+
+    def limit_label(self, limit: GroupLimit) -> str:
+        """Say what has a limit: a machine type, or a group."""
+        what = "machine type" if limit.name in self.machine_index else "group"
+        return f"{what} {limit.name!r}"
+
     def own(self, configuration: Configuration) -> Configuration:
         """Return a configuration as the problem has it: if it names no type, on the only one."""
         if configuration.machine is not None or len(self.machine_types) > 1:
@@ -144,8 +179,12 @@ class MachineProblem(Immutable, Viewed, ABC):
     def usable_types(self) -> tuple[MachineType, ...]:
         """Return the machine types that a cheapest schedule can have machines of (theory 6.9)."""
         served = zip(self.blocks, self.serving_blocks(), strict=True)
+        large = {m for it in self.limits for m, n in it.weights.items() if n > it.at_most}
         return usable_types(
-            self.machine_types, self.configurations, [block for block, does in served if does]
+            [machine for machine in self.machine_types if machine.name not in large],
+            self.weights,
+            self.configurations,
+            [block for block, does in served if does],
         )
 
     @cached_property

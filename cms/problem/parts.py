@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ..errors import InvalidProblem
 from ..values.frozen import FrozenMap
 from ..values.names import checked_name, checked_table
-from ..values.numbers import Number, exact, shown, whole
+from ..values.numbers import Number, common_step, exact, shown, whole
 
 #: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
 Block: TypeAlias = str
@@ -48,6 +48,54 @@ class MachineType:
         if limit is not None:
             limit = whole(limit, f"limit of machine type {name!r}", least=0)
         object.__setattr__(self, "limit", limit)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimit:
+    """A limit on machines of several types together, each counted by its weight.
+
+    Parameters
+    ----------
+    name : str
+        Unlike the names of machine types and of other groups.
+    weights : Mapping[str, number]
+        What one machine of each type counts, > 0; types left out do not count.
+    at_most : number
+        >= 0; all machines together count no more.
+
+    Examples
+    --------
+    >>> budget = GroupLimit("budget", {"a100": "1.5", "h100": 3}, at_most="10.4")
+    >>> budget.at_most, budget.reach
+    (Fraction(52, 5), Fraction(9, 1))
+    """
+
+    name: str
+    weights: FrozenMap[str, Fraction]
+    at_most: Fraction
+
+    def __init__(self, name: str, weights: Mapping[str, Number], at_most: Number) -> None:
+        name = checked_name(name, "group")
+        table = {
+            machine: exact(weight, f"weight of machine type {machine!r} in group {name!r}")
+            for machine, weight in checked_table(
+                weights, f"weights of group {name!r}", "machine type"
+            ).items()
+        }
+        if not all(table.values()) or not table:
+            raise InvalidProblem(
+                f"weights of group {name!r} are {table!r}; expected one machine type at least, and "
+                "weights > 0: leave out the types that do not count"
+            )
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "weights", FrozenMap(table))
+        object.__setattr__(self, "at_most", exact(at_most, f"at_most of group {name!r}"))
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that whole machines can count: a multiple of the weights' common step."""
+        step = common_step(self.weights.values())
+        return self.at_most // step * step
 
 
 @dataclass(frozen=True, slots=True)

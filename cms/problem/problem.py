@@ -15,7 +15,7 @@ from ..values.arrays import number_array, roomy
 from ..values.names import LazySequence, NumberedNames, checked_names
 from .checking import (
     blocks_of,
-    checked_configurations,
+    check_machines,
     each_of,
     evaluated,
     from_counts,
@@ -23,7 +23,7 @@ from .checking import (
 )
 from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
-from .parts import AnyConfiguration, Block, DemandFunction, Job, MachineType
+from .parts import AnyConfiguration, Block, DemandFunction, GroupLimit, Job, MachineType
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Problem(MachineProblem):
     jobs : sequence of Job
     machine_types : sequence of MachineType, optional
         Without it there is a single type of cost 1 and no limit, called ``"machine"``.
+    group_limits : sequence of GroupLimit, optional
+        Limits on machines of several types together.
 
     References
     ----------
@@ -74,15 +76,16 @@ class Problem(MachineProblem):
         configurations: AnyConfiguration | Iterable[AnyConfiguration],
         jobs: Iterable[Job] = (),
         machine_types: Iterable[MachineType] = (),
+        group_limits: Iterable[GroupLimit] = (),
     ) -> None:
-        types, shapes = checked_configurations(configurations, machine_types)
-        blocks = blocks_of(shapes)
+        machines = check_machines(configurations, machine_types, group_limits)
+        blocks = blocks_of(machines[0])
         jobs = each_of(jobs, Job, "jobs")
         names = checked_names((job.name for job in jobs), "job")
         rows = Rows.from_fractions(
             ((job.demand, evaluated(job, blocks)) for job in jobs), len(blocks), names
         )
-        self._fill_machines(blocks, shapes, types, names)
+        self._fill_machines(blocks, *machines, names)
         object.__setattr__(self, "rows", rows)
 
     @classmethod
@@ -96,6 +99,7 @@ class Problem(MachineProblem):
         job_names: Sequence[str] | None = None,
         configuration_machines: Sequence[str] | None = None,
         machine_types: Iterable[MachineType] | None = None,
+        group_limits: Iterable[GroupLimit] = (),
     ) -> Problem:
         """Build a problem of up to millions of jobs from arrays, without an object a job.
 
@@ -114,6 +118,7 @@ class Problem(MachineProblem):
         configuration_machines : sequence of c names, optional
             The machine type of each row of an array of configurations.
         machine_types : sequence of MachineType, optional
+        group_limits : sequence of GroupLimit, optional
 
         Examples
         --------
@@ -134,17 +139,16 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         blocks = checked_names(NumberedNames("b", k) if blocks is None else blocks, "block")
         if len(blocks) != k:
             raise InvalidProblem(f"{len(blocks)} blocks are named, supply has {k} columns")
-        types, shapes = checked_configurations(
-            from_counts(configurations, blocks, configuration_machines), machine_types or ()
-        )
-        refuse_unknown_blocks(shapes, blocks)
+        shapes = from_counts(configurations, blocks, configuration_machines)
+        machines = check_machines(shapes, machine_types or (), group_limits)
+        refuse_unknown_blocks(machines[0], blocks)
         names: Sequence[str] = NumberedNames("j", n)
         if job_names is not None:
             names = checked_names(job_names, "job")
             if len(names) != n:
                 raise InvalidProblem(f"{len(names)} job names for {n} demands")
         rows = Rows.from_arrays(demands, supply, names, blocks)
-        return cls._rebuild(blocks, shapes, types, names, rows)
+        return cls._rebuild(blocks, *machines, names, rows)
 
     @classmethod
     def _rebuild(cls, *parts: Any) -> Problem:
@@ -156,23 +160,24 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return problem
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.blocks, self.configurations, self.machine_types, self.job_names, self.rows)
-        return Problem._rebuild, parts
+        return Problem._rebuild, (*self.machine_parts, self.job_names, self.rows)
 
     def replace(
         self,
         *,
         configurations: Iterable[AnyConfiguration] | None = None,
         machine_types: Iterable[MachineType] | None = None,
+        group_limits: Iterable[GroupLimit] | None = None,
         rows: Rows | None = None,
         job_names: Sequence[str] | None = None,
     ) -> Problem:
         """Return a problem with some parts exchanged; blocks keep their order."""
-        types, shapes = checked_configurations(
+        machines = check_machines(
             self.configurations if configurations is None else configurations,
             self.machine_types if machine_types is None else machine_types,
+            self.group_limits if group_limits is None else group_limits,
         )
-        refuse_unknown_blocks(shapes, self.blocks)
+        refuse_unknown_blocks(machines[0], self.blocks)
         new_rows = self.rows if rows is None else rows
         if not isinstance(new_rows, Rows):
             raise InvalidProblem(f"rows is {rows!r}; expected Rows")
@@ -182,7 +187,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
                 f"{len(new_rows)} rows of {new_rows.n_blocks} blocks do not fit {len(names)} job "
                 f"names and {len(self.blocks)} blocks"
             )
-        return Problem._rebuild(self.blocks, shapes, types, names, new_rows)
+        return Problem._rebuild(self.blocks, *machines, names, new_rows)
 
     @property
     def jobs(self) -> Sequence[Job]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from ..values.arrays import integers
@@ -11,20 +13,22 @@ from .parts import AnyConfiguration, Block, Configuration, MachineType, SizeBoun
 
 def usable_types(
     machine_types: Sequence[MachineType],
+    weights: Mapping[str, Mapping[str, Fraction]],
     configurations: Iterable[AnyConfiguration],
     blocks: list[Block],
 ) -> tuple[MachineType, ...]:
     """Return the machine types that a cheapest schedule can have machines of.
 
-    ``blocks`` are those that serve somebody.
+    ``machine_types`` are those of which limits allow one, ``weights`` what each counts in limits,
+    ``blocks`` those that serve somebody.
 
-    A type is usable unless its limit is 0, or each of its configurations either has no block that
-    serves anybody or is held by a configuration of a cheaper type without a limit: a schedule with
-    such a machine has a cheaper one beside it. Every optimum is a sum of costs of usable types;
-    lower bounds are rounded up by them.
+    A type is usable unless each of its configurations either has no block that serves anybody or is
+    held by a configuration of a cheaper type that counts no more in any limit: a schedule with such
+    a machine has a cheaper one beside it. Every optimum is a sum of costs of usable types; lower
+    bounds are rounded up by them.
     """
     serving = frozenset(blocks)
-    contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
+    contents: dict[str | None, list[_Content]] = defaultdict(list)
     for shape in configurations:
         if isinstance(shape, Configuration):
             counts = dict(shape.blocks)
@@ -33,16 +37,24 @@ def usable_types(
         most = {block: n for block, n in counts.items() if n and block in serving}
         if most:
             contents[shape.machine].append(_Content(shape, most))
-    endless = [machine for machine in machine_types if machine.limit is None]
     return tuple(
         machine
         for machine in machine_types
-        if machine.limit != 0
-        and not _all_held(
+        if not _all_held(
             contents[machine.name],
-            [one for m in endless if m.cost < machine.cost for one in contents[m.name]],
+            [
+                one
+                for m in machine_types
+                if m.cost < machine.cost and counts_no_more(weights[m.name], weights[machine.name])
+                for one in contents[m.name]
+            ],
         )
     )
+
+
+def counts_no_more(rival: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> bool:
+    """Whether a machine counts no more than another one in any limit, by the weights of both."""
+    return all(weight <= other.get(limit, 0) for limit, weight in rival.items())
 
 
 class _Content(NamedTuple):

@@ -6,6 +6,7 @@ where products could leave 62 bits they are Python integers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,15 +86,18 @@ def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator
 
 
 def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
-    used = [0] * len(problem.machine_types)
+    used: Counter[str] = Counter()
     for shape, count in machine_totals(columns).items():
         at = problem.machine_index.get(shape.machine)
         if at is not None:  # a machine of another type is a fault of its own
-            used[at] += count
-    for machine, number in zip(problem.machine_types, used, strict=True):
-        if machine.limit is not None and number > machine.limit:
-            has, needs = f"{shown(number)} machines", f"at most {shown(machine.limit)}"
-            yield Violation("limit", f"machine type {machine.name!r}", has, needs)
+            used[problem.machine_types[at].name] += count
+    for limit in problem.limits:
+        number = sum(weight * used[machine] for machine, weight in limit.weights.items())
+        if number > limit.at_most:
+            alike = all(weight == 1 for weight in limit.weights.values())
+            has = f"{shown(number)} machines" if alike else f"machines that count {shown(number)}"
+            needs = f"at most {shown(limit.at_most)}"
+            yield Violation("limit", problem.limit_label(limit), has, needs)
 
 
 def _block_places(problem: MachineProblem, columns: Columns) -> NDArray[np.int64]:

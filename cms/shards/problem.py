@@ -85,9 +85,7 @@ class ShardedProblem(MachineProblem):
                     f"{shard.name} begins with job {shard.first}; expected job {n}, the next one"
                 )
             n += shard.n_jobs
-        self._fill_machines(
-            head.blocks, head.configurations, head.machine_types, NumberedNames("j", n)
-        )
+        self._fill_machines(*head.machine_parts, NumberedNames("j", n))
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "shards", tuple(shards))
         object.__setattr__(self, "engine", engine or Here())
@@ -137,8 +135,7 @@ class ShardedProblem(MachineProblem):
         """Return the same problem in memory: jobs of a problem that fits."""
         parts = [shard.rows(shard.read(), self.columns) for shard in self.shards]
         rows = Rows.joined(parts, len(self.blocks))
-        machines = self.blocks, self.configurations, self.machine_types
-        return Problem._rebuild(*machines, self.job_names, rows)
+        return Problem._rebuild(*self.machine_parts, self.job_names, rows)
 
     def narrowed(self, head: Problem, columns: Sequence[int]) -> ShardedProblem:
         """Return the problem of another head, with some of the blocks; supply is cut at the demand.
@@ -228,7 +225,7 @@ class ShardedProblem(MachineProblem):
 def _looked_at(loaded: Loaded) -> tuple[list[int], bool]:
     """Return how many blocks of each type the jobs could need, and whether each job has some."""
     every = range(loaded.rows.n_blocks)
-    alone = Problem._rebuild(tuple(f"b{i}" for i in every), (), (), (), loaded.rows)
+    alone = Problem._rebuild(tuple(f"b{i}" for i in every), (), (), (), (), loaded.rows)
     return list(alone.useful_blocks()), _servable(loaded, every)
 
 

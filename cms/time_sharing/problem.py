@@ -14,13 +14,13 @@ import numpy as np
 from ..errors import InvalidProblem, InvalidSchedule
 from ..problem.checking import (
     blocks_of,
-    checked_configurations,
+    check_machines,
     each_of,
     refuse_unknown_blocks,
 )
 from ..problem.digest import hashed_machines
 from ..problem.machine_problem import MachineProblem
-from ..problem.parts import AnyConfiguration, Block, MachineType
+from ..problem.parts import AnyConfiguration, Block, GroupLimit, MachineType
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import never
@@ -55,6 +55,8 @@ class TimeSharedProblem(MachineProblem):
     jobs : sequence of TimeSharedJob
     machine_types : sequence of MachineType, optional
         Without it there is a single type of cost 1 and no limit, called ``"machine"``.
+    group_limits : sequence of GroupLimit, optional
+        Limits on machines of several types together.
     blocks : sequence of str, optional
         The names of all block types, in their order; by default those of the configurations.
     rule : DutyCycleRule or str, default "round_robin"
@@ -98,13 +100,14 @@ class TimeSharedProblem(MachineProblem):
         configurations: AnyConfiguration | Iterable[AnyConfiguration],
         jobs: Iterable[TimeSharedJob] = (),
         machine_types: Iterable[MachineType] = (),
+        group_limits: Iterable[GroupLimit] = (),
         blocks: Iterable[Block] | None = None,
         rule: DutyCycleRule | str = DutyCycleRule.ROUND_ROBIN,
         max_jobs: int | None = None,
     ) -> None:
-        types, shapes = checked_configurations(configurations, machine_types)
-        names = blocks_of(shapes) if blocks is None else checked_names(blocks, "block")
-        refuse_unknown_blocks(shapes, names)
+        machines = check_machines(configurations, machine_types, group_limits)
+        names = blocks_of(machines[0]) if blocks is None else checked_names(blocks, "block")
+        refuse_unknown_blocks(machines[0], names)
         jobs = each_of(jobs, TimeSharedJob, "jobs")
         for job in jobs:
             for block in job.points:
@@ -113,7 +116,7 @@ class TimeSharedProblem(MachineProblem):
                         f"job {job.name!r} has points on the block {block!r}, which is in no "
                         "configuration" + nearest(block, names)
                     )
-        self._fill_machines(names, shapes, types, checked_names((j.name for j in jobs), "job"))
+        self._fill_machines(names, *machines, checked_names((j.name for j in jobs), "job"))
         put = object.__setattr__
         put(self, "jobs", jobs)
         put(self, "rule", _rule(rule))
@@ -122,8 +125,8 @@ class TimeSharedProblem(MachineProblem):
         self.unshared()  # rates of more digits than a problem may have are refused at once
 
     def _parts(self) -> dict[str, Any]:
-        names = "configurations", "jobs", "machine_types", "blocks", "rule", "max_jobs"
-        return {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in ("jobs", "rule", "max_jobs")}
+        return own | dict(zip(self._MACHINES, self.machine_parts, strict=False))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(TimeSharedProblem, **self._parts()), ()
@@ -133,10 +136,12 @@ class TimeSharedProblem(MachineProblem):
         *,
         configurations: Iterable[AnyConfiguration] | None = None,
         machine_types: Iterable[MachineType] | None = None,
+        group_limits: Iterable[GroupLimit] | None = None,
         jobs: Iterable[TimeSharedJob] | None = None,
     ) -> TimeSharedProblem:
         """Return a problem with some parts exchanged; blocks keep their order."""
-        new = {"configurations": configurations, "machine_types": machine_types, "jobs": jobs}
+        machines = {"configurations": configurations, "machine_types": machine_types}
+        new = machines | {"group_limits": group_limits, "jobs": jobs}
         given = {name: part for name, part in new.items() if part is not None}
         return TimeSharedProblem(**{**self._parts(), **given})
 
@@ -250,6 +255,7 @@ class TimeSharedProblem(MachineProblem):
             configurations=self.configurations,
             blocks=self.blocks,
             machine_types=self.machine_types,
+            group_limits=self.group_limits,
         )
         return machines.replace(rows=rows, job_names=self.job_names)
 

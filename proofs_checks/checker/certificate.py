@@ -105,7 +105,7 @@ class Leaf:
     """The numbers of a leaf, each with what it belongs to."""
 
     price: dict[str, Fraction]  # of every block: π
-    limit_price: dict[str, Fraction]  # of every machine type: σ
+    limit_price: dict[str, Fraction]  # of every limit, of a machine type or a group: σ
     weighted: list[tuple[Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
     proper: dict[str, int]  # the most blocks of a type that a machine of a set counts with: u
     functions: dict[str, Function] | None  # of jobs: φ; None where every block serves one job
@@ -146,13 +146,12 @@ def read_leaf(leaf: object, sides: tuple[Side, ...], problem: Problem) -> Leaf:
     price = dict.fromkeys(problem.blocks, ZERO)
     for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
         price[i] = number(value, "the price of", i)
-    limit_price = dict.fromkeys(problem.machine_types, ZERO)
-    for m, value in table_over(
-        problem.machine_types, fields.get("limit_prices", {}), "limit_prices"
-    ).items():
-        limit_price[m] = number(value, "the limit price of", m)
-        if limit_price[m] > 0 and problem.machine_types[m].limit is None:
-            raise Fault(f"there is a limit price of {show(m)}, which has no limit")
+    limit_price = dict.fromkeys(problem.limits, ZERO)
+    names = {*problem.machine_types, *problem.groups}
+    for g, value in table_over(names, fields.get("limit_prices", {}), "limit_prices").items():
+        limit_price[g] = number(value, "the limit price of", g)
+        if limit_price[g] > 0 and g not in problem.limits:
+            raise Fault(f"there is a limit price of {show(g)}, which has no limit")
     multipliers = [
         number(value, "a multiplier")
         for value in as_a(list, fields.get("multipliers", []), "multipliers")
@@ -224,14 +223,16 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
     """What a leaf proves for the schedules on its sides of the branches; None: there are none.
 
     Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
-    blocks of type i. The leaf has prices π_i >= 0 of blocks, prices σ_m >= 0 of limited machine
-    types, and a multiplier μ >= 0 for each side s·quantity >= s·limit. Let v_C be the worth of a
-    machine: the π of its blocks, plus s·μ for each side, as often as the machine adds to its
-    quantity. If v_C <= cost_m + σ_m for every C, then
+    blocks of type i. A limit g says that the machines, each times the weight w_gm of its type, add
+    up to n_g at most; one of a machine type is a limit with weight 1 of it. As x is whole, n_g may
+    be rounded down to a multiple of the weights' common step. The leaf has prices π_i >= 0 of
+    blocks, prices σ_g >= 0 of limits, and a multiplier μ >= 0 for each side s·quantity >= s·limit.
+    Let v_C be the worth of a machine: the π of its blocks, plus s·μ for each side, as often as the
+    machine adds to its quantity. If v_C <= cost_m + Σ_g w_gm σ_g for every C, then
 
-      cost >= Σ_C (v_C - σ_m) x_C
-           >= Σ_ij π_i y_ij + Σ s·μ·(quantity, of machines or their blocks) - Σ_m σ_m limit_m
-           >= Σ_j h_j + Σ s·μ·limit - Σ_m σ_m limit_m,
+      cost >= Σ_C (v_C - Σ_g w_gm σ_g) x_C
+           >= Σ_ij π_i y_ij + Σ s·μ·(quantity, of machines or their blocks) - Σ_g σ_g n_g
+           >= Σ_j h_j + Σ s·μ·limit - Σ_g σ_g n_g,
 
     where h_j is the cheapest option of job j at the prices π_i, minus the s·μ of the sides that
     count the blocks i of job j; these prices must be >= 0. If all this holds even for machines that
@@ -258,7 +259,7 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
                 f"{show(jobs.use(i))}"
             )
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
-    bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
+    bound -= sum(read.limit_price[g] * limit.reach for g, limit in problem.limits.items())
     bound += _jobs_pay(read, problem, jobs)
     refuse_breach(read, problem)
     if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
@@ -301,8 +302,12 @@ def _own_prices(leaf: Leaf, problem: Problem, job: str) -> list[Fraction]:
 def _dearer_machine(leaf: Leaf, problem: Problem, *, with_costs: bool) -> str | None:
     """Name a machine worth more than its cost, or than nothing, and its limit price."""
     worth_of = {i: leaf.price[i] + leaf.added("blocks_of", i) for i in problem.blocks}
+    limit_prices = dict.fromkeys(problem.machine_types, ZERO)  # Σ_g w_gm σ_g
+    for g, limit in problem.limits.items():
+        for m, weight in limit.weights.items():
+            limit_prices[m] += weight * leaf.limit_price[g]
     for index, c in enumerate(problem.configurations):
-        machine, limit_price = problem.machine_types[c.machine], leaf.limit_price[c.machine]
+        machine, limit_price = problem.machine_types[c.machine], limit_prices[c.machine]
         allowed = limit_price + (machine.cost if with_costs else ZERO)
         worth = leaf.of_type(c.machine)
         if isinstance(c, Bounded):
@@ -317,7 +322,7 @@ def _dearer_machine(leaf: Leaf, problem: Problem, *, with_costs: bool) -> str | 
         if worth > allowed:
             return (
                 f"a machine of configurations[{index}] is worth {show(worth)} at a leaf's prices, "
-                f"more than its cost {show(machine.cost)} and its limit price {show(limit_price)}"
+                f"more than its cost {show(machine.cost)} and its limit prices {show(limit_price)}"
             )
     return None
 

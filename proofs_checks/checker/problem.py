@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import islice
 from math import lcm
 from struct import Struct
@@ -17,6 +18,7 @@ from .reading import (
     Fault,
     as_a,
     check_head,
+    common_step,
     integer,
     known_name,
     new_name,
@@ -42,6 +44,20 @@ class MachineType:
 
     cost: Fraction
     limit: int | None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The machines of some types, each times its weight, add up to ``at_most``, or to less."""
+
+    weights: Mapping[str, Fraction]
+    at_most: Fraction
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that whole machines add up to: a multiple of the weights' common step."""
+        step = common_step([*self.weights.values()])
+        return self.at_most // step * step
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,14 @@ class Problem:
     configurations: list[Listed | Bounded]
     jobs: Mapping[str, Job]
     sharing: Sharing | None = None  # None: a block serves one job
+    groups: Mapping[str, Limit] = field(default_factory=dict)  # limits of several types together
+
+    @cached_property
+    def limits(self) -> dict[str, Limit]:
+        """All limits by name: those of machine types, which count with weight 1, and of groups."""
+        own = ((m, machine.limit) for m, machine in self.machine_types.items())
+        types = {m: Limit({m: Fraction(1)}, Fraction(n)) for m, n in own if n is not None}
+        return {**types, **self.groups}
 
     @property
     def size_bounded(self) -> list[Bounded]:
@@ -148,6 +172,23 @@ def _read_configuration(
     )
 
 
+def _read_group(
+    value: object, taken: Collection[str], machines: Collection[str]
+) -> tuple[str, Limit]:
+    fields = record(value, "a group", "name weights at_most")
+    name = new_name(fields["name"], "the name of a group")
+    no_duplicates([*taken, name], "group or machine type")
+    weights = {
+        m: number(weight, "the weight of", m, "in group", name)
+        for m, weight in table_over(
+            machines, fields["weights"], "the weights of group", name
+        ).items()
+    }
+    if not weights or not all(weights.values()):
+        raise Fault(f"the group {show(name)} needs weights > 0 of one machine type at least")
+    return name, Limit(weights, number(fields["at_most"], "at_most of group", name))
+
+
 def read_problem(document: object) -> Problem:
     """Read a problem document; what may be left out is in docs/reference/files.md."""
     check_head(document, "problem")
@@ -155,7 +196,7 @@ def read_problem(document: object) -> Problem:
         document,
         "the problem",
         "format schema configurations jobs",
-        "machine_types blocks time_sharing",
+        "machine_types group_limits blocks time_sharing",
     )
     machine_types: dict[str, MachineType] = {}
     for row in as_a(list, table.get("machine_types", []), "machine_types") or [{"name": "machine"}]:
@@ -167,6 +208,10 @@ def read_problem(document: object) -> Problem:
             number(fields.get("cost", 1), "the cost of machine type", name),
             None if limit is None else integer(limit, "the limit of machine type", name),
         )
+    groups: dict[str, Limit] = {}
+    for row in as_a(list, table.get("group_limits", []), "group_limits"):
+        name, limit_of_group = _read_group(row, [*machine_types, *groups], machine_types)
+        groups[name] = limit_of_group
     known = as_a(list, table["blocks"], "blocks") if "blocks" in table else None
     configurations = [
         _read_configuration(row, machine_types, known, f"configurations[{index}]")
@@ -195,7 +240,7 @@ def read_problem(document: object) -> Problem:
         )
     if not shared:
         jobs = {row["name"]: _read_job(row, blocks) for row in rows}
-        return Problem(blocks, machine_types, configurations, jobs)
+        return Problem(blocks, machine_types, configurations, jobs, None, groups)
     own = {row["name"]: read_shared_job(row, blocks) for row in rows}
     sharing = read_time_sharing(table["time_sharing"], own)
     jobs = {}
@@ -203,7 +248,7 @@ def read_problem(document: object) -> Problem:
         name = row["name"]
         demand = number(row["demand"], "the demand of job", name)
         jobs[name] = _job(name, demand, {i: own[name].alone(i) for i in blocks}, blocks)
-    return Problem(blocks, machine_types, configurations, jobs, sharing)
+    return Problem(blocks, machine_types, configurations, jobs, sharing, groups)
 
 
 def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
@@ -247,7 +292,16 @@ def _lines_of_sharing(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
 
 
 def _machines(problem: Problem, **more: object) -> bytes:
-    """The line that describes all but the jobs."""
+    """The line that describes all but the jobs; groups only where there are some."""
+    if problem.groups:
+        more["group_limits"] = [
+            {
+                "name": name,
+                "weights": {m: str(weight) for m, weight in group.weights.items()},
+                "at_most": str(group.at_most),
+            }
+            for name, group in problem.groups.items()
+        ]
     return _json_line(
         {
             "blocks": sorted(problem.blocks),

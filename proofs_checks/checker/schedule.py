@@ -10,7 +10,7 @@ from typing import Any
 
 from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
-from .reading import Fault, as_a, integer, record, sentences, show
+from .reading import ZERO, Fault, as_a, integer, record, sentences, show
 
 #: What a block serves: a job, or the amounts of a mix.
 Content = str | tuple[tuple[str, Fraction], ...]
@@ -113,11 +113,13 @@ def machine_faults(problem: Problem, groups: Sequence[Group], called: str = "gro
                 f"{what} has the configuration {show(group.configuration)} on the machine type "
                 f"{show(group.machine)}, which the problem does not allow"
             )
-    for name, machine_type in problem.machine_types.items():
-        if machine_type.limit is not None and machines[name] > machine_type.limit:
+    for name, limit in problem.limits.items():
+        number = sum((weight * machines[m] for m, weight in limit.weights.items()), ZERO)
+        if number > limit.at_most:
+            of = "type" if name in problem.machine_types else "group"
             faults.append(
-                f"the schedule has {show(machines[name])} machines of type {show(name)}; "
-                f"its limit is {show(machine_type.limit)}"
+                f"the schedule has {show(number)} machines of {of} {show(name)}, by their weights; "
+                f"its limit is {show(limit.at_most)}"
             )
     return faults
 

@@ -60,27 +60,30 @@ def wanted_blocks(problem: Problem) -> set[str]:
 def usable(problem: Problem, wanted: set[str] | None = None) -> list[str]:
     """Name the machine types that a cheapest schedule can have machines of.
 
-    Take a machine whose wanted blocks are all on one of a cheaper type, of which there is no end:
-    the schedule with that one in its place is cheaper. So no cheapest schedule has such a machine,
-    nor one without any wanted block, unless that is for nothing and adds nothing to the cost.
+    Take a machine whose wanted blocks are all on one of a cheaper type that counts no more in any
+    limit: the schedule with that one in its place is cheaper. So no cheapest schedule has such a
+    machine, nor one without any wanted block, unless that is for nothing and adds nothing to it.
     Which blocks are wanted may be known already.
     """
     types = problem.machine_types
     if wanted is None:
         wanted = wanted_blocks(problem)
     shapes = [c for c in problem.configurations if _alone(c, wanted)]
+    limits = problem.limits.values()
+
+    def counts_no_more(rival: str, name: str) -> bool:
+        return all(it.weights.get(rival, 0) <= it.weights.get(name, 0) for it in limits)
+
     found = []
     for name, machine in types.items():
-        rivals = [
-            c
-            for c in shapes
-            if types[c.machine].limit is None and types[c.machine].cost < machine.cost
-        ]
+        cheaper = {m for m, t in types.items() if t.cost < machine.cost and counts_no_more(m, name)}
+        rivals = [c for c in shapes if c.machine in cheaper]
         own = [c for c in shapes if c.machine == name]
         sets = [c for c in rivals if isinstance(c, Bounded)]
         left = [_alone(c, wanted) for c in own if not any(_in_set(s, c, wanted) for s in sets)]
         listed = [_alone(c, wanted) for c in rivals if isinstance(c, Listed)]
-        if machine.limit != 0 and _one_held_by_none(left, listed):
+        possible = all(it.weights.get(name, 0) <= it.at_most for it in limits)
+        if possible and _one_held_by_none(left, listed):
             found.append(name)
     return found
 

@@ -28,8 +28,14 @@ ABSENT = "-"
 def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """Write a problem, a schedule (None if there is none) and a tree of prices as one line.
 
-    A Fault if the problem's blocks are shared in time, or a name is none of the problem's.
+    A Fault if the problem has limits of groups or its blocks are shared in time, or a name is none
+    of the problem's.
     """
+    for name in problem.groups:
+        raise Fault(
+            f"group {show(name)} limits several machine types together (group_limits); the proved "
+            "checker knows limits of one machine type"
+        )
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
     return " ".join(

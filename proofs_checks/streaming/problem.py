@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 from pathlib import Path
@@ -179,7 +179,10 @@ def read_folder(path: Path, document: object) -> Folder:
     """Read the document of a problem folder; of the jobs, where they are."""
     check_head(document, "problem-folder")
     table = record(
-        document, "the problem", "format schema blocks machine_types configurations jobs"
+        document,
+        "the problem",
+        "format schema blocks machine_types configurations jobs",
+        "group_limits",
     )
     fields = record(table["jobs"], "jobs", "count in_a_shard shards")
     count = integer(fields["count"], "the count of jobs")
@@ -194,7 +197,7 @@ def read_folder(path: Path, document: object) -> Folder:
         )
     jobs = NumberedJobs(count)
     machines = read_problem({**table, "format": "cms-problem", "jobs": []})
-    head = Problem(machines.blocks, machines.machine_types, machines.configurations, jobs)
+    head = replace(machines, jobs=jobs)
     shards = tuple(
         _read_shard(entry, at, range(at * in_a_shard, min(count, (at + 1) * in_a_shard)))
         for at, entry in enumerate(listed)
