@@ -178,9 +178,9 @@ def _mps(program: Program) -> Iterator[str]:
 
 
 def _row_names(program: Program) -> Iterator[str]:
-    """Name the rows: of blocks, of jobs, of machine types with a limit, and the rest."""
+    """Name the rows: of blocks, of jobs, of limits, and the rest."""
     small = program.reduction.problem
-    limits = sum(machine.limit is not None for machine in small.machine_types)
+    limits = len(small.limits)
     yield from (f"block{i}" for i in range(len(small.blocks)))
     yield from (f"job{j}" for j in range(small.n_jobs))
     yield from (f"limit{m}" for m in range(limits))
@@ -196,8 +196,7 @@ def _comments(program: Program, kind: str) -> Iterator[str]:
     yield f"the objective counts steps of {shown(program.step)}"
     yield from (f"block{i}: {block!a}" for i, block in enumerate(small.blocks))
     yield from (f"job{j}: {name!a}" for j, name in enumerate(small.job_names))
-    limited = (m.name for m in small.machine_types if m.limit is not None)
-    yield from (f"limit{at}: {name!a}" for at, name in enumerate(limited))
+    yield from (f"limit{at}: {limit.name!a}" for at, limit in enumerate(small.limits))
     if isinstance(program, CompactProgram):
         yield from (
             f"m{at}: {shape!s}".encode("ascii", "backslashreplace").decode()

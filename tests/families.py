@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+from cms import Configuration, GroupLimit, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.fleet import get_gpu
 from tests.oracle import given
 
@@ -92,6 +92,19 @@ def limits(rng: random.Random) -> Problem:
     number = rng.randint(1, 3)
     wanted = [rng.choice([None, 0, 1, 1, 2, 2, 3, 4, 6]) for _ in range(number)]
     return _fleet(rng, [_cost(rng) for _ in range(number)], wanted)
+
+
+def groups(rng: random.Random) -> Problem:
+    """Limits of groups of machine types, beside those of some types; many have no schedule."""
+    number = rng.randint(1, 3)
+    wanted = [rng.choice([None, None, 1, 2, 3, 6]) for _ in range(number)]
+    problem = _fleet(rng, [_cost(rng) for _ in range(number)], wanted)
+    found = []
+    for at in range(rng.randint(1, 2)):
+        some = rng.sample(problem.machine_types, rng.randint(1, number))
+        weights = {each.name: Fraction(rng.choice(["1", "1", "2", "1/2", "0.7"])) for each in some}
+        found.append(GroupLimit(f"group-{at}", weights, Fraction(rng.randint(0, 24), 4)))
+    return problem.replace(group_limits=found)
 
 
 def machine_types(rng: random.Random) -> Problem:
@@ -282,7 +295,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         *(a100, a100_arbitrary, sparse, random_configurations, costs, limits, machine_types),
         *(size_bounded, max_blocks, infeasible_by_block, infeasible_by_limit, decimals),
-        *(equal_ratios, identical_jobs, long_numbers, set_cover, edges),
+        *(groups, equal_ratios, identical_jobs, long_numbers, set_cover, edges),
     )
 }
 

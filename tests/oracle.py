@@ -20,10 +20,12 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from cms import Configuration, DemandFunction, Job, Problem, SizeBoundedConfigurations
 
 Vector = tuple[int, ...]
+Counts = tuple[Fraction, ...]
 
 
 def optimum(problem: Problem) -> Fraction | None:
@@ -32,14 +34,14 @@ def optimum(problem: Problem) -> Fraction | None:
     if not loads:
         return None
     most = tuple(max(column) for column in zip(*loads, strict=True))
-    limits = [machine.limit for machine in problem.machine_types]
+    limits = limit_rows(problem).values()
     moves = [
         (machine, problem.machine_types[machine].cost, held)
         for machine, held in _useful_machines(problem, most)
     ]
-    # A fleet: its blocks (no more than any load has) and how many of its machines are limited.
-    start: tuple[Vector, Vector] = (tuple(0 for _ in most), tuple(0 for _ in limits))
-    waiting: list[tuple[Fraction, Vector, Vector]] = [(Fraction(0), *start)]
+    # A fleet: its blocks (no more than any load has) and what its machines count in each limit.
+    start: tuple[Vector, Counts] = (tuple(0 for _ in most), tuple(Fraction(0) for _ in limits))
+    waiting: list[tuple[Fraction, Vector, Counts]] = [(Fraction(0), *start)]
     done = set()
     while waiting:
         cost, blocks, used = heapq.heappop(waiting)
@@ -49,17 +51,44 @@ def optimum(problem: Problem) -> Fraction | None:
         if any(_within(load, blocks) for load in loads):
             return cost
         for machine, price, held in moves:
-            limit = limits[machine]
-            if limit is not None and used[machine] >= limit:
+            now = tuple(n + row.weights[machine] for n, row in zip(used, limits, strict=True))
+            if any(n > row.most for n, row in zip(now, limits, strict=True)):
                 continue
             more = tuple(min(a + b, m) for a, b, m in zip(blocks, held, most, strict=True))
             if more == blocks:
                 continue
-            now = list(used)
-            now[machine] += limit is not None
-            if (more, tuple(now)) not in done:
-                heapq.heappush(waiting, (cost + price, more, tuple(now)))
+            if (more, now) not in done:
+                heapq.heappush(waiting, (cost + price, more, now))
     return None
+
+
+class LimitRow(NamedTuple):
+    """What a machine of each type counts in a limit, and the most that all machines may count."""
+
+    weights: Counts
+    most: Fraction
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that whole machines can count: their weights have a measure in common."""
+        unit = math.lcm(*(weight.denominator for weight in self.weights))
+        measure = Fraction(math.gcd(*(int(weight * unit) for weight in self.weights)), unit)
+        return math.floor(self.most / measure) * measure
+
+
+def limit_rows(problem: Problem) -> dict[str, LimitRow]:
+    """The limits of machine types and of groups, by name."""
+    names = [machine.name for machine in problem.machine_types]
+    tables = {m.name: ({m.name: Fraction(1)}, m.limit) for m in problem.machine_types}
+    found = {
+        name: LimitRow(tuple(table.get(each, Fraction(0)) for each in names), Fraction(most))
+        for name, (table, most) in tables.items()
+        if most is not None
+    }
+    for group in problem.group_limits:
+        weights = tuple(group.weights.get(each, Fraction(0)) for each in names)
+        found[group.name] = LimitRow(weights, group.at_most)
+    return found
 
 
 def minimal_loads(problem: Problem) -> list[Vector]:

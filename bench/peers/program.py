@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from algorithms.prices.limits import limits_of
 from cms.errors import UnsupportedProblem
 from cms.presolver.presolve import PresolvedProblem, presolve
 from cms.schedule.schedule import Schedule
@@ -128,17 +129,20 @@ class Jobs(NamedTuple):
         small = self.reduction.problem
         n, k, c, e = small.n_jobs, len(small.blocks), len(machines), len(self.jobs)
         y = c + np.arange(e)
-        limits = {m.name: m.limit for m in small.machine_types if m.limit is not None}
-        limit_of, limited = np.nonzero(
-            np.array([[own == name for own in machines] for name in limits], dtype=bool).reshape(
-                len(limits), c
-            )
-        )
+        limits, place = limits_of(small), small.machine_index
+        counted = np.array(
+            [
+                [0 if m is None else limit.weights.get(place[m], 0) for m in machines]
+                for limit in limits
+            ],
+            dtype=np.float64,
+        ).reshape(len(limits), c)
+        limit_of, limited = np.nonzero(counted)
         entries = [
             has,
             (self.blocks, y, np.full(e, -1)),
             (k + self.jobs, y, self.supply),
-            (k + n + limit_of, limited, np.ones(len(limited), np.int64)),
+            (k + n + limit_of, limited, counted[limit_of, limited]),
         ]
         if own is not None:
             entries.append((k + n + len(limits) + own[0], own[1], own[2]))
@@ -164,7 +168,11 @@ class Jobs(NamedTuple):
                 ]
             ),
             "rows_high": np.concatenate(
-                [infinite, np.array([*limits.values()], np.float64), nothing + np.inf]
+                [
+                    infinite,
+                    np.array([limit.at_most for limit in limits], np.float64),
+                    nothing + np.inf,
+                ]
             ),
             "highs": np.concatenate([highs, self.enough.astype(np.float64)]),
             "jobs": self.jobs,

@@ -46,9 +46,8 @@ class Instance(NamedTuple):
 
 def refuse_limits(problem: Problem) -> None:
     """Refuse limits on machine types, which these rules know nothing of."""
-    for machine in problem.machine_types:
-        if machine.limit is not None:
-            raise UnsupportedProblem(f"machine type {machine.name!r} has a limit, which it ignores")
+    for limit in problem.limits:
+        raise UnsupportedProblem(f"{problem.limit_label(limit)} has a limit, which it ignores")
 
 
 class Services:

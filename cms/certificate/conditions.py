@@ -130,7 +130,7 @@ def refuse_breaches(problem: MachineProblem, leaf: Any, path: tuple[Condition, .
         if value > most[name]:
             machine = problem.machine_type(name)
             cost, allowed = machine.cost, priced[name]
-            plus = f" + limit prices of {shown(allowed)}" if allowed else ""
+            plus = f" + limit price {shown(allowed)}" if allowed else ""
             raise InvalidCertificate(
                 f"{_named(problem, shape)} is worth {shown(Fraction(value, unit) + of_type[name])} "
                 f"at these prices, more than its machine's cost {shown(cost)}{plus}"

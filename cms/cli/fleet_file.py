@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
@@ -24,6 +24,9 @@ from .options import UsageError, given_options, option
 from .session import session_of
 
 if TYPE_CHECKING:
+    from cms.fleet.hardware import Gpu
+    from cms.problem.parts import GroupLimit
+
     from .settings import Fleet
 
 NAME = "fleet.toml"
@@ -89,11 +92,37 @@ def read_fleet_file(path: Path) -> Fleet:
             what = f"{name} describes the GPU {gpu.key!r}"
             raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
         known.add(gpu.key)
-    for key in fleet.export.slurm_types:
-        if key not in known:
-            what = f"unknown GPU {key!r}{nearest(key, known)}"
-            raise document.error(what, "export", "slurm_types", key)
+    told = [(("export", "slurm_types"), fleet.export.slurm_types)]
+    told += [(("group", at, "gpus"), each.gpus or {}) for at, each in enumerate(fleet.group)]
+    for path, named in told:
+        for key in named:
+            if key not in known:
+                what = f"unknown GPU {key!r}{nearest(key, known)}"
+                raise document.error(what, *path, key)
     return fleet
+
+
+def limit_groups(
+    fleet: Fleet, gpus: Sequence[Gpu], costs: Mapping[str, Fraction]
+) -> list[GroupLimit]:
+    """Return the limits of ``[[group]]`` on those of the GPUs of a plan that each counts."""
+    from cms.fleet.hardware.catalogue import is_called
+    from cms.problem.parts import GroupLimit
+
+    def find(gpu: Gpu, table: Mapping[str, Fraction], otherwise: int) -> Fraction | int:
+        return next((each for name, each in table.items() if is_called(gpu, name)), otherwise)
+
+    found = []
+    for group in fleet.group:
+        weights = {
+            gpu.key: (1 if group.gpus is None else find(gpu, group.gpus, 0))
+            * (1 if group.max_cost is None else find(gpu, costs, 1))
+            for gpu in gpus
+        }
+        if counted := {key: weight for key, weight in weights.items() if weight}:
+            most = group.max if group.max_cost is None else group.max_cost
+            found.append(GroupLimit(group.name, counted, most or 0))
+    return found
 
 
 def _gpu_names(fleet: Fleet, folder: Path) -> dict[str, str]:
@@ -110,9 +139,10 @@ def _number(text: str) -> Fraction | str:
         return text
 
 
-def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+def _places(text: str) -> Iterator[tuple[tuple[str | int, ...], tuple[int, int]]]:
     """Yield where each table and each key stands: the offsets of its value and of itself."""
-    table: tuple[str, ...] = ()
+    table: tuple[str | int, ...] = ()
+    arrays: dict[tuple[str | int, ...], int] = {}
     start = 0
     for line in text.splitlines(keepends=True):
         key, equals, value = line.partition("=")
@@ -120,6 +150,9 @@ def _places(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
         head = _TABLE.match(bare)
         if head and bare[head.end() :].lstrip()[:1] in ("", "#"):
             table = _steps(head[1])
+            if bare.startswith("[["):  # the next of an array
+                arrays[table] = arrays.get(table, -1) + 1
+                table = (*table, arrays[table])
             yield table, (at, at)
         elif equals and _KEYS.fullmatch(key):
             path = (*table, *_steps(key))

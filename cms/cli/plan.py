@@ -15,7 +15,7 @@ from cms.values.numbers import shown
 
 from . import options, placing
 from .catalogue import find_gpu, gpu_keys, load_published, names_of
-from .fleet_file import FleetFile, with_fleet_file
+from .fleet_file import FleetFile, limit_groups, with_fleet_file
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, offering, offering_from, option
 from .searching import Search, bounded_beside, lacking, search, spread
@@ -328,6 +328,7 @@ class _Wishes:
             "max_processes": max_processes,
         }  # fmt: skip
         given = changed, points, self._gpus(gpus)
+        how["group_limits"] = limit_groups(self.session.fleet, given[2], self.costs)
         if not self.shares:
             return cms.fleet.build_problem(*given, rule=rule, load_curves=load_curves, **how)
         terms = read_time_sharing(self.session, self.rule)

@@ -15,7 +15,7 @@ from cms.errors import FileError, InvalidProblem
 from . import options
 from .apply import MaxParallel
 from .catalogue import find_gpu
-from .fleet_file import FleetFile, with_fleet_file
+from .fleet_file import FleetFile, limit_groups, with_fleet_file
 from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
 from .options import option
 from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
@@ -188,6 +188,7 @@ def replan(
             for one in gpus:
                 if given.max is not None and is_called(one, name):
                     limits[one.key] = min(given.max, limits.get(one.key, given.max))
+        how["group_limits"] = limit_groups(session.fleet, gpus, how["costs"])
         planner = room.Planner(asked, points, gpus, limits=limits, **how)
         if today is None:
             first = known.count - 1 - int(options.seconds(play, "--play") / known.step_s)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cms.files import fields as f
 from cms.files import model as m
@@ -117,6 +117,33 @@ class Gpu(m.Part):
     max: Annotated[int, f.whole(0, options.MAX_COUNT)] | None = None
     cost: f.Exact | None = None
     device: f.Text | None = None
+
+
+def _read_weights(value: Any) -> dict[str, Fraction]:
+    if isinstance(value, list):
+        value = dict.fromkeys(map(str, value), 1)
+    if not isinstance(value, dict) or not value:
+        raise f.refusal("a list of GPUs, or a table of what one of each counts")
+    weights = {}
+    for key, given in value.items():
+        with f.blaming(key):
+            weights[key] = f.read_positive(given)
+    return weights
+
+
+class Group(m.Part):
+    """A limit on GPUs of several types together: how many there are, or what they may cost."""
+
+    name: Annotated[str, f.name("group")]
+    gpus: Annotated[dict[str, Fraction], f.Value(_read_weights)] | None = None
+    max: f.Exact | None = None
+    max_cost: f.Exact | None = None
+
+    @model_validator(mode="after")
+    def _refuse_two_limits(self) -> Self:
+        if (self.max is None) == (self.max_cost is None):
+            raise f.refusal("either max or max_cost", what="{} limits nothing, or two things")
+        return self
 
 
 class Tables(m.Part):
@@ -231,6 +258,7 @@ class Fleet(m.Part):
     """All settings; what a file leaves out is as it stands here."""
 
     gpus: dict[str, Gpu] = Field(default_factory=dict)
+    group: tuple[Group, ...] = ()
     tables: Tables = Tables()
     plan: Planning = Planning()
     time_sharing: TimeSharing = TimeSharing()
@@ -241,3 +269,8 @@ class Fleet(m.Part):
     replan: Replanning = Replanning()
     traces: Traces = Traces()
     colocation: Colocation = Colocation()
+
+    @model_validator(mode="after")
+    def _refuse_equal_groups(self) -> Self:
+        f.refuse_twice([each.name for each in self.group], "group", "group")
+        return self

@@ -269,9 +269,10 @@ def matching(pattern: re.Pattern[str], expected: str) -> Value:
 
 _EXACT = _number(0)
 _ANY_EXACT = _number(None)
-read_number, read_any_number = _EXACT.read, _ANY_EXACT.read
+_POSITIVE = _number(0, positive=True)
+read_number, read_any_number, read_positive = _EXACT.read, _ANY_EXACT.read, _POSITIVE.read
 Exact = Annotated[Fraction, _EXACT]
-Positive = Annotated[Fraction, _number(0, positive=True)]
+Positive = Annotated[Fraction, _POSITIVE]
 AnyExact = Annotated[Fraction, _ANY_EXACT]
 Count = Annotated[int, whole()]
 AtLeastOne = Annotated[int, whole(1)]

@@ -142,20 +142,11 @@ def beyond_limits(problem: Problem, schedule: Schedule, more: Mapping[str, int])
     of the first.
     """
     used = machines_used(problem, schedule)
-    left = {
-        limit.name: limit.at_most
-        - sum(n * (used[name] - more.get(name, 0)) for name, n in limit.weights.items())
-        for limit in problem.limits
-    }
-    found: dict[str, int] = {}
+    within = {name: number - more.get(name, 0) for name, number in used.items()}
     for name, number in more.items():
-        weights = problem.weights[name]
-        fits = min([number, *(int(left[limit] // n) for limit, n in weights.items())])
-        for limit, n in weights.items():
-            left[limit] -= fits * n
-        if number > fits:
-            found[name] = number - fits
-    return found
+        room = problem.room_for(name, within)
+        within[name] += number if room is None else min(number, room)
+    return {name: n for name, number in used.items() if (n := number - within[name])}
 
 
 def with_more(problem: Problem, more: Mapping[str, int]) -> Problem:

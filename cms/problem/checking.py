@@ -46,8 +46,13 @@ def check_machines(
     names = checked_names((machine.name for machine in types), "machine type")
     known = set(names)
     groups = each_of(group_limits, GroupLimit, "group_limits")
-    checked_names([*names, *(group.name for group in groups)], "machine type or group")
+    checked_names((group.name for group in groups), "group")
     for group in groups:
+        if group.name in known:
+            raise InvalidProblem(
+                f"group {group.name!r} is called like a machine type; every group needs a name of "
+                "its own"
+            )
         for name in group.weights:
             if name not in known:
                 raise InvalidProblem(

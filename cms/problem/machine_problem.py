@@ -138,6 +138,15 @@ class MachineProblem(Immutable, Viewed, ABC):
                 found[machine][limit.name] = weight
         return found
 
+    def room_for(self, machine: str | None, there: Mapping[str, int]) -> int | None:
+        """Return how many more machines of a type limits allow beside others; None: any number."""
+        name, room = self.machine_type(machine).name, []
+        for limit in self.limits:
+            if name in limit.weights:
+                used = sum(n * there.get(other, 0) for other, n in limit.weights.items())
+                room.append((limit.at_most - used) // limit.weights[name])
+        return max(0, min(room)) if room else None
+
     def limit_label(self, limit: GroupLimit) -> str:
         """Say what has a limit: a machine type, or a group."""
         what = "machine type" if limit.name in self.machine_index else "group"

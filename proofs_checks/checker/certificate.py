@@ -322,7 +322,7 @@ def _dearer_machine(leaf: Leaf, problem: Problem, *, with_costs: bool) -> str | 
         if worth > allowed:
             return (
                 f"a machine of configurations[{index}] is worth {show(worth)} at a leaf's prices, "
-                f"more than its cost {show(machine.cost)} and its limit prices {show(limit_price)}"
+                f"more than its cost {show(machine.cost)} and its limit price {show(limit_price)}"
             )
     return None
 

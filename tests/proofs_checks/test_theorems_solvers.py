@@ -53,7 +53,7 @@ def optimal(
     """Answers optimally whatever the method, and refuses what that method has to refuse."""
     if method == "conic" and len(problem.listed_configurations) > 100:
         raise UnsupportedProblem("it lists too many configurations")
-    if method in limits.REFUSE and any(m.limit is not None for m in problem.machine_types):
+    if method in limits.REFUSE and problem.limits:
         raise UnsupportedProblem("there are limits")
     return replace(_solved(problem, time_limit), guarantee=verified(1, "optimal"))
 

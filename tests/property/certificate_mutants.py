@@ -10,7 +10,7 @@ from typing import Any
 
 from cms import Certificate, Problem
 from cms.files import number_to_json, problem_to_json
-from tests.oracle import given, useful
+from tests.oracle import given, limit_rows, useful
 from tests.property.schedules import Document, Mutant
 
 NO_NUMBERS = ["-1/3", -1, "abc", "", "1/0", None, True, [1], {}, "NaN", "inf", float("nan")]
@@ -65,7 +65,7 @@ def raise_a_price_by_far(case: Case) -> bool:
     held = any(
         block in c.get("blocks", ())
         for c in case.problem["configurations"]
-        if case.original.machine_type(c["machine"]).limit is None
+        if not case.original.weights[c["machine"]]
     )
     return "branch" not in case.tree and held
 
@@ -89,10 +89,10 @@ def scale_a_leaf(case: Case) -> bool:
 
 
 def change_a_limit_price(case: Case) -> bool:
-    table, name = case.leaf()["limit_prices"], case.rng.choice(case.original.machine_types).name
+    named = (*case.original.machine_types, *case.original.group_limits)
+    table, name = case.leaf()["limit_prices"], case.rng.choice(named).name
     table[name] = case.changed(table.get(name, 0))
-    limit = case.original.machine_type(name).limit
-    return limit is None and Fraction(table[name]) > 0
+    return name not in limit_rows(case.original) and Fraction(table[name]) > 0
 
 
 def too_small_a_proper_count(case: Case) -> bool:
@@ -285,6 +285,23 @@ def another_machine_type(case: Case) -> bool:
         machine["cost"] = case.changed(machine["cost"])
     else:
         machine["limit"] = case.rng.choice([None, 0, 1, (machine["limit"] or 0) + 1])
+    return False
+
+
+def another_group(case: Case) -> bool:
+    """Another weight or limit, a type more, or no such group."""
+    groups, kind = case.problem.get("group_limits", []), case.rng.randrange(4)
+    group = case.rng.choice(groups)
+    weights, name = group["weights"], case.rng.choice(case.original.machine_types).name
+    if kind == 0:
+        groups.remove(group)
+    elif kind == 1:
+        weights[name] = case.rng.choice(["1/2", 1, "1.5", 3])
+    elif kind == 2:
+        weights[case.some(weights)] = case.rng.choice([0, -1, None, "x"])
+        return True
+    else:
+        group["at_most"] = number_to_json(Fraction(group["at_most"]) + case.rng.choice([1, LITTLE]))
     return False
 
 

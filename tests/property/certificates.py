@@ -20,7 +20,7 @@ from cms.certificate.quantity import (
     MachinesWithBlocks,
     Quantity,
 )
-from tests.oracle import useful
+from tests.oracle import limit_rows, useful
 from tests.property.definition import Side, is_proper, job_prices, knows, machines_of, worth
 
 #: A little more than 1, to leave prices that are tight.
@@ -89,10 +89,8 @@ def random_leaf(
         # No job may be paid for a block: make it as much dearer for everybody.
         prices = [p + max(Fraction(0), -own) for p, own in zip(prices, mine, strict=True)]
     types = problem.machine_types
-    limit_prices = [
-        Fraction(0) if machine.limit is None or rng.random() < 0.3 else _number(rng)
-        for machine in types
-    ]
+    limits = limit_rows(problem)
+    limited = {name: Fraction(0) if rng.random() < 0.3 else _number(rng) for name in limits}
     proper = {
         block: useful(problem, block) + rng.choice([0, 0, 0, 1, 10**20])
         for block in problem.blocks
@@ -105,10 +103,13 @@ def random_leaf(
         value = worth(problem, machine, prices, weighted)
         most[machine.type] = max(most[machine.type], value)
     if rng.random() < 0.4:  # a ray, if no unlimited machine is worth anything
-        limit_prices = [
-            price if machine.limit is None else value
-            for machine, price, value in zip(types, limit_prices, most, strict=True)
-        ]
+        for name, row in limits.items():
+            pairs = zip(most, row.weights, strict=True)
+            limited[name] = max(value / weight for value, weight in pairs if weight)
+    limit_prices = [
+        sum((row.weights[at] * limited[name] for name, row in limits.items()), Fraction(0))
+        for at in range(len(types))
+    ]
     scales = [
         machine.cost / (value - price)
         for machine, price, value in zip(types, limit_prices, most, strict=True)
@@ -118,11 +119,7 @@ def random_leaf(
     named = {
         block: price * scale for block, price in zip(problem.blocks, prices, strict=True) if price
     }
-    limited = {
-        machine.name: price * scale
-        for machine, price in zip(types, limit_prices, strict=True)
-        if price
-    }
+    limited = {name: price * scale for name, price in limited.items() if price}
     multipliers = [multiplier * scale for _, multiplier in weighted]
     return BlockPrices(named, limited, multipliers, proper)
 

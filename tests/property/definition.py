@@ -20,7 +20,7 @@ from cms.certificate.quantity import (
     MachinesWithBlocks,
     Quantity,
 )
-from tests.oracle import Vector, given, multisets, options, useful
+from tests.oracle import Vector, given, limit_rows, multisets, options, useful
 
 INVALID, INFEASIBLE = "invalid", "infeasible"
 #: A certificate's bound, or one of the two words.
@@ -121,11 +121,11 @@ def leaves(
 
 def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -> Verdict:
     """What one leaf proves on its sides of the branches."""
-    limits = {machine.name: machine.limit for machine in problem.machine_types}
+    limits, types = limit_rows(problem), [machine.name for machine in problem.machine_types]
     names_fit = (
         set(leaf.prices) <= set(problem.blocks)
-        and set(leaf.limit_prices) <= set(limits)
-        and all(limits[name] is not None for name, price in leaf.limit_prices.items() if price)
+        and set(leaf.limit_prices) <= {*types, *limits}
+        and all(name in limits for name, price in leaf.limit_prices.items() if price)
         and len(leaf.multipliers) == len(path)
         and set(leaf.proper) <= set(problem.blocks)
         and all(count >= useful(problem, block) for block, count in leaf.proper.items())
@@ -136,7 +136,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
     weighted = list(zip(path, leaf.multipliers, strict=True))
     prices = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]
     value = sum((side.sign * m * side.limit for side, m in weighted), Fraction(0))
-    value -= sum((p * (limits[name] or 0) for name, p in leaf.limit_prices.items()), Fraction(0))
+    priced = [(row, leaf.limit_prices.get(name, Fraction(0))) for name, row in limits.items()]
+    value -= sum((price * row.reach for row, price in priced), Fraction(0))
     nobody_can = False
     for job in problem.jobs:
         mine = job_prices(problem, job.name, prices, weighted)
@@ -154,9 +155,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
         if not is_proper(problem, machine, leaf.proper):
             continue
         machine_type = problem.machine_types[machine.type]
-        beyond = worth(problem, machine, prices, weighted) - leaf.limit_prices.get(
-            machine_type.name, Fraction(0)
-        )
+        beyond = worth(problem, machine, prices, weighted)
+        beyond -= sum((price * row.weights[machine.type] for row, price in priced), Fraction(0))
         if beyond > machine_type.cost:
             return INVALID
         free &= beyond <= 0

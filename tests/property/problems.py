@@ -73,6 +73,7 @@ def rebuilt(
             for job in (problem.jobs if jobs is None else jobs)
         ],
         machine_types=problem.machine_types if machine_types is None else machine_types,
+        group_limits=problem.group_limits,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cms import Configuration, Problem, Schedule
 from cms.files import problem_to_json, schedule_to_json
-from tests.oracle import given, options
+from tests.oracle import given, limit_rows, options
 from tests.property.definition import machines_of
 
 Document = dict[str, Any]
@@ -59,7 +59,7 @@ def random_schedule(rng: random.Random, problem: Problem) -> Schedule | None:
             machine
             for machine in kinds
             if any(machine.held[i] for i in short) or not short
-            if _has_room(problem.machine_types[machine.type].limit, used[machine.type])
+            if _has_room(problem, used, machine.type)
         ]
         if not useful:
             return Schedule.from_counts(problem, machines, taken) if not short else None
@@ -71,8 +71,12 @@ def random_schedule(rng: random.Random, problem: Problem) -> Schedule | None:
     return None
 
 
-def _has_room(limit: int | None, used: int) -> bool:
-    return limit is None or used < limit
+def _has_room(problem: Problem, used: Counter[int], machine: int) -> bool:
+    more = used + Counter([machine])
+    return all(
+        sum(weight * more[at] for at, weight in enumerate(row.weights)) <= row.most
+        for row in limit_rows(problem).values()
+    )
 
 
 def covered(problem: Document, schedule: Document) -> dict[str, Fraction]:
@@ -118,9 +122,12 @@ class Case:
         return sum(group["count"] for group in self.groups if group["machine"] == name)
 
     def breaks_limit(self) -> bool:
+        types = ((m["limit"], {m["name"]: 1}) for m in self.problem["machine_types"])
+        groups = ((g["at_most"], g["weights"]) for g in self.problem.get("group_limits", ()))
         return any(
-            machine["limit"] is not None and self.machines(machine["name"]) > machine["limit"]
-            for machine in self.problem["machine_types"]
+            sum(Fraction(n) * self.machines(m) for m, n in weights.items()) > Fraction(most)
+            for most, weights in (*types, *groups)
+            if most is not None
         )
 
 
@@ -263,6 +270,17 @@ def fewer_machines_than_in_use(case: Case) -> bool:
     used = case.machines(machine["name"])
     machine["limit"] = max(0, used + case.rng.choice([-1, 0, 1]))
     return used > int(machine["limit"])
+
+
+def another_limit_of_a_group(case: Case) -> bool:
+    group = case.rng.choice(case.problem.get("group_limits", ()))
+    name = case.rng.choice(sorted(group["weights"]))
+    if case.rng.random() < 0.5:
+        used = sum(Fraction(n) * case.machines(m) for m, n in group["weights"].items())
+        group["at_most"] = str(max(Fraction(0), used + case.rng.choice([Fraction(-1, 9), 0, 1])))
+    else:
+        group["weights"][name] = str(Fraction(group["weights"][name]) * 2)
+    return case.breaks_limit()
 
 
 def a_higher_demand(case: Case) -> bool:

@@ -33,7 +33,7 @@ from cms.plugin.guarantee import judge
 from cms.plugin.registry import algorithm_of, read_options
 from proofs_checks import bounds
 from proofs_checks.tiny import Tiny
-from tests.oracle import given, machines
+from tests.oracle import given, limit_rows, machines
 from tests.property.problems import rebuilt, source
 from tests.references.programs import Arrays, compact, lp_dw, lp_star
 
@@ -156,7 +156,7 @@ def must_take(method: str, options: Options, problem: Problem) -> bool:
     """Whether a method has no reason to refuse a tiny problem: its theorem speaks of it."""
     if method not in METHODS:
         return True
-    if any(machine.limit is not None for machine in problem.machine_types):
+    if limit_rows(problem):
         return False
     free = any(not machine.cost for machine in problem.machine_types)
     if method not in ANY_NUMBERS and (free or problem.rows.wide):

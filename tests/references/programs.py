@@ -16,7 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from bench.peers import CompactProgram
 from cms import Configuration, Problem, SizeBoundedConfigurations, check
-from tests.oracle import Vector, given, machines, options
+from tests.oracle import Vector, given, limit_rows, machines, options
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,12 @@ class Arrays:
         self.machines = [machine for machine, _ in shapes]
         self.held = np.array([counts for _, counts in shapes], dtype=float).T  # (k, c)
         self.cost = np.array([float(problem.machine_type(m).cost) for m in self.machines])
-        self.limits = {m.name: m.limit for m in problem.machine_types if m.limit is not None}
+        types = [machine.name for machine in problem.machine_types]
+        #: What a machine of each content counts in each limit, and the most.
+        self.limits = [
+            (np.array([float(row.weights[types.index(str(m))]) for m in self.machines]), row.most)
+            for row in limit_rows(problem).values()
+        ]
         scale = problem.rows.denominators[:, None]
         self.supply = problem.rows.supplies / scale  # (n, k)
         self.demand = problem.rows.demands / scale[:, 0]
@@ -84,9 +89,9 @@ def compact(a: Arrays, supply: Floats, whole: tuple[bool, bool]) -> float | None
         LinearConstraint(np.hstack([a.held, -taken]), lb=0),
         LinearConstraint(np.hstack([np.zeros((a.n, a.c)), serves]), lb=a.demand),
     ]
-    for machine, limit in a.limits.items():
-        used = np.array([float(m == machine) for m in a.machines])
-        constraints.append(LinearConstraint(np.r_[used, np.zeros(a.n * a.k)][None, :], ub=limit))
+    for used, most_used in a.limits:
+        row = np.r_[used, np.zeros(a.n * a.k)][None, :]
+        constraints.append(LinearConstraint(row, ub=float(most_used)))
     found: Any = milp(
         c=np.concatenate([a.cost, np.zeros(a.n * a.k)]),
         integrality=np.concatenate([np.full(a.c, whole[0]), np.full(a.n * a.k, whole[1])]),
@@ -169,13 +174,13 @@ def lp_dw(problem: Problem, *, proper: bool = False) -> float | None:
             costs.append(0)
             type_of.append(-1)
             job_of.append(j)
-    limited = [at for at, machine in enumerate(types) if machine.limit is not None]
+    limits = limit_rows(problem).values()
     table = np.array(columns, dtype=np.float64).reshape(len(columns), k).T
-    rows = np.array([[float(of == at) for of in type_of] for at in limited])
+    rows = np.array([[float((*row.weights, 0)[of]) for of in type_of] for row in limits])
     found = minimum(
         costs,
-        np.vstack([table, rows.reshape(len(limited), len(columns))]),
-        [0] * k + [types[at].limit for at in limited],
+        np.vstack([table, rows.reshape(len(limits), len(columns))]),
+        [0] * k + [float(row.reach) for row in limits],
         A_eq=np.array([[float(of == j) for of in job_of] for j in range(problem.n_jobs)]),
         b_eq=np.ones(problem.n_jobs),
     )

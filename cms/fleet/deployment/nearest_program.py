@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
+from ...problem.parts import GroupLimit
+from ...values.numbers import common_step
 from ..serving.plan import Plan
 from .checking import has_our_work
 from .instance import Kind, Work
@@ -46,6 +48,7 @@ class Plans:
     gpus: Mapping[str, int]  # of each type that may be used
     most_more: Mapping[str, int]  # of each type beyond
     more: int  # beyond in all
+    groups: Sequence[GroupLimit] = ()
 
     @property
     def of_service(self) -> dict[str, list[int]]:
@@ -84,13 +87,12 @@ def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) 
         for card, each in now.instances()
         if (kind := kind_of(card, each)) is not None and kind in numbers
     )
-    most_more = {}
-    limits = {each.name: each.limit for each in serving.problem.machine_types}
-    for gpu in serving.gpus:
-        limit = limits.get(gpu.key)
-        most_more[gpu.key] = more if limit is None else max(0, limit - gpus.get(gpu.key, 0))
-    demands = {job.name: job.demand for job in serving.problem.jobs}
-    return Plans(ordered, demands, running, dict(gpus), most_more, more)
+    problem = serving.problem
+    rooms = {gpu.key: problem.room_for(gpu.key, gpus) for gpu in serving.gpus}
+    most_more = {key: more if room is None else room for key, room in rooms.items()}
+    demands = {job.name: job.demand for job in problem.jobs}
+    groups = problem.group_limits
+    return Plans(ordered, demands, running, dict(gpus), most_more, more, groups)
 
 
 def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Work]) -> bool:
@@ -154,6 +156,12 @@ class NearestProgram:
         self.kept = {v: 1 for k in self.keeping.k for v in k.values()}
         for key, v in self.keeping.more.items():
             self.program.at_most({v: 1}, plans.most_more.get(key, plans.more))
+        for group in plans.groups:
+            step = common_step(group.weights.values())
+            used = sum(n * plans.gpus.get(key, 0) for key, n in group.weights.items())
+            weights = {v: group.weights.get(key, 0) for key, v in self.keeping.more.items()}
+            counted = {v: int(n / step) for v, n in weights.items() if n}
+            self.program.at_most(counted, max(0, int((group.at_most - used) // step)))
         if self.keeping.more:
             self.program.at_most(dict.fromkeys(self.keeping.more.values(), 1), plans.more)
         self.instances = {v: -1 for x in self.keeping.x for v in x.values()}

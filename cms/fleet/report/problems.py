@@ -126,6 +126,16 @@ def problem_page(problem: MachineProblem) -> Page:
         for one in problem.machine_types[:MOST_JOBS]
     ]
     parts.append(table("Machine types", "machine type|>cost|>limit", machines))
+    if problem.group_limits:
+        groups = [
+            [
+                one.name,
+                shown(one.at_most),
+                ", ".join(f"{shown(n)} {m}" for m, n in one.weights.items()),
+            ]
+            for one in problem.group_limits[:MOST_JOBS]
+        ]
+        parts.append(table("Groups", "group|>at most|weights", groups))
     if isinstance(problem, Problem) and problem.n_jobs:
         blocks = problem.blocks[:MOST_JOBS]
         needs = [

@@ -168,7 +168,8 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
         reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
     if not reasons:
         too_few = _too_few(plan.serving.problem, plan.answer, "GPU")
-        ways = "allow more (--max-gpus), lower the rates or relax the latency limits"
+        groups = ", [[group]] in fleet.toml" if plan.serving.problem.group_limits else ""
+        ways = f"allow more (--max-gpus{groups}), lower the rates or relax the latency limits"
         reasons = [f"{too_few}; {ways}"]
     return (*reasons, *([] if shortage is None else [printable(shortage.remedy("GPU", "rate"))]))
 
@@ -208,14 +209,19 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
 
     A proof that puts no price on a limit holds whatever that limit is.
     """
-    limited = [machine for machine in problem.machine_types if machine.limit is not None]
-    blamed = limited
+    blamed = problem.limits
     if solution.proof == "checked":
         leaves = list(solution.certificate.leaves())
-        blamed = [m for m in limited if any(leaf.limit_prices.get(m.name) for leaf in leaves)]
-    there = " and ".join(f"{decimal(m.limit or 0)} x {printable(m.name)}" for m in blamed)
+        blamed = tuple(
+            it for it in blamed if any(leaf.limit_prices.get(it.name) for leaf in leaves)
+        )
+    there = " and ".join(
+        f"{decimal(it.at_most)} {'x' if it.name in problem.machine_index else 'for group'} "
+        f"{printable(it.name)}"
+        for it in blamed
+    )
     sentence = f"the {machine}s do not suffice: there are only {there}"
-    if others := [printable(m.name) for m in limited if m not in blamed]:
+    if others := [printable(it.name) for it in problem.limits if it not in blamed]:
         sentence += f" (more {' or '.join(others)} alone would not help)"
     return sentence
 

@@ -354,6 +354,6 @@ def _image(
         jobs.append(TimeSharedJob(job.name, job.demand, job.limit, points))
     alone = solo.problem
     return TimeSharedProblem(
-        configurations=shapes, jobs=jobs, machine_types=alone.machine_types, rule=alone.rule,
-        max_jobs=alone.max_jobs,
+        configurations=shapes, jobs=jobs, machine_types=alone.machine_types,
+        group_limits=alone.group_limits, rule=alone.rule, max_jobs=alone.max_jobs,
     )  # fmt: skip

@@ -266,6 +266,7 @@ class PlanDocument(_AnyPlan):
                 for each in serving.services
             ],
             machine_types=problem.machine_types,
+            group_limits=problem.group_limits,
         )
         require_problem(problem, wanted, "problem")
         return serving

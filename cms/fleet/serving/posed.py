@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...problem.machine_problem import MachineProblem
-from ...problem.parts import Block
+from ...problem.parts import Block, GroupLimit
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number
 from ..hardware import Gpu
-from .gpus_used import build_machine_types, list_configurations
+from .gpus_used import build_group_limits, build_machine_types, list_configurations
 from .guards import batch_time_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import InstanceKind, Measurements
 from .operating_point import OperatingPoint
@@ -145,6 +145,7 @@ class PlanRequest(NamedTuple):
     max_processes: int | None = None
     limits: Mapping[str, int] | None = None
     costs: Mapping[str, Number] | None = None
+    group_limits: tuple[GroupLimit, ...] = ()
 
     @property
     def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
@@ -161,6 +162,7 @@ class PlanRequest(NamedTuple):
         return {
             "configurations": list_configurations(self.fleet, used, splits),
             "machine_types": build_machine_types(self.fleet, self.limits, self.costs),
+            "group_limits": build_group_limits(self.fleet, self.group_limits),
         }
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
+from ...problem.parts import GroupLimit
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
@@ -34,6 +35,7 @@ class _Terms(TypedDict, total=False):
     max_processes: int | None
     limits: Mapping[str, int] | None
     costs: Mapping[str, Number] | None
+    group_limits: Iterable[GroupLimit]
     mps: bool
     max_services: int | None
     splits: str | None
@@ -90,6 +92,7 @@ def build_problem(
     max_processes: int | None = None,
     limits: Mapping[str, int] | None = None,
     costs: Mapping[str, Number] | None = None,
+    group_limits: Iterable[GroupLimit] = (),
     mps: bool = True,
     sharing: str | None = None,
     max_services: int | None = None,
@@ -178,8 +181,9 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
         wanted[service.name] = service
     known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(
-        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs
-    )
+        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs,
+        tuple(group_limits),
+    )  # fmt: skip
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))
     solo = pose_shared(request, terms)

@@ -188,7 +188,8 @@ class SharingPart(m.Part):
                 jobs.append(sharing.job(service, own, given.rate_margin))
         wanted = TimeSharedProblem(
             configurations=allowed_configurations(given), jobs=jobs, rule=sharing.rule,
-            machine_types=problem.machine_types, max_jobs=sharing.max_services,
+            machine_types=problem.machine_types, group_limits=problem.group_limits,
+            max_jobs=sharing.max_services,
         )  # fmt: skip
         solo = replace(given, problem=wanted)
         if self.interference is None:

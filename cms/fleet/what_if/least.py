@@ -214,21 +214,19 @@ class Climb:
 
         shapes = [each for each in problem.listed_configurations if machine_cost(problem, each)]
         left, added = self.base.target - schedule.cost(problem), list[MachineGroup]()
-        there = Counter[str | None]()
+        there = Counter[str]()
         for shape, count in schedule.machines.items():
-            there[shape.machine] += count
+            there[problem.machine_type(shape.machine).name] += count
         for shape in sorted(shapes, key=worth, reverse=True):
             room = left / machine_cost(problem, shape)
-            limit = problem.machine_type(shape.machine).limit
-            count = floor(room)
-            if limit is not None:
-                count = min(count, limit - there[shape.machine])
+            most = problem.room_for(shape.machine, there)
+            count = floor(room) if most is None else min(floor(room), most)
             given = {
                 (block, self.name): n for block, n in shape.blocks.items() if supply[index[block]]
             }
             if count > 0 and given:
                 added.append(MachineGroup(shape, given, count))
-                there[shape.machine] += count
+                there[problem.machine_type(shape.machine).name] += count
                 left -= count * machine_cost(problem, shape)
         return Schedule([*schedule.groups, *added]) if added else schedule
 

@@ -94,7 +94,8 @@ class Posing:
 
     def _posed(self, services: Iterable[Service]) -> ServingProblem:
         """Pose the problem of these services on the plan's terms."""
-        serving, types = self.serving, self.serving.problem.machine_types
+        serving, problem = self.serving, self.serving.problem
+        types = problem.machine_types
         return build_problem(
             services,
             self.points or (),
@@ -104,6 +105,7 @@ class Posing:
             max_processes=serving.max_processes,
             limits={one.name: one.limit for one in types if one.limit is not None},
             costs={one.name: one.cost for one in types},
+            group_limits=problem.group_limits,
         )
 
 
