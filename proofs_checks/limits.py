@@ -7,11 +7,11 @@ bounds every schedule's cost from below; the best such bound is LP_DW with a row
 guarantees of greedy, the roundings and the PTAS must not be claimed.
 
 **Machine-checked.** On every generated instance, each configuration a machine type with a cost and
-a limit, half of them with a limit of a group besides: that the duals satisfy the conditions and give the program's value; random prices stay
-below the optimum, found by trying all fleets within the limits; :class:`cms.BlockPrices` proves the
-same bound for all of these. That a program without a solution means that no fleet serves all jobs.
-Then `branch_and_price`: the optimum, or `INFEASIBLE`; and that `greedy`, `lp_rounding` and `ptas`
-refuse such problems.
+a limit, half of them with a limit of a group besides: that the duals satisfy the conditions and
+give the program's value; random prices stay below the optimum, found by trying all fleets within
+the limits; :class:`cms.BlockPrices` proves the same bound for all of these. That a program without
+a solution means that no fleet serves all jobs. Then `branch_and_price`: the optimum, or
+`INFEASIBLE`; and that `greedy`, `lp_rounding` and `ptas` refuse such problems.
 
 **On paper.** Weak duality, a line: every machine costs at least its blocks' worth less what its
 limits' prices add up to.

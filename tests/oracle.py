@@ -22,7 +22,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from cms import Configuration, DemandFunction, Job, Problem, SizeBoundedConfigurations
+from cms import (
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineProblem,
+    Problem,
+    SizeBoundedConfigurations,
+)
 
 Vector = tuple[int, ...]
 Counts = tuple[Fraction, ...]
@@ -76,7 +83,7 @@ class LimitRow(NamedTuple):
         return math.floor(self.most / measure) * measure
 
 
-def limit_rows(problem: Problem) -> dict[str, LimitRow]:
+def limit_rows(problem: MachineProblem) -> dict[str, LimitRow]:
     """The limits of machine types and of groups, by name."""
     names = [machine.name for machine in problem.machine_types]
     tables = {m.name: ({m.name: Fraction(1)}, m.limit) for m in problem.machine_types}

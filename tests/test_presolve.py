@@ -18,6 +18,7 @@ from cms import (
     BlockPrices,
     Certificate,
     Configuration,
+    GroupLimit,
     Job,
     MachineType,
     Problem,
@@ -38,7 +39,7 @@ from proofs_checks.checker.usable import round_up as independently_rounded
 from proofs_checks.checker.usable import usable as independently_usable
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
-from tests.oracle import optimum
+from tests.oracle import limit_rows, optimum
 from tests.property.problems import problems
 from tests.property.schedules import random_schedule
 from tests.samples import so_many, spread
@@ -64,7 +65,7 @@ def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str)
             assert restored.cost(problem) == schedule.cost(reduction.problem)
 
 
-@pytest.mark.parametrize("family", ["sparse", "costs", "limits", "max_blocks", "edges"])
+@pytest.mark.parametrize("family", ["sparse", "costs", "limits", "groups", "max_blocks", "edges"])
 def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> None:
     for number in range(so_many(5, 15)):
         problem = instance(family, number)
@@ -74,10 +75,8 @@ def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> Non
         small = reduction.problem
         certificate = solve(small, "cp_sat", threads=1).certificate
         assert isinstance(certificate, BlockPrices)
-        rent = sum(
-            price * (small.machine_type(name).limit or 0)
-            for name, price in certificate.limit_prices.items()
-        )
+        rows = limit_rows(small)
+        rent = sum(price * rows[name].reach for name, price in certificate.limit_prices.items())
         bound = certificate.bound(small)
         restored = reduction.restore_prices(certificate, bound + rent)
         assert restored.proves_infeasible(problem) == certificate.proves_infeasible(small)
@@ -139,9 +138,8 @@ def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats(
             assert all(job.demand > 0 for job in problem.jobs)
             supplies = [problem.rows.row(j).supply for j in range(problem.n_jobs)]
             assert sum(map(any, zip(*supplies, strict=True))) == len(problem.blocks)
-            index = {block: i for i, block in enumerate(problem.blocks)}
-            rest = problem.listed_configurations, problem.machine_types, index, never
-            assert not beaten(*rest).any(), (family, number)
+            left = problem.listed_configurations
+            assert not beaten(left, problem, never).any(), (family, number)
 
 
 BLOCKS = {block: i for i, block in enumerate("abc")}
@@ -151,7 +149,7 @@ def never() -> bool:
     return False
 
 
-def case(seed: int) -> tuple[list[Configuration], list[MachineType]]:
+def case(seed: int) -> Problem:
     rng = random.Random(seed)
     types = [
         MachineType(f"m{m}", rng.choice([0, 1, 2]), rng.choice([None, None, 0, 3]))
@@ -165,19 +163,30 @@ def case(seed: int) -> tuple[list[Configuration], list[MachineType]]:
         )
         for _ in range(rng.randint(0, 14))
     ]
-    return shapes, types
+    names = [each.name for each in types]
+    groups = [
+        GroupLimit(
+            f"g{g}", {name: rng.choice([1, 1, "1/2"]) for name in rng.sample(names, 1 + g)}, 2
+        )
+        for g in range(rng.randint(0, len(types)))
+    ]
+    shapes = shapes or [Configuration({"a": 1}, "m0")]
+    return Problem(configurations=shapes, machine_types=types, group_limits=groups)
 
 
-def by_definition(shapes: list[Configuration], types: list[MachineType]) -> list[bool]:
-    kind = {machine.name: machine for machine in types}
+def by_definition(problem: Problem) -> list[bool]:
+    shapes, rows = problem.listed_configurations, limit_rows(problem).values()
 
     def beats(one: int, other: int) -> bool:
-        rival, mine = kind[shapes[one].machine or ""], kind[shapes[other].machine or ""]
-        if rival is not mine and (rival.limit is not None or rival.cost > mine.cost):
+        rival, mine = (problem.machine_index[shapes[at].machine] for at in (one, other))
+        types = problem.machine_types
+        if types[rival].cost > types[mine].cost:
+            return False
+        if any(row.weights[rival] > row.weights[mine] for row in rows):
             return False
         return all(shapes[one].blocks.get(b, 0) >= shapes[other].blocks.get(b, 0) for b in BLOCKS)
 
-    # Of two that beat each other, the first stays.
+    # Of two that beat each other, the first stays, unless limits count it more than the other.
     return [
         any(
             one != other and beats(one, other) and (one < other or not beats(other, one))
@@ -189,8 +198,9 @@ def by_definition(shapes: list[Configuration], types: list[MachineType]) -> list
 
 def test_those_are_beaten_that_the_definition_says() -> None:
     for seed in range(400):
-        shapes, types = case(seed)
-        assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
+        problem = case(seed)
+        found = beaten(problem.listed_configurations, problem, never)
+        assert found.tolist() == by_definition(problem), seed
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2, 3])
@@ -209,10 +219,10 @@ def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.Monkey
     rng = random.Random(1)
     shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
     shapes = [Configuration(shape.blocks, "m") for shape in shapes]
-    types = [MachineType("m")]
-    every = beaten(shapes, types, BLOCKS, never)
+    problem = Problem(configurations=shapes, machine_types=[MachineType("m")])
+    every = beaten(shapes, problem, never)
     monkeypatch.setattr(dominance, "_IN_ALL", 0)
-    some = beaten(shapes, types, BLOCKS, never)
+    some = beaten(shapes, problem, never)
     assert some.sum() < every.sum()
     assert not (some & ~every).any()
     assert some.sum() > every.sum() / 2
@@ -247,7 +257,7 @@ def agree(problem: Problem) -> None:
 
 
 @settings(max_examples=80)
-@given(problems(("costs", "limits", "machine_types", "max_blocks")))
+@given(problems(("costs", "limits", "groups", "machine_types", "max_blocks")))
 @example(two_types(Configuration({"c": 5}, "other")))
 @example(two_types(listed(2), listed(1, 1)))
 @example(two_types(listed(2), listed(3)))
@@ -278,14 +288,10 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
     """A schedule whose cost is no multiple of the step is no obstacle on the way to the optimum."""
     best = optimum(problem)
     start = random_schedule(random.Random(1), problem)
-    if best is None or start is None or (method in ("ptas", "lp_rounding") and limited(problem)):
+    if best is None or start is None or (method in ("ptas", "lp_rounding") and problem.limits):
         return
     solution = solve(problem, method, start=start, time_limit=60, threads=1)
     assert solution.lower_bound <= best
     assert (solution.claimed_bound or 0) <= best
     if method in ("auto", "cp_sat"):
         assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
-
-
-def limited(problem: Problem) -> bool:
-    return any(machine.limit is not None for machine in problem.machine_types)

@@ -23,6 +23,7 @@ from cms.files import problem_to_json
 from cms.problem.parts import (
     Configuration,
     DemandFunction,
+    GroupLimit,
     Job,
     MachineType,
     SizeBoundedConfigurations,
@@ -96,6 +97,11 @@ BAD_PARTS: list[tuple[Any, tuple[Any, ...], str]] = [
     (MachineType, ("m", -1), "cost of machine type 'm' is -1"),
     *((MachineType, ("m", 1, limit), f"limit of machine type 'm' is {limit!r}")
       for limit in (-1, 2.0, "2", True)),
+    (GroupLimit, ("", {"m": 1}, 1), "''"),
+    (GroupLimit, ("g", {}, 1), "weights of group 'g'"),
+    (GroupLimit, ("g", {"m": 0}, 1), "weights of group 'g'"),
+    (GroupLimit, ("g", {"m": -1}, 1), "weight of machine type 'm' in group 'g' is -1"),
+    (GroupLimit, ("g", {"m": 1}, "x"), "at_most of group 'g'"),
     (Configuration, ({},), "no blocks"),
     (Configuration, (["a"],), "['a']"),
     *((Configuration, ({"a": n},), f"count of block 'a' in a configuration is {n}")
@@ -162,7 +168,7 @@ def test_a_callable_is_asked_once_a_block_and_blamed_if_it_fails() -> None:
         make(lambda block: (_ for _ in ()).throw(KeyboardInterrupt))
 
 
-ONE, TWO = Job("x", 1, {}), MachineType("m")
+ONE, TWO, CAP = Job("x", 1, {}), MachineType("m"), GroupLimit("m", {"m": 1}, 1)
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"configurations": None}, "configurations is None"),
     ({"configurations": ["a"]}, "configurations contains 'a'"),
@@ -173,6 +179,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"machine_types": [TWO, TWO]}, "two machine types are called 'm'"),
     ({"machine_types": [TWO, MachineType("n")]}, "one of m, n"),
     ({"configurations": Configuration({"a": 1}, "A")}, "unknown machine type 'A'"),
+    ({"group_limits": CAP}, "group_limits is GroupLimit(name='m'"),
+    ({"group_limits": [CAP]}, "unknown machine type 'm'"),
+    ({"machine_types": [TWO], "group_limits": [CAP]}, "group 'm' is called like a machine type"),
+    ({"group_limits": [GroupLimit("g", {"machine": n}, 1) for n in (1, 2)]}, "two groups are call"),
 ]
 BAD_ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"demands": [1]}, "(2, 2)"),
@@ -204,8 +214,8 @@ def test_bad_arrays_are_refused(parts: dict[str, Any], words: str) -> None:
 
 
 def changes(problem: Problem) -> Iterator[Callable[[], object]]:
-    for name in ("blocks", "configurations", "machine_types", "job_names", "rows", "jobs", "new",
-                 "sha256", "block_index"):  # fmt: skip
+    for name in ("blocks", "configurations", "machine_types", "group_limits", "job_names", "rows",
+                 "jobs", "new", "sha256", "block_index"):  # fmt: skip
         yield partial(setattr, problem, name, None)
     for name in ("blocks", "rows", "job_names"):
         yield partial(delattr, problem, name)
@@ -245,13 +255,14 @@ def test_the_arrays_it_was_made_of_may_change_later() -> None:
 def test_a_problem_equals_its_copies_and_is_another_with_a_part_replaced(
     problem: Problem, limit: int
 ) -> None:
-    parts = {"configurations": problem.configurations, "machine_types": problem.machine_types}
+    names = "configurations", "machine_types", "group_limits"
+    parts = {name: getattr(problem, name) for name in names}
     for twin in (
         pickle.loads(pickle.dumps(problem)),
         pickle.loads(pickle.dumps(problem, protocol=2)),
         copy.deepcopy(problem),
         problem.replace(),
-        Problem(jobs=problem.jobs, **parts),  # type: ignore[arg-type]
+        Problem(jobs=problem.jobs, **parts),
     ):
         assert twin == problem
         assert {twin, problem} == {problem}
@@ -261,6 +272,8 @@ def test_a_problem_equals_its_copies_and_is_another_with_a_part_replaced(
     assert limited != problem
     assert (limited.configurations, limited.rows) == (problem.configurations, problem.rows)
     assert limited.replace(machine_types=problem.machine_types) == problem
+    one = GroupLimit("1 more", {types[0].name: 1}, limit)
+    assert problem.replace(group_limits=[*problem.group_limits, one]) != problem
     fewer = problem.replace(configurations=problem.configurations[1:])
     assert fewer.blocks == problem.blocks  # even those that are on no machine now
     none = problem.replace(rows=Rows.from_fractions([], len(problem.blocks)), job_names=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from cms import (
     AlgorithmError,
     BlockPrices,
+    GroupLimit,
     InvalidOption,
     MachineType,
     Problem,
@@ -42,28 +44,42 @@ STEP = Fraction(1, 1000)
 def raised(problem: Problem, found: Shortage) -> Problem:
     """The problem with the machines that are said to do."""
     assert found.more_machines is not None
-    more = found.more_machines
-    return problem.replace(
-        machine_types=[
-            m if m.limit is None else MachineType(m.name, m.cost, m.limit + more.get(m.name, 0))
-            for m in problem.machine_types
-        ]
-    )
+    return with_more(problem, found.more_machines)
+
+
+def with_more(problem: Problem, more: Mapping[str, int]) -> Problem:
+    """The problem with so many machines of each type beyond all limits that count it."""
+    types = [
+        m if m.limit is None else MachineType(m.name, m.cost, m.limit + more.get(m.name, 0))
+        for m in problem.machine_types
+    ]
+    groups = [
+        GroupLimit(g.name, g.weights, g.at_most + sum(g.weights.get(m, 0) * more[m] for m in more))
+        for g in problem.group_limits
+    ]
+    return problem.replace(machine_types=types, group_limits=groups)
 
 
 def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
-    """Every way to raise the limits, by ever more machines, until the oracle finds a schedule."""
-    limited = [m for m in problem.machine_types if m.limit is not None]
+    """Every way to have ever more machines beside the limits, until the oracle finds a schedule."""
+    counted = {name for group in problem.group_limits for name in group.weights}
+    limited = [m.name for m in problem.machine_types if m.limit is not None or m.name in counted]
     for total in range(most):
         for extra in product(range(total + 1), repeat=len(limited)):
             if sum(extra) != total:
                 continue
-            more = {m.name: m.limit + n for m, n in zip(limited, extra, strict=True)}  # type: ignore[operator]
-            types = [
-                MachineType(m.name, m.cost, more.get(m.name, m.limit))
-                for m in problem.machine_types
+            beside = {name: f"{name} beside" for name in limited}
+            types = [MachineType(beside[m], 1, n) for m, n in zip(limited, extra, strict=True)]
+            shapes = [
+                replace(shape, machine=beside[shape.machine or ""])
+                for shape in problem.configurations
+                if shape.machine in beside
             ]
-            if oracle.optimum(problem.replace(machine_types=types)) is not None:
+            more = problem.replace(
+                configurations=[*problem.configurations, *shapes],
+                machine_types=[*problem.machine_types, *types],
+            )
+            if oracle.optimum(more) is not None:
                 return total
     raise AssertionError(f"more than {most} machines are missing")
 
@@ -76,8 +92,7 @@ def require_true(problem: Problem, found: Shortage) -> None:
     parts = int(found.less_demand * 1000)
     assert found.less_demand == parts * STEP
     if found.more_machines is not None:
-        limited = any(machine.limit is not None for machine in rest.machine_types)
-        assert not limited or check(raised(rest, found), found.machines_schedule) == ()
+        assert not rest.limits or check(raised(rest, found), found.machines_schedule) == ()
     if 0 < parts < 1000:
         assert check(exactly_at(rest, parts), found.demand_schedule) == ()
     if found.demand_proof is not Proof.NONE and parts < 1000:
@@ -92,7 +107,9 @@ def require_true(problem: Problem, found: Shortage) -> None:
 
 
 @share(4)
-@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["limits", "infeasible_by_limit"]))
+@given(
+    seed=st.integers(0, 10**6), kind=st.sampled_from(["limits", "groups", "infeasible_by_limit"])
+)
 def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> None:
     problem = getattr(families, kind)(random.Random(seed))
     solution = solve(problem)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from cms.cli.fleet_file import _OPTIONS, read_fleet_file
 from cms.cli.init import settings_template
-from cms.cli.settings import Fleet, Gpu
+from cms.cli.settings import Fleet, Gpu, Group
 from cms.errors import FileError
 from cms.fleet.deployment.transition import Durations
 from cms.fleet.simulation.colocation_loop import Terms
@@ -29,11 +29,12 @@ DEVICES = ROOT / "cms/fleet/hardware/devices"
 def leaves() -> Iterator[tuple[str, str, Any]]:
     """Every setting: its section, its key and what holds without it."""
     for section, field in Fleet.model_fields.items():
-        model = Gpu if section == "gpus" else field.annotation
+        model = {"gpus": Gpu, "group": Group}.get(section, field.annotation)
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
         for key, each in model.model_fields.items():
-            yield section, key, each.get_default(call_default_factory=True)
+            none = each.is_required()
+            yield section, key, None if none else each.get_default(call_default_factory=True)
 
 
 LEAVES = {f"{section}.{key}": default for section, key, default in leaves()}
@@ -42,6 +43,11 @@ LEAVES = {f"{section}.{key}": default for section, key, default in leaves()}
 def file_of(text: str) -> str:
     """``plan.rule = 1`` as a file; a GPU's settings are of an A100."""
     section, _, rest = text.partition(".")
+    if section == "group":  # which has a name and a limit
+        given = {line.partition(" ")[0] for line in rest.splitlines()}
+        rest += "" if "name" in given else '\nname = "g"'
+        rest += "" if given & {"max", "max_cost"} else "\nmax = 9"
+        return f"[[group]]\n{rest}\n"
     return f"[{'gpus.a100-80gb' if section == 'gpus' else section}]\n{rest}\n"
 
 
@@ -54,12 +60,10 @@ def template() -> dict[str, str]:
     """Every setting of the template as a file of its own, its comment marks removed."""
     found, section = {}, ""
     for line in settings_template("a100-80gb").splitlines():
-        if head := re.match(r"(?:# )?\[(.+?)\]", line):
-            section = head[1]
+        if head := re.match(r"(?:# )?\[+(.+?)\]", line):
+            section = head[1].split(".a100")[0]
         elif shown := SHOWN.fullmatch(line):
-            found[f"{section.split('.a100')[0]}.{shown[1]}"] = (
-                f"[{section}]\n{shown[1]} = {shown[2]}\n"
-            )
+            found[f"{section}.{shown[1]}"] = file_of(f"{section}.{shown[1]} = {shown[2]}")
     return found
 
 
@@ -81,7 +85,8 @@ def test_setting_of_the_template_is_a_file_that_shows_the_default(setting: str) 
     shutil.copyfile(DEVICES / "a100-80gb.json", "gpu.yaml")
     found = read_fleet_file(Path(NAME))
     section, *_, key = setting.split(".")
-    part: Any = found.gpus["a100-80gb"] if section == "gpus" else getattr(found, section)
+    one: dict[str, Any] = {"gpus": found.gpus.get("a100-80gb"), "group": (*found.group, None)[0]}
+    part: Any = one.get(section) or getattr(found, section)
     if setting.startswith("colocation.day."):
         assert part.day == Terms()
     elif setting == "transition.durations":
@@ -139,6 +144,10 @@ REACHED = [
     Reach("gpus.max = 0", f"{PLAN} --json", '"infeasible"', "--max-gpus a100-80gb=2"),
     Reach("gpus.cost = 3", f"{PLAN} --json", '"cost": 3', "--cost a100-80gb=2"),
     Reach('gpus.device = "own.json"', PLAN, "mine-24gb has no profile '3g", "--gpu a100-80gb"),
+    Reach('group.name = "g"\nmax = 0', f"{PLAN} --json", '"infeasible"'),
+    Reach("group.gpus = { a100-80gb = 10 }", f"{PLAN} --json", '"infeasible"'),
+    Reach("group.max = 0.5", PLAN, "only 0.5 for group g"),
+    Reach('group.max_cost = 0.5\ngpus = ["a100-80gb"]', PLAN, "only 0.5 for group g"),
     Reach('plan.rule = "plain"', f"{PLAN} --json", '"name": "plain"', "--rule half"),
     Reach('plan.rate_margin = "10%"', f"{PLAN} --json", '"rate_margin": "0.1"', "--rate-margin 0"),
     Reach("plan.max_processes = 1", PLAN, "was left out", "--max-processes 9"),
@@ -293,14 +302,14 @@ def refused(text: str | bytes) -> FileError:
 
 @pytest.mark.parametrize("setting", LEAVES)
 def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> None:
-    head, key = file_of(f"{setting} = 1").splitlines()
+    head, key, *rest = file_of(f"{setting} = 1").splitlines()
     name = key.split()[0]
     longer = name + name[-1]
     wrong = refused(f"# first\n{head}\n  {longer} = 1\n")
     assert (wrong.line, wrong.column) == (3, 3)
     assert f'unknown key "{longer}"' in str(wrong)
     assert f"nearest: '{name}'" in str(wrong)
-    wrong = refused(f"{head}\n{name} = 1979-05-27\n")
+    wrong = refused("\n".join([head, f"{name} = 1979-05-27", *rest]))
     assert (wrong.line, wrong.column) == (2, len(name) + 4)
     assert "1979-05-27" in str(wrong)
     section = head.strip("[]").partition(".")[0]
@@ -318,6 +327,11 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ("gpus.cost = -1", (2, 8), "gpus.a100-80gb.cost is -1, expected a number >= 0"),
         ("gpus.cost = 1e-400000000", (2, 8), "1e-400000000"),
         ("gpus.cost = inf", (2, 8), '"inf", expected a number'),
+        ("group.max_cost = -1", (2, 12), "group[0].max_cost (group 'g') is -1, expected a number"),
+        ("group.max = 1\nmax_cost = 1", (1, 1), "expected either max or max_cost"),
+        ('group.gpus = ["a100-80gb", "h99"]', (2, 8), "unknown GPU 'h99'"),
+        ("group.gpus = { a100-80gb = 0 }", (2, 10), "is 0, expected a number > 0"),
+        ('group.name = "g"\nmax = 1\n[[group]]\nname = "g"\nmax = 2', (5, 8), "two groups 'g'"),
         ('observation.max_age = "soon"', (2, 11), "'soon': expected a time such as 15min"),
         ('transition.spare = "some"', (2, 9), "'some': expected auto or a whole number"),
         ('transition.floors = { chat = "180" }', (2, 19), "floors.chat: '180' is more than the"),

@@ -14,6 +14,7 @@ from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
     AnyConfiguration,
     Configuration,
+    GroupLimit,
     Job,
     MachineType,
     SizeBoundedConfigurations,
@@ -124,7 +125,12 @@ def problems(draw: st.DrawFn) -> Problem:
         Job(name, draw(NUMBERS), {b: draw(NUMBERS) for b in sorted(known)})
         for name in draw(st.lists(NAMES, max_size=4, unique=True))
     ]
-    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+    groups = [
+        GroupLimit(name, {each.name: draw(NUMBERS.filter(bool)) for each in types}, draw(NUMBERS))
+        for name in draw(st.lists(NAMES, max_size=2, unique=True))
+        if all(name != each.name for each in types)
+    ]
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types, group_limits=groups)
 
 
 @cache

@@ -14,6 +14,14 @@ NUMBER = 'a number such as 12, "12.5" or "1/3"'
 FORMAT = '"format": "cms-problem" (a problem)'
 BERT = "(job 'bert')"
 
+BLOCKS = '"blocks": ["1g"'
+
+
+def group(name: str, m: str = "a100", n: int = 1, most: int = 9) -> str:
+    one = f'{{"name": "{name}", "weights": {{"{m}": {n}}}, "at_most": {most}}}'
+    return f'"group_limits": [{one}], {BLOCKS}'
+
+
 # what is replaced in the example, by what, and the message
 SLIPS = [
     # numbers
@@ -34,6 +42,15 @@ SLIPS = [
         '"demnad":',
         f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
     ),
+    # groups
+    (
+        BLOCKS,
+        group("a100"),
+        "8:29: group_limits[0].name (group limit 'a100'): there is a machine t",
+    ),
+    (BLOCKS, group("g", m="b200"), "8:46: group_limits[0].weights.b200 (group limit 'g') is about"),
+    (BLOCKS, group("g", n=0), "8:54: group_limits[0].weights.a100 (group limit 'g') is 0, expecte"),
+    (BLOCKS, group("g", most=-1), "8:69: group_limits[0].at_most (group limit 'g') is -1, expecte"),
     # the head
     ('"schema": 2', '"schema": 1', "3:13: schema is 1, expected 2; configurable-machines 0.1.0"),
     ('"schema": 2', '"schema": 3', "3:13: schema is 3, expected 2; a newer version of c"),

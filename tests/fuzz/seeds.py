@@ -61,7 +61,7 @@ from tests.proofs_checks.documents import (
 
 Document = dict[str, Any]
 # Of tests.families.
-FAMILIES = ("costs", "machine_types", "max_blocks", "infeasible_by_limit", "long_numbers", "edges")
+FAMILIES = ("groups", "machine_types", "max_blocks", "infeasible_by_limit", "long_numbers", "edges")
 TABLES = [
     (
         "chat,bert,100,100\nimages,vgg,50.5,250\n",

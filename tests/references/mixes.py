@@ -17,6 +17,7 @@ from itertools import combinations, combinations_with_replacement, product
 
 from cms import (
     Configuration,
+    GroupLimit,
     Job,
     MachineGroup,
     MachineType,
@@ -26,6 +27,7 @@ from cms import (
     TimeSharedJob,
     TimeSharedProblem,
 )
+from tests.oracle import limit_rows
 
 Rates = Mapping[str, Fraction]
 
@@ -36,6 +38,8 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
     types = [MachineType("m", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, 1, 2]))]
     if rng.random() < 0.3:
         types.append(MachineType("n", rng.choice([1, 2]), None))
+    weights = {each.name: rng.choice([1, 1, "3/2"]) for each in types}
+    groups = [GroupLimit("all", weights, rng.choice([1, 2, 3, 4]))] if rng.random() < 0.3 else []
     shapes = [Configuration({b: 1}, types[0].name) for b in blocks]
     for _ in range(rng.randint(0, 2)):
         counts = {b: rng.randint(0, 2) for b in blocks}
@@ -54,6 +58,7 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
         configurations=shapes,
         jobs=jobs,
         machine_types=types,
+        group_limits=groups,
         rule=rng.choice(["round_robin", "collect_then_run"]),
         max_jobs=rng.choice([None, None, 1, 2]),
     )
@@ -129,8 +134,8 @@ def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
         for job in problem.jobs
     ]
     shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
-    plain = Problem(configurations=list(shapes), jobs=jobs, machine_types=problem.machine_types)
-    return plain, outputs
+    machines = {"machine_types": problem.machine_types, "group_limits": problem.group_limits}
+    return Problem(configurations=list(shapes), jobs=jobs, **machines), outputs
 
 
 def expanded(problem: TimeSharedProblem) -> Problem:
@@ -158,7 +163,9 @@ def serves(problem: TimeSharedProblem, schedule: Schedule) -> bool:
         if any(count > shape.blocks.get(block, 0) for block, count in taken.items()):
             return False
     return all(served[job.name] >= job.demand for job in problem.jobs) and all(
-        m.limit is None or used[m.name] <= m.limit for m in problem.machine_types
+        sum(n * used[m.name] for n, m in zip(row.weights, problem.machine_types, strict=True))
+        <= row.most
+        for row in limit_rows(problem).values()
     )
 
 

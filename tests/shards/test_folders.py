@@ -18,7 +18,16 @@ import numpy as np
 import pytest
 
 import cms
-from cms import FileError, InvalidProblem, Problem, open_problem, pack, read_solution, solve
+from cms import (
+    FileError,
+    GroupLimit,
+    InvalidProblem,
+    Problem,
+    open_problem,
+    pack,
+    read_solution,
+    solve,
+)
 from cms.files.shards.parquet import parquet_chunks
 from cms.files.shards.stored import read_array, read_lines
 from cms.solving.recheck import faults_of
@@ -63,6 +72,7 @@ def test_numbers_of_any_kind_come_back_exactly(tmp_path: Path, seed: int) -> Non
         demands=np.array(demands, dtype=object),
         supply=np.array(supply, dtype=object),
         configurations=[[2, 0], [1, 1]],
+        group_limits=[GroupLimit("all", {"machine": "1/3"}, 10**26)] if seed % 2 else [],
     )
     problem = pack(
         head_of(whole),

@@ -14,6 +14,9 @@ from tests.proofs_checks.documents import Document
 from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
 
+#: Families of problems that the proved checker knows.
+PROVED = [name for name in FAMILIES if name != "groups"]
+
 
 class Plan(NamedTuple):
     """A problem document, groups of a schedule if there is one, and a tree."""
@@ -25,7 +28,7 @@ class Plan(NamedTuple):
 
 def random_problem(rng: random.Random) -> Problem:
     """A problem of any family, whose jobs are called j0, j1 and so on."""
-    problem = instance(rng.choice(list(FAMILIES)), rng.randrange(10**6))
+    problem = instance(rng.choice(PROVED), rng.randrange(10**6))
     return problem.replace(job_names=[f"j{j}" for j in range(problem.n_jobs)])
 
 

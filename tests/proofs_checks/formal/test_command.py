@@ -14,7 +14,6 @@ from cms.cli.app import run
 from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
-from tests.families import FAMILIES
 from tests.proofs_checks.documents import (
     INFEASIBLE,
     ONE_IS_TOO_FEW,
@@ -29,6 +28,7 @@ from tests.proofs_checks.documents import (
 from tests.property.test_solution_mutants import mutants
 from tests.samples import spread
 
+from .random_plans import PROVED
 from .test_sources import documented
 
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
@@ -109,7 +109,7 @@ def test_what_the_command_says(
     assert "the problem_sha256 is not this problem's" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("family", spread(3, FAMILIES))
+@pytest.mark.parametrize("family", spread(3, PROVED))
 def test_false_claims_are_refused_as_by_the_second_checker(
     family: str, built: None, tmp_path: Path
 ) -> None:
@@ -141,6 +141,14 @@ def test_what_is_refused_before_anything_is_proved(
         found = capsys.readouterr()
         assert (found.out, found.err.count("\n")) == ("", 1)
         assert message in found.err
+
+
+def test_limits_of_groups_are_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = [{"name": "all", "weights": {"machine": 1}, "at_most": 9}]
+    assert main(files(tmp_path, {**SERVICES, "group_limits": limited}, SOLUTION)) == 1
+    assert "'all' limits several machine types together (group_limits)" in capsys.readouterr().err
 
 
 def test_a_plan_whose_blocks_are_beside_others_needs_its_interference(
