@@ -52,6 +52,8 @@ _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: true",
 )
 _INFINITY = float("inf")
+#: Limits that count machines more often are for prices alone: floats do not hold their sums.
+_LARGEST_WEIGHT = 2**53
 #: Least gain in reduced cost, in the region's unit, for which a column is added.
 _GAIN = 1e-8
 _NOTHING = 1e-9
@@ -111,13 +113,18 @@ class RestrictedMaster:
         # Limits bound quantities, too: those of several types follow all others.
         self._most: dict[int, float] = {}
         for limit in region.limits:
+            if limit.size > _LARGEST_WEIGHT:
+                continue
             named = {region.names[m]: n for m, n in limit.weights.items()}
             at = self.add_quantity(MachinesOfType(named))
-            self._most[at] = min(float(limit.at_most), self._most.get(at, _INFINITY))
+            self._most[at] = min(near(limit.at_most), self._most.get(at, _INFINITY))
         bounded = {*range(len(region.names)), *self._most}
         self._rows = {
             at: program.row([], high=self._most.get(at, _INFINITY)) for at in sorted(bounded)
         }
+        for at in bounded - {*range(len(region.names))}:
+            # Branches may leave no room within a limit of several types.
+            program.column(self._dear, [(self._rows[at], -1.0)])
         for row in region.rows:
             self.add_content(row)
         for m in range(len(region.costs)):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..plugin.registry import NamedProblem
-from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from ..problem.parts import Configuration, GroupLimit, Job, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
 from ..time_sharing.model import TimeSharedJob
 from ..time_sharing.problem import TimeSharedProblem
@@ -79,6 +79,7 @@ _HALVES = SizeBoundedConfigurations({"b": 50, "giant": 150}, capacity=100)
 _MIG = [Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})]
 _SIZES = [Configuration(_B, "small"), Configuration({"b": 2}, "large")]
 _COSTS = [MachineType("small", "1/2"), MachineType("large", "3/4")]
+_SUM = {"group_limits": [GroupLimit("sum", {"small": 1, "large": "9/4"}, "4.4")]}
 _EITHER = [Configuration(_B, "cheap"), Configuration(_B, "dear")]
 _ONE_CHEAP = [MachineType("cheap", limit=1), MachineType("dear", 3)]
 _NO_DEAR = [MachineType("cheap", limit=1), MachineType("dear", 3, 0)]
@@ -108,6 +109,8 @@ EDGE_PROBLEMS = (
     _edge("limit: one cheap machine (1), one dear (3): 4", 4, _EITHER, [(2, _B)], _ONE_CHEAP),
     _edge("too_few_machines: 2 needed, one exists", None, _EITHER, [(2, _B)], _NO_DEAR),
     _edge("fractional_costs: 3 blocks: 3/4 + 1/2", "5/4", _SIZES, [(3, _B)], _COSTS),
+    _edge("group: large counts 9/4, all 4.4: 3/4 + 2/2", "7/4", _SIZES, [(4, _B)], _COSTS, **_SUM),
+    _edge("small_group: 5 x 1 is too much", None, _SIZES, [(5, _B)], _COSTS, **_SUM),
     _edge("free_machines: all cost nothing", 0, _ONE, [(5, _B)], [MachineType("machine", cost=0)]),
     _edge("not_rounding_up: 88 + 99 + 72 <= 2 x 132, yet no two hold them", 3, _UNEQUAL, _NEARLY_2),
     _edge("few_blocks: 5 of whatever size, at most 2 a machine: 3", 3, _AT_MOST_2, [(5, _B)]),
