@@ -20,9 +20,9 @@ def usable_types(
     """Return the machine types that a cheapest schedule can have machines of.
 
     ``machine_types`` are those of which limits allow one, ``weights`` what each counts in limits,
-    ``blocks`` those that serve somebody.
+    ``blocks`` those that serve some job.
 
-    A type is usable unless each of its configurations either has no block that serves anybody or is
+    A type is usable unless each of its configurations either has no block that serves a job or is
     held by a configuration of a cheaper type that counts no more in any limit: a schedule with such
     a machine has a cheaper one beside it. Every optimum is a sum of costs of usable types; lower
     bounds are rounded up by them.
