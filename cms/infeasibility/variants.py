@@ -151,17 +151,12 @@ def beyond_limits(problem: Problem, schedule: Schedule, more: Mapping[str, int])
 
 def with_more(problem: Problem, more: Mapping[str, int]) -> Problem:
     """Raise all limits by so many machines of each type."""
-    raised = with_types(
-        problem,
-        lambda it: it if it.limit is None else replace(it, limit=it.limit + more.get(it.name, 0)),
-    )
-    return raised.replace(
-        group_limits=[
-            GroupLimit(
-                group.name,
-                group.weights,
-                group.at_most + sum(n * more.get(name, 0) for name, n in group.weights.items()),
-            )
-            for group in problem.group_limits
-        ]
-    )
+
+    def raised(it: MachineType) -> MachineType:
+        return it if it.limit is None else replace(it, limit=it.limit + more.get(it.name, 0))
+
+    groups = []
+    for it in problem.group_limits:
+        beyond = sum(n * more.get(name, 0) for name, n in it.weights.items())
+        groups.append(GroupLimit(it.name, it.weights, it.at_most + beyond))
+    return with_types(problem, raised).replace(group_limits=groups)
