@@ -33,7 +33,7 @@ from .finding import Tally, require, theorem
 from .prices import Prices, bound, worth
 from .promises import Solver, answered, proved, require_refusal
 from .ptas_switch import assigned
-from .tiny import Tiny
+from .tiny import Tiny, dot
 
 #: Those whose guarantees do not hold with limits.
 REFUSE = ("greedy", "lp_rounding", "ptas")
@@ -69,7 +69,7 @@ def best_fleet(limited: Limited) -> Fraction | None:
     tiny = limited.tiny
     fleets = product(*(range(limit + 1) for limit in limited.limits))
     for fleet in sorted(fleets, key=tiny.cost):
-        if any(worth(fleet, row) > most for row, most in limited.rows):
+        if any(dot(fleet, row) > most for row, most in limited.rows):
             continue
         if assigned(tiny, tuple(int(b) for b in tiny.held_by(fleet))) is not None:
             return tiny.cost(fleet)

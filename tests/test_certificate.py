@@ -197,7 +197,7 @@ def on(quantity: Quantity) -> Branch:
     [
         (BlockPrices({"B": 1}), "block 'B'"),
         (BlockPrices(proper={"b": 1}), "proper count of 1 for the block 'b'"),
-        (BlockPrices({}, {"Dear": 0}), "machine type 'Dear'"),
+        (BlockPrices({}, {"Dear": 0}), "group 'Dear'"),
         (BlockPrices({}, {"dear": "1/7"}), "limit price 1/7 on machine type 'dear'"),
         (BlockPrices(multipliers=[1]), "1 multipliers"),
         (BlockPrices({"b": "2.5"}, {"cheap": 1}), "b on 'cheap' is worth 2.5"),

@@ -166,7 +166,7 @@ def case(seed: int) -> Problem:
     names = [each.name for each in types]
     groups = [
         GroupLimit(
-            f"g{g}", {name: rng.choice([1, 1, "1/2"]) for name in rng.sample(names, 1 + g)}, 2
+            f"g{g}", {m: Fraction(rng.choice([2, 2, 1]), 2) for m in rng.sample(names, 1 + g)}, 2
         )
         for g in range(rng.randint(0, len(types)))
     ]

@@ -53,9 +53,9 @@ class Worth(NamedTuple):
 def refuse_misfits(problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
     refuse_unknown(leaf.prices, problem.blocks, "block", "a price for")
-    known = [each.name for each in (*problem.machine_types, *problem.group_limits)]
+    limited = {limit.name: None for limit in problem.limits}
+    known = dict.fromkeys(machine.name for machine in problem.machine_types) | limited
     refuse_unknown(leaf.limit_prices, known, "machine type or group", "a price for")
-    limited = {limit.name for limit in problem.limits}
     for name, price in leaf.limit_prices.items():
         if price and name not in limited:
             raise InvalidCertificate(

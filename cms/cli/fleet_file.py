@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
@@ -92,13 +92,13 @@ def read_fleet_file(path: Path) -> Fleet:
             what = f"{name} describes the GPU {gpu.key!r}"
             raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
         known.add(gpu.key)
-    told = [(("export", "slurm_types"), fleet.export.slurm_types)]
-    told += [(("group", at, "gpus"), each.gpus or {}) for at, each in enumerate(fleet.group)]
-    for path, named in told:
+    told: list[tuple[tuple[str | int, ...], Iterable[str]]]
+    told = [(("group", at, "gpus"), each.gpus or ()) for at, each in enumerate(fleet.group)]
+    for within, named in (*told, (("export", "slurm_types"), fleet.export.slurm_types)):
         for key in named:
             if key not in known:
                 what = f"unknown GPU {key!r}{nearest(key, known)}"
-                raise document.error(what, *path, key)
+                raise document.error(what, *within, key)
     return fleet
 
 

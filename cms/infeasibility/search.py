@@ -65,8 +65,15 @@ class Asking:
         """Whether there is to be no further question."""
         return self.is_set() or time.monotonic() >= self.end
 
-    def answer(self, problem: Problem, *, gap: Fraction | int = 0, part: int = 1) -> Solution:
-        """Solve a problem in one of the equal parts of the time left."""
+    def answer(
+        self,
+        problem: Problem,
+        *,
+        gap: Fraction | int = 0,
+        part: int = 1,
+        start: Schedule | None = None,
+    ) -> Solution:
+        """Solve a problem in one of the equal parts of the time left, from a schedule if given."""
         left = max(0.0, self.end - time.monotonic()) / part
         solution = solve(
             problem,
@@ -75,6 +82,7 @@ class Asking:
             gap=gap,
             seed=self.seed,
             threads=self.threads,
+            start=start,
             cancel=self,
         )
         # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.

@@ -109,13 +109,14 @@ class Extended(NamedTuple):
 def extended(problem: Problem) -> Extended:
     """Let every machine type have more machines than there are, at a cost of 1 each."""
     types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
+    groups = [group.name for group in problem.group_limits]
     shapes = list(problem.configurations)
     origin: dict[str, str] = {}
     for machine in problem.machine_types:
         if not problem.weights[machine.name]:
             continue
         twin = f"more {machine.name}"
-        while any(twin == other.name for other in (*types, *problem.group_limits)):
+        while any(twin == name for name in (*origin, *problem.weights, *groups)):
             twin += "'"
         origin[twin] = machine.name
         types.append(MachineType(twin))

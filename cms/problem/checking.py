@@ -53,12 +53,12 @@ def check_machines(
                 f"group {group.name!r} is called like a machine type; every group needs a name of "
                 "its own"
             )
-        for name in group.weights:
-            if name not in known:
+        for counted in group.weights:
+            if counted not in known:
                 raise InvalidProblem(
-                    f"group {group.name!r} counts the unknown machine type {name!r}; known: "
+                    f"group {group.name!r} counts the unknown machine type {counted!r}; known: "
                     + ", ".join(names)
-                    + nearest(name, names)
+                    + nearest(counted, names)
                 )
     shapes: list[AnyConfiguration] = []
     for shape in iterated(configurations, "configurations", "a sequence of configurations"):

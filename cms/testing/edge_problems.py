@@ -79,7 +79,7 @@ _HALVES = SizeBoundedConfigurations({"b": 50, "giant": 150}, capacity=100)
 _MIG = [Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})]
 _SIZES = [Configuration(_B, "small"), Configuration({"b": 2}, "large")]
 _COSTS = [MachineType("small", "1/2"), MachineType("large", "3/4")]
-_SUM = {"group_limits": [GroupLimit("sum", {"small": 1, "large": "9/4"}, "4.4")]}
+_SUM: dict[str, Any] = {"group_limits": [GroupLimit("sum", {"small": 1, "large": "9/4"}, "4.4")]}
 _EITHER = [Configuration(_B, "cheap"), Configuration(_B, "dear")]
 _ONE_CHEAP = [MachineType("cheap", limit=1), MachineType("dear", 3)]
 _NO_DEAR = [MachineType("cheap", limit=1), MachineType("dear", 3, 0)]

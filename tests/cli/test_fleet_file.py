@@ -29,7 +29,8 @@ DEVICES = ROOT / "cms/fleet/hardware/devices"
 def leaves() -> Iterator[tuple[str, str, Any]]:
     """Every setting: its section, its key and what holds without it."""
     for section, field in Fleet.model_fields.items():
-        model = {"gpus": Gpu, "group": Group}.get(section, field.annotation)
+        parts: dict[str, Any] = {"gpus": Gpu, "group": Group}
+        model = parts.get(section, field.annotation)
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
         for key, each in model.model_fields.items():

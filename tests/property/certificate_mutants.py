@@ -89,10 +89,10 @@ def scale_a_leaf(case: Case) -> bool:
 
 
 def change_a_limit_price(case: Case) -> bool:
-    named = (*case.original.machine_types, *case.original.group_limits)
-    table, name = case.leaf()["limit_prices"], case.rng.choice(named).name
+    rows = limit_rows(case.original)
+    table, name = case.leaf()["limit_prices"], case.rng.choice([*case.original.weights, *rows])
     table[name] = case.changed(table.get(name, 0))
-    return name not in limit_rows(case.original) and Fraction(table[name]) > 0
+    return name not in rows and Fraction(table[name]) > 0
 
 
 def too_small_a_proper_count(case: Case) -> bool:
@@ -290,18 +290,16 @@ def another_machine_type(case: Case) -> bool:
 
 def another_group(case: Case) -> bool:
     """Another weight or limit, a type more, or no such group."""
-    groups, kind = case.problem.get("group_limits", []), case.rng.randrange(4)
+    groups, kind = case.problem.get("group_limits", []), case.rng.randrange(3)
     group = case.rng.choice(groups)
     weights, name = group["weights"], case.rng.choice(case.original.machine_types).name
     if kind == 0:
         groups.remove(group)
     elif kind == 1:
         weights[name] = case.rng.choice(["1/2", 1, "1.5", 3])
-    elif kind == 2:
-        weights[case.some(weights)] = case.rng.choice([0, -1, None, "x"])
-        return True
     else:
-        group["at_most"] = number_to_json(Fraction(group["at_most"]) + case.rng.choice([1, LITTLE]))
+        more = case.rng.choice([Fraction(1), LITTLE])
+        group["at_most"] = number_to_json(Fraction(group["at_most"]) + more)
     return False
 
 

@@ -19,6 +19,7 @@ from tests.oracle import given, limit_rows, options
 from tests.property.definition import machines_of
 
 Document = dict[str, Any]
+ZERO = Fraction(0)
 
 
 class Mutant(NamedTuple):
@@ -276,8 +277,8 @@ def another_limit_of_a_group(case: Case) -> bool:
     group = case.rng.choice(case.problem.get("group_limits", ()))
     name = case.rng.choice(sorted(group["weights"]))
     if case.rng.random() < 0.5:
-        used = sum(Fraction(n) * case.machines(m) for m, n in group["weights"].items())
-        group["at_most"] = str(max(Fraction(0), used + case.rng.choice([Fraction(-1, 9), 0, 1])))
+        used = sum((Fraction(n) * case.machines(m) for m, n in group["weights"].items()), ZERO)
+        group["at_most"] = str(max(Fraction(0), used + Fraction(case.rng.choice([-1, 0, 9]), 9)))
     else:
         group["weights"][name] = str(Fraction(group["weights"][name]) * 2)
     return case.breaks_limit()

@@ -38,7 +38,7 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
     types = [MachineType("m", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, 1, 2]))]
     if rng.random() < 0.3:
         types.append(MachineType("n", rng.choice([1, 2]), None))
-    weights = {each.name: rng.choice([1, 1, "3/2"]) for each in types}
+    weights = {each.name: Fraction(rng.choice([2, 2, 3]), 2) for each in types}
     groups = [GroupLimit("all", weights, rng.choice([1, 2, 3, 4]))] if rng.random() < 0.3 else []
     shapes = [Configuration({b: 1}, types[0].name) for b in blocks]
     for _ in range(rng.randint(0, 2)):
@@ -134,8 +134,13 @@ def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
         for job in problem.jobs
     ]
     shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
-    machines = {"machine_types": problem.machine_types, "group_limits": problem.group_limits}
-    return Problem(configurations=list(shapes), jobs=jobs, **machines), outputs
+    plain = Problem(
+        configurations=list(shapes),
+        jobs=jobs,
+        machine_types=problem.machine_types,
+        group_limits=problem.group_limits,
+    )
+    return plain, outputs
 
 
 def expanded(problem: TimeSharedProblem) -> Problem:

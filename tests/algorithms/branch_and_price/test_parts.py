@@ -24,6 +24,7 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
+from algorithms.prices.limits import Limit, Room
 from algorithms.prices.region import Region, Row, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
@@ -85,7 +86,7 @@ def test_machines_are_found_within_a_cost_exactly_if_there_are_any(
     )
     prices = [size * SCALE // capacity for size in sizes]
     slack = most * SCALE - sum(p * n for p, n in zip(prices, wanted, strict=True))
-    room = [most if limited else None]
+    room = Room([Limit("machine", {0: 1}, most)] if limited else [])
     found, none = cover(Region(problem), wanted, prices, [SCALE], slack, room, Unlimited())
     best = optimum(problem)
     assert best is not None

@@ -62,15 +62,15 @@ def by_scipy(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> float:
     k, m = len(region.blocks), len(region.limits)
     upper, right = [], []
     for row in region.rows:
-        limit = [-float(at == row.machine) for at in range(m)]
+        limit = [-float(one.weights.get(row.machine, 0)) for one in region.limits]
         upper.append([0.0] * groups + [float(n) for n in row.counts] + limit)
         right.append(float(region.costs[row.machine]))
     for group, cut in cuts:
         mine = [float(at == group) for at in range(groups)]
         upper.append(mine + [-float(n) for n in cut] + [0.0] * m)
         right.append(0.0)
-    worth = [-1.0] * groups + [0.0] * k + [float(limit or 0) for limit in region.limits]
-    limits = [(0.0, 0.0 if limit is None else LARGEST) for limit in region.limits]
+    worth = [-1.0] * groups + [0.0] * k + [float(one.at_most) for one in region.limits]
+    limits = [(0.0, LARGEST)] * m
     bounds = [(None, None)] * groups + [(0, None)] * k + limits
     return -float(minimum(worth, upper, right, bounds=bounds).fun)
 

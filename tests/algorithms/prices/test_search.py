@@ -38,9 +38,9 @@ def examine(search: PriceSearch) -> None:
         assert sum(weight for _, weight in shares) == 1
         assert all(weight > 0 and 0 <= at < len(search.options) for at, weight in shares)
     assert all(number >= 0 for _, number in mixture.machines)
-    for m, limit in enumerate(search.region.limits):
-        bought_of_it = sum(x for row, x in mixture.machines if row.machine == m)
-        assert limit is None or bought_of_it <= limit
+    for limit in search.region.limits:
+        counted = sum(x * limit.weights.get(row.machine, 0) for row, x in mixture.machines)
+        assert counted <= limit.at_most
     need, have = parts.bought(search, mixture), parts.held(mixture, len(search.region.blocks))
     free = search.region.free()
     for i, price in enumerate(search.best.vector.prices):

@@ -142,7 +142,7 @@ def hashed(document: Document, leaves: list[bytes]) -> str:
             each["capacity"] = str(Fraction(shape["capacity"]))
             each["max_blocks"] = shape.get("max_blocks")
         shapes.append(each)
-    head = {
+    head: Document = {
         "blocks": sorted(document["blocks"]),
         "configurations": shapes,
         "machine_types": [
@@ -150,6 +150,11 @@ def hashed(document: Document, leaves: list[bytes]) -> str:
             for m in document["machine_types"]
         ],
     }
+    if groups := document.get("group_limits"):
+        for group in groups:
+            weights = {m: str(Fraction(n)) for m, n in group["weights"].items()}
+            numbers = {"weights": weights, "at_most": str(Fraction(group["at_most"]))}
+            head.setdefault("group_limits", []).append({"name": group["name"], **numbers})
     text = json.dumps(head, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(f"cms-problem-2\n{text}\n".encode() + b"".join(leaves)).hexdigest()
 
