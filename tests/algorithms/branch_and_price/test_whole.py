@@ -14,7 +14,7 @@ import pytest
 import cms
 from algorithms.branch_and_price.restricted_master import NodeSolution, RestrictedMaster
 from algorithms.prices.master import Master, Proposal
-from algorithms.solvers.integer import Outcome, Program, TooLarge
+from algorithms.solvers.integer import Hint, Outcome, Program, TooLarge
 from algorithms.tables.integers import listed
 from bench.gates.in_tree import generate
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
@@ -133,6 +133,10 @@ def fails(*_: object, **__: object) -> None:
     return None
 
 
+def no_hint(*_: Any, **__: Any) -> Hint:
+    return Hint(None, ended=False)
+
+
 def unknown(*_: object, **__: object) -> Outcome:
     return Outcome("unknown", None, None)
 
@@ -183,7 +187,7 @@ def now_and_then(master: Master) -> Proposal | None:
     return None if len(master.weights) % 3 == 2 else solved(master)
 
 
-NO_PROGRAMS: list[Any] = [(Program, "search", fails), (Program, "solve", unknown)]
+NO_PROGRAMS: list[Any] = [(Program, "search", no_hint), (Program, "solve", unknown)]
 FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
     "no linear programs": [(Master, "solve", fails), (RestrictedMaster, "solve", fails)],
     "nonsense below branches": [(RestrictedMaster, "solve", dear)],
@@ -191,7 +195,7 @@ FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
     "nonsense for prices": [(Master, "solve", nonsense)],
     "upper bounds too low": [(Master, "solve", scaled(Fraction(1, 2), 0))],
     "upper bounds too high": [(Master, "solve", scaled(Fraction(2), 1))],
-    "no SCIP": [(Program, "search", fails)],
+    "no SCIP": [(Program, "search", no_hint)],
     "no CP-SAT": [(Program, "solve", unknown)],
     "no programs": NO_PROGRAMS,
     "all numbers too large": [(Program, "variable", too_large)],
