@@ -331,7 +331,7 @@ def test_wrong_key_and_wrong_type_are_refused_with_their_place(setting: str) -> 
         ("group.max_cost = -1", (2, 12), "group[0].max_cost (group 'g') is -1, expected a number"),
         ("group.max = 1\nmax_cost = 1", (1, 1), "expected either max or max_cost"),
         ('group.gpus = ["a100-80gb", "h99"]', (2, 8), "unknown GPU 'h99'"),
-        ("group.gpus = { a100-80gb = 0 }", (2, 10), "is 0, expected a number > 0"),
+        ("group.gpus = { a100-80gb = 0 }", (2, 22), "is 0, expected a number > 0"),
         ('group.name = "g"\nmax = 1\n[[group]]\nname = "g"\nmax = 2', (5, 8), "two groups 'g'"),
         ('observation.max_age = "soon"', (2, 11), "'soon': expected a time such as 15min"),
         ('transition.spare = "some"', (2, 9), "'some': expected auto or a whole number"),

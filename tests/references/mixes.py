@@ -38,8 +38,6 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
     types = [MachineType("m", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, 1, 2]))]
     if rng.random() < 0.3:
         types.append(MachineType("n", rng.choice([1, 2]), None))
-    weights = {each.name: Fraction(rng.choice([2, 2, 3]), 2) for each in types}
-    groups = [GroupLimit("all", weights, rng.choice([1, 2, 3, 4]))] if rng.random() < 0.3 else []
     shapes = [Configuration({b: 1}, types[0].name) for b in blocks]
     for _ in range(rng.randint(0, 2)):
         counts = {b: rng.randint(0, 2) for b in blocks}
@@ -54,14 +52,16 @@ def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
         }
         demand = Fraction(rng.randint(0, 6), rng.choice([2, 3, 4]))
         jobs.append(TimeSharedJob(f"j{at}", demand, rng.randint(3, 24), points))
-    return TimeSharedProblem(
+    problem = TimeSharedProblem(
         configurations=shapes,
         jobs=jobs,
         machine_types=types,
-        group_limits=groups,
         rule=rng.choice(["round_robin", "collect_then_run"]),
         max_jobs=rng.choice([None, None, 1, 2]),
     )
+    weights = {each.name: Fraction(rng.choice([2, 2, 3]), 2) for each in types}
+    group = GroupLimit("all", weights, rng.choice([1, 2, 3, 4]))
+    return problem.replace(group_limits=[group] if rng.random() < 0.3 else [])
 
 
 def needed(rule: str, cycle: Fraction, length: Fraction) -> Fraction:
