@@ -45,7 +45,7 @@ class OneByOne:
     options_type: ClassVar[type[Any]] = OneByOneOptions
 
     def support(self, problem: Problem, options: OneByOneOptions) -> Support:
-        if any(machine.limit is not None for machine in problem.machine_types):
+        if problem.limits:
             return Support(False, "it does not count machines, and a machine type has a limit")
         return Support(True)
 

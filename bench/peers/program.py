@@ -130,13 +130,9 @@ class Jobs(NamedTuple):
         n, k, c, e = small.n_jobs, len(small.blocks), len(machines), len(self.jobs)
         y = c + np.arange(e)
         limits, place = limits_of(small), small.machine_index
-        counted = np.array(
-            [
-                [0 if m is None else limit.weights.get(place[m], 0) for m in machines]
-                for limit in limits
-            ],
-            dtype=np.float64,
-        ).reshape(len(limits), c)
+        numbers = [place.get(m or "", -1) for m in machines]
+        table = [[limit.weights.get(m, 0) for m in numbers] for limit in limits]
+        counted = np.array(table, dtype=np.float64).reshape(len(limits), c)
         limit_of, limited = np.nonzero(counted)
         entries = [
             has,

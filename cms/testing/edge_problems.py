@@ -109,8 +109,6 @@ EDGE_PROBLEMS = (
     _edge("limit: one cheap machine (1), one dear (3): 4", 4, _EITHER, [(2, _B)], _ONE_CHEAP),
     _edge("too_few_machines: 2 needed, one exists", None, _EITHER, [(2, _B)], _NO_DEAR),
     _edge("fractional_costs: 3 blocks: 3/4 + 1/2", "5/4", _SIZES, [(3, _B)], _COSTS),
-    _edge("group: large counts 9/4, all 4.4: 3/4 + 2/2", "7/4", _SIZES, [(4, _B)], _COSTS, **_SUM),
-    _edge("small_group: 5 x 1 is too much", None, _SIZES, [(5, _B)], _COSTS, **_SUM),
     _edge("free_machines: all cost nothing", 0, _ONE, [(5, _B)], [MachineType("machine", cost=0)]),
     _edge("not_rounding_up: 88 + 99 + 72 <= 2 x 132, yet no two hold them", 3, _UNEQUAL, _NEARLY_2),
     _edge("few_blocks: 5 of whatever size, at most 2 a machine: 3", 3, _AT_MOST_2, [(5, _B)]),
@@ -119,6 +117,8 @@ EDGE_PROBLEMS = (
     _edge("odd_names: of any alphabet: 1", 1, _ODD_SHAPE, [(1, {_ODD: 1})], _ODD_TYPE, named=_ODD),
     _edge("wide_numbers: 5 of 2^68 - 1 for 2^70, beside 1 of 3^-30: 4", 4, [_TWO, _C], _FAR_APART),
     _edge("mig: 7g + 5 x 1g or more (1,200 > 800; 630), and no rest for resnet: 3", 3, _MIG, _BERT),
+    _edge("group: large counts 9/4, all 4.4: 3/4 + 2/2", "7/4", _SIZES, [(4, _B)], _COSTS, **_SUM),
+    _edge("small_group: 5 x 1 is too much", None, _SIZES, [(5, _B)], _COSTS, **_SUM),
 )
 
 _EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in cycles of 2

@@ -68,9 +68,9 @@ def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
     algorithm, _ = algorithm_of(method)
     support = algorithm.support(few, read_options(algorithm, {}))
     assert support or "limit" in support.reason
-    for problem in (few, *(instance("limits", number) for number in range(40))):
-        types = {shape.machine for shape in problem.configurations}
-        limited = any(m.limit is not None and m.name in types for m in problem.machine_types)
+    tiny = (instance(family, number) for family in ("limits", "groups") for number in range(20))
+    for problem in (few, *tiny):
+        limited = any(problem.weights[str(shape.machine)] for shape in problem.configurations)
         if limited and examine(problem, optimum(problem), method, {}) is not None:
             assert promise(problem, method, {}) is None, source(problem)
 

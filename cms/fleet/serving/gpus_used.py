@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from ...errors import InvalidOption
-from ...problem.parts import AnyConfiguration, Configuration, GroupLimit, MachineType
+from ...problem.parts import AnyConfiguration, Configuration, MachineType
 from ...values.names import nearest
 from ...values.numbers import Number
 from ..hardware import Gpu, get_gpu, mps_shares
@@ -77,16 +77,6 @@ def build_machine_types(
     limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
     return [
         MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet
-    ]
-
-
-def build_group_limits(fleet: Sequence[Gpu], groups: Iterable[GroupLimit]) -> list[GroupLimit]:
-    """Return the limits of groups of GPUs, these called by their keys."""
-    return [
-        GroupLimit(
-            one.name, _by_key(f"weight in group {one.name!r}", one.weights, fleet), one.at_most
-        )
-        for one in groups
     ]
 
 

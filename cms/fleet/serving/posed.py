@@ -14,7 +14,7 @@ from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number
 from ..hardware import Gpu
-from .gpus_used import build_group_limits, build_machine_types, list_configurations
+from .gpus_used import build_machine_types, list_configurations
 from .guards import batch_time_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import InstanceKind, Measurements
 from .operating_point import OperatingPoint
@@ -162,7 +162,7 @@ class PlanRequest(NamedTuple):
         return {
             "configurations": list_configurations(self.fleet, used, splits),
             "machine_types": build_machine_types(self.fleet, self.limits, self.costs),
-            "group_limits": build_group_limits(self.fleet, self.group_limits),
+            "group_limits": self.group_limits,
         }
 
     @property

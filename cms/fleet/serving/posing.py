@@ -119,7 +119,7 @@ def build_problem(
     `rate_margin`: Share by which rates may be higher. Rates are those of the busiest minute.
     `max_processes`: Operating points with more processes are left out.
     `limits`, `costs`: ``{gpu: number there are}`` (any), ``{gpu: cost of one}`` (1).
-    `group_limits`: Of GPUs of several types together, by keys or aliases.
+    `group_limits`: Of GPUs of several types together, by their keys.
     `mps`: Whether points measured under MPS percentages (``mps:40``) may be used.
     `sharing`: ``"time"``: an instance serves a batch of each of its services in turn.
     With sharing, `max_services` on an instance, `splits` of a GPU under MPS (``"pairs"``, the
