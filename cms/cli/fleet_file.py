@@ -109,19 +109,16 @@ def limit_groups(
     from cms.fleet.hardware.catalogue import is_called
     from cms.problem.parts import GroupLimit
 
-    def find(gpu: Gpu, table: Mapping[str, Fraction], otherwise: int) -> Fraction | int:
-        return next((each for name, each in table.items() if is_called(gpu, name)), otherwise)
+    def look(gpu: Gpu, table: Mapping[str, Fraction], otherwise: int) -> Fraction | int:
+        return next((n for name, n in table.items() if is_called(gpu, name)), otherwise)
 
     found = []
-    for group in fleet.group:
-        weights = {
-            gpu.key: (1 if group.gpus is None else find(gpu, group.gpus, 0))
-            * (1 if group.max_cost is None else find(gpu, costs, 1))
-            for gpu in gpus
-        }
+    for it in fleet.group:
+        weights = {gpu.key: 1 if it.gpus is None else look(gpu, it.gpus, 0) for gpu in gpus}
+        if it.max_cost is not None:
+            weights = {gpu.key: weights[gpu.key] * look(gpu, costs, 1) for gpu in gpus}
         if counted := {key: weight for key, weight in weights.items() if weight}:
-            most = group.max if group.max_cost is None else group.max_cost
-            found.append(GroupLimit(group.name, counted, most or 0))
+            found.append(GroupLimit(it.name, counted, it.max_cost or it.max or 0))
     return found
 
 

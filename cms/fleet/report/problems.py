@@ -125,17 +125,10 @@ def problem_page(problem: MachineProblem) -> Page:
         [one.name, shown(one.cost), "none" if one.limit is None else decimal(one.limit)]
         for one in problem.machine_types[:MOST_JOBS]
     ]
+    for it in problem.group_limits[:MOST_JOBS]:
+        weights = " + ".join(f"{shown(n)} {name}" for name, n in it.weights.items())
+        machines.append([f"group {it.name}: {weights}", "", shown(it.at_most)])
     parts.append(table("Machine types", "machine type|>cost|>limit", machines))
-    if problem.group_limits:
-        groups = [
-            [
-                one.name,
-                shown(one.at_most),
-                ", ".join(f"{shown(n)} {m}" for m, n in one.weights.items()),
-            ]
-            for one in problem.group_limits[:MOST_JOBS]
-        ]
-        parts.append(table("Groups", "group|>at most|weights", groups))
     if isinstance(problem, Problem) and problem.n_jobs:
         blocks = problem.blocks[:MOST_JOBS]
         needs = [
