@@ -13,7 +13,7 @@ import numpy as np
 from cms.knapsack.pricing import common_denominator
 
 from ..tables.integers import look_at
-from . import steps
+from . import filling
 from .inner import INNER
 from .promises import usable
 
@@ -99,7 +99,7 @@ class Opening:
         """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped."""
         tables, budget = self._tables, self._budget
         compiled = self._pays_to_compile()
-        start, advance = steps.compiled() if compiled else (steps.start, None)
+        start, advance = filling.compiled() if compiled else (filling.start, None)
         # Weighing needs no more than floats.
         kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
         arrays: dict[str, Any] = {}
@@ -109,7 +109,7 @@ class Opening:
                 arrays[name] = np.array(values, dtype=kinds.get(name, np.int64))
             else:
                 arrays[name] = np.asarray(values, dtype=object).tolist()
-        self._state = state = steps.State(tables.n, tables.k, self._size, **arrays)
+        self._state = state = filling.State(tables.n, tables.k, self._size, **arrays)
         if advance is not None:
             advance(state, 0)  # loaded now, as long as there is time
         for first in range(0, tables.n, _ROWS):
@@ -149,31 +149,31 @@ class Opening:
         return True
 
     def _open_one(self) -> bool:
-        """Open the best machine, as ``steps.choose``, watching the clock; False if none gains."""
+        """Open the best machine, as ``filling.choose``, watching the clock; False if none gains."""
         state, picks = self._state, []
-        fill = steps.fill if self._inner == "greedy" else self._filled()
+        fill = filling.fill if self._inner == "greedy" else self._filled()
         chosen, best = -1, 0.0
-        bounds = [steps.bound(state, c) for c in range(self._tables.c)]
+        bounds = [filling.bound(state, c) for c in range(self._tables.c)]
         for c in sorted(range(len(bounds)), key=lambda c: -bounds[c]):
             look_at(self._budget)
             if bounds[c] < best or not bounds[c]:
                 break
-            gained = steps.rate(fill(state, c), state.costs[c])
+            gained = filling.rate(fill(state, c), state.costs[c])
             if gained > best or (gained == best > 0 and c < chosen):
                 chosen, best, picks = c, gained, state.picks[: 3 * state.tally[1]]
         if chosen >= 0:
             state.picks[: len(picks)] = picks
             state.tally[1] = len(picks) // 3
-            state.machines[chosen] += steps.apply(state)
+            state.machines[chosen] += filling.apply(state)
         return chosen >= 0
 
     def _filled(self) -> Any:
-        """Return a function that fills a machine by another inner method, as ``steps.fill``."""
+        """Return a function that fills a machine by another inner method, as ``filling.fill``."""
         state, allocate = self._state, INNER[self._inner]
-        budgets = np.array([*map(steps.worth, state.residual, state.divisors)])
+        budgets = np.array([*map(filling.worth, state.residual, state.divisors)])
         bids = np.minimum(np.array(state.gains).reshape(state.k, state.n), budgets)
 
-        def fill(state: steps.State, c: int) -> float:
+        def fill(state: filling.State, c: int) -> float:
             blocks = self._usable[c]
             jobs = _candidates(bids, blocks)
             mine, pay = bids[:, jobs], budgets[jobs]

@@ -88,7 +88,6 @@ def match(
         )
     if predictor is None and profiles is not None:
         raise options.usage_error("it goes with --predictor", "--profiles")
-    refuse_limit_by(session, predictor)
     with session.reading():
         from cms.fleet import colocation as room
         from cms.fleet.colocation.files import colocation_solution_to_json
@@ -144,12 +143,6 @@ def match(
         room.write_assignment(room.assign(posed, solution.plan, rounded), assign)
     interrupted = session.interrupts.pressed or solution.stop_reason == "interrupted"
     return Exit.INTERRUPTED if interrupted else Exit.ANSWER
-
-
-def refuse_limit_by(session: Session, predictor: Path | None) -> None:
-    """Refuse the choice of a predicted slowdown where nothing is predicted."""
-    if session.fleet.colocation.limit_by is not None and predictor is None:
-        raise options.usage_error("it goes with --predictor", "[colocation] limit_by")
 
 
 def read_predicted(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cms.values.words import count
 
 from . import options
-from .colocate import read_predicted, refuse_limit_by
+from .colocate import read_predicted
 from .options import option
 from .searching import counted
 from .session import Exit, Session
@@ -54,7 +54,6 @@ def read_day(
             f"{path} is a co-location plan; what happens is for --truth P.csv to say, a table "
             "of measured pairs as for 'cms colocate match --pairs'"
         )
-    refuse_limit_by(session, predictor)
     if predictor is not None and pairs is not None:
         raise options.usage_error("it stands in the place of --pairs", "--predictor")
     is_problem = kind == "cms-colocation-problem"

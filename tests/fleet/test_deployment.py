@@ -244,7 +244,8 @@ def test_bad_tables_of_nodes(tmp_path: Path) -> None:
         ("a,a100-80gb,10001,,\n", "10001 GPUs, expected at most 10000"),
         ("a,a100-80gb,1,new,\n", "driver is 'new'"),
         ("a,a100-80gb,1,123456789,\n", "nodes.csv:2:15: the driver is"),
-        ("a,a100-80gb,1,,x\na,a100-80gb,1,,y\n", "zone 'y' here and 'x' in line 2"),
+        ("a,a100-80gb,1,,x\na,a30-24gb,1,,y\n", "zone 'y' here and 'x' in line 2"),
+        ("a,a100-80gb,1,,\na,a100-80gb,1,,\n", "nodes.csv:3:3: node 'a' has a second row"),
     ):
         path.write_text(f"node,gpu,count,driver,zone\n{rows}")
         with pytest.raises(FileError, match=says):

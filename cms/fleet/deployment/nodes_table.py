@@ -62,11 +62,13 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
         name = row["node"].word()
         cards = found.setdefault(name, [])
         card = _device(row["gpu"], devices or {})
+        if any(each.gpu == card for each in cards):
+            what = f"node {name!r} has a second row for {card.key}"
+            raise row["gpu"].error(what, fix="add its count to the first one")
         count = row["count"].integer(minimum=1)
         if count > _MOST:
-            raise row["count"].error(
-                f"node {name!r} has {count} GPUs", expected=f"at most {_MOST} on a node"
-            )
+            what = f"node {name!r} has {count} GPUs"
+            raise row["count"].error(what, expected=f"at most {_MOST} on a node")
         cards += [FleetGpu(name, len(cards) + i, card) for i in range(count)]
         stated = _facts(row)
         line, before = facts.setdefault(name, (row.line, stated))
