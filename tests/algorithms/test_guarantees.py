@@ -32,7 +32,7 @@ VARIED = [
 TAKEN = tuple(
     family
     for family in FAMILIES
-    if family not in ("limits", "infeasible_by_limit", "infeasible_by_block")
+    if family not in ("limits", "groups", "infeasible_by_limit", "infeasible_by_block")
 )
 
 

@@ -44,6 +44,11 @@ def test_costs_and_limits_count() -> None:
     assert "its cost 1 and its limit price 1" in said
     said = refused(two_types, leaf({"a": 3}, limit_prices={"dear": 2}))
     assert "limit price of 'dear', which has no limit" in said
+    # One of each counts 3/2 together. Of up to 1.2, whole machines count 1: 2 - 1/2 - 1 > 0.
+    for at_most, bound in [("1.2", None), ("1.5", 0)]:
+        both = {"name": "both", "weights": {"cheap": "1/2", "dear": 1}, "at_most": at_most}
+        prices = leaf({"a": 1}, limit_prices={"cheap": "1/2", "both": 1})
+        assert certificate_bound({**two_types, "group_limits": [both]}, prices) == bound
 
 
 def test_a_size_bounded_set_is_priced_by_its_dearest_machine() -> None:

@@ -139,7 +139,7 @@ def cases(family: str, number: int) -> tuple[Case, ...]:
     found = []
     for at in range(number):
         problem = instance(family, at)
-        if all(machine.limit is None for machine in problem.machine_types):
+        if not problem.limits:
             best = optimum(problem)
             if best is not None:
                 found.append(Case(f"instance({family!r}, {at})", problem, best))

@@ -151,8 +151,8 @@ def test_machines_of_any_number_keep_the_limits(size: int) -> None:
         used = Counter[str | None]()
         for shape, n in machines.items():
             used[shape.machine] += n
-        for machine in problem.machine_types:
-            assert machine.limit is None or used[machine.name] <= machine.limit
+        for limit in problem.limits:
+            assert sum(n * used[machine] for machine, n in limit.weights.items()) <= limit.at_most
         if around:
             assert machines.get(shapes.shapes[-1], 0) >= int(around[-1])
 

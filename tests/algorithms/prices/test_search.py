@@ -50,7 +50,7 @@ def examine(search: PriceSearch) -> None:
             assert have[i] >= need[i]
 
 
-@pytest.mark.parametrize("family", ["limits", *spread(5, sorted({*LISTED} - {"limits"}))])
+@pytest.mark.parametrize("family", ["limits", *spread(5, sorted({*LISTED} - {"limits"})), "groups"])
 def test_the_bound_is_lp_dw_and_the_mixture_is_exact(family: str) -> None:
     compared = 0
     for number in range(so_many(4, 8)):
@@ -84,7 +84,7 @@ def test_the_bound_is_lp_dw_and_the_mixture_is_exact(family: str) -> None:
     assert compared or family.startswith("infeasible")
 
 
-@pytest.mark.parametrize("family", ["limits", "infeasible_by_limit"])
+@pytest.mark.parametrize("family", ["limits", "groups", "infeasible_by_limit"])
 def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
     found = []
     for number in range(so_many(8, 40)):
