@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cms.knapsack.pricing import cheapest_bundle
 from cms.schedule.schedule import Schedule
 
 from .open_machines import Fleet
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.problem import Problem
-    from cms.problem.rows import Row, Rows
+    from cms.problem.row import Row
+    from cms.problem.rows import Rows
 
 #: Numbers of a table of supply that are looked at between two looks at the budget.
 _ENTRIES_PER_LOOK = 2**20
@@ -35,6 +37,8 @@ _FEW_JOBS, _MIN_SERVED = 2_000, 0.01
 _LEAST = 1e-100
 #: A block of an open machine costs this part of its price: it is paid for, but another may need it.
 _IDLE = 1e-3
+#: Prices of blocks, parts of the dearest machine, count in this part where bundles are priced.
+_PRICE_GRID = 2**60
 
 
 def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | None:
@@ -123,8 +127,9 @@ class _Handing:
         """Serve the jobs that are left, those with the least choice first."""
         entries: list[tuple[int, int, int]] = []
         rows = {j: self._rows.row(j) for j in jobs.tolist()}
-        for j, row in sorted(rows.items(), key=lambda each: sum(map(bool, each[1].supply))):
-            taken = None if self._stopped() else self._serve(row)
+        for j, row in sorted(rows.items(), key=lambda each: len(each[1].carriers)):
+            serve = self._serve if row.rule is None else self._serve_whole
+            taken = None if self._stopped() else serve(row)
             if taken is None:
                 return False
             entries += [(j, i, n) for i, n in taken.items()]
@@ -133,6 +138,28 @@ class _Handing:
             kind: Any = np.int64 if max(numbers) < 2**62 else object
             self._given.append((np.array(served), np.array(blocks), np.array(numbers, dtype=kind)))
         return True
+
+    def _serve_whole(self, row: Row) -> dict[int, int] | None:
+        """Take a bundle at the prices of blocks; of what runs out none is asked for again."""
+        fleet, supply = self.fleet, list(row.supply)
+        prices = fleet.prices(limited=False)
+        while not self._stopped():
+            shares = [p * (_IDLE if n else 1) for p, n in zip(prices, fleet.idle, strict=True)]
+            supply = [f if p < inf else 0 for f, p in zip(supply, shares, strict=True)]
+            whole = [int(p * _PRICE_GRID) if p < inf else 0 for p in shares]
+            found = cheapest_bundle(whole, row._replace(supply=tuple(supply)))
+            if found is None:
+                return None
+            taken = {i: n for i, n in enumerate(found.option) if n}
+            got = {i: fleet.take(i, n) for i, n in taken.items()}
+            for i, n in taken.items():
+                got[i] += fleet.take(i, n - got[i]) if got[i] < n else 0
+            if got == taken:
+                return taken
+            for i, n in got.items():
+                fleet.idle[i] += n
+                supply[i] = supply[i] if n == taken[i] else 0
+        return None
 
     def _serve(self, row: Row) -> dict[int, int] | None:
         """Take blocks for one job; None if there are too few."""

@@ -254,8 +254,21 @@ def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_S
     return Support(True)
 
 
+def without_rules(problem: Problem) -> Support:
+    """Refuse jobs with replicas or of equal routing."""
+    for j in sorted(problem.rows.ruled):
+        return Support(
+            False,
+            f"job {problem.job_names[j]!r} has replicas or equal routing, about which nothing is "
+            "proved of this method; use auto, branch_and_price or cp_sat",
+        )
+    return Support(True)
+
+
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
-    """Refuse limits on machines, and what :func:`supported` refuses."""
+    """Refuse limits on machines, rules for bundles, and what :func:`supported` refuses."""
+    if not (plain := without_rules(problem)):
+        return plain
     for machine in problem.machine_types:
         if machine.limit is not None:
             return Support(

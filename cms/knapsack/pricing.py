@@ -1,7 +1,8 @@
 """The covering knapsack, exact in integers, for one job and for all of them: the hot loop.
 
 ``min prices . o`` subject to ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). Few
-jobs are priced as they stand, many in machine code, in parallel.
+jobs are priced as they stand, many in machine code, in parallel; those with a rule for their
+bundles one by one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from math import lcm
+from math import ceil, lcm
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from .covering import PENDING, PRICED, TOO_LARGE, UNSERVABLE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..problem.row import Row
     from ..problem.rows import Rows
 
 #: With this many rows compiling (or loading what was compiled) pays.
@@ -75,6 +77,91 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     Cheapest(value=11, option=(1, 1, 1), exact=True)
     """
     return _cheapest(prices, supply, demand, _scratch(len(prices)))[0]
+
+
+def cheapest_bundle(prices: Sequence[int], row: Row) -> Cheapest | None:
+    """Find the cheapest bundle that serves a job by its rule; None if there is none.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from cms.problem.row import BundleRule, Row
+    >>> two = BundleRule(2, Fraction(1, 2), is_equal=False)
+    >>> cheapest_bundle([1, 3, 7], Row(1200, (90, 310, 800), 1, two))
+    Cheapest(value=14, option=(0, 0, 2), exact=True)
+    """
+    return _cheapest_of(prices, row, _scratch(len(prices)))[0]
+
+
+def _cheapest_of(
+    prices: Sequence[int], row: Row, scratch: tuple[Any, Any]
+) -> tuple[Cheapest | None, int]:
+    """Find a row's cheapest bundle; return what it took as well."""
+    if row.rule is None or row.demand <= 0:
+        return _cheapest(prices, row.supply, row.demand, scratch)
+    if not row.rule.is_equal:
+        return _cheapest_with_replicas(prices, row, scratch)
+    # As many blocks of the cheapest type of a bundle in equal shares serve the job, too.
+    pairs = zip(row.enough, prices, strict=True)
+    value, i, n = min(((n * p, i, n) for i, (n, p) in enumerate(pairs) if n), default=(0, 0, 0))
+    option = (*([0] * i), n, *([0] * (len(prices) - 1 - i)))
+    return (Cheapest(value, option, True) if n else None), 1
+
+
+def _cheapest_with_replicas(
+    prices: Sequence[int], row: Row, scratch: tuple[Any, Any]
+) -> tuple[Cheapest | None, int]:
+    """Choose as many replicas as the rule counts, then the cheapest blocks for what is left.
+
+    Lists hold the choices of replicas that no other beats in what is spent and what is covered.
+    """
+    supply, demand, count = row.supply, row.demand, row.rule.count if row.rule else 0
+    able: list[tuple[int, int, int]] = []
+    for i in sorted(row.carriers, key=lambda i: (prices[i], -supply[i])):
+        if not able or supply[i] > able[-1][2]:
+            able.append((i, prices[i], min(supply[i], demand)))
+    if not able:
+        return None, 1
+    ratio = min(Fraction(p, f) for p, f in zip(prices, supply, strict=True) if f)
+
+    def at_least(spent: int, covered: int, others: int) -> int:
+        """Return what a choice costs at least in the end."""
+        return spent + max(ceil((demand - covered) * ratio), others * able[0][1])
+
+    effort, value, best, option = 0, -1, -1, list[int]()
+
+    def finish(spent: int, covered: int, chosen: Sequence[int]) -> None:
+        nonlocal effort, value, best, option
+        found, more = _cheapest(prices, supply, demand - covered, scratch)
+        effort += more
+        if found is not None:
+            blocks = [a + b for a, b in zip(chosen, found.option, strict=True)]
+            paid = sum(map(mul, prices, blocks))
+            value = min(value, spent + found.value) if option else spent + found.value
+            if not option or paid < best:
+                best, option = paid, blocks
+
+    nothing = (0,) * len(prices)
+    for i, p, f in able:
+        finish(count * p, min(demand, count * f), (*nothing[:i], count, *nothing[i + 1 :]))
+    lists = [[(0, 0, nothing)], *([] for _ in range(count))]
+    for i, p, f in able:
+        for number in range(1, count + 1):
+            longer = lists[number] + [
+                (s + p, min(demand, c + f), (*chosen[:i], chosen[i] + 1, *chosen[i + 1 :]))
+                for s, c, chosen in lists[number - 1]
+                if at_least(s + p, min(demand, c + f), count - number) < best
+            ]
+            lists[number], most = [], -1
+            for entry in sorted(longer, key=lambda entry: (entry[0], -entry[1])):
+                if entry[1] > most:
+                    lists[number].append(entry)
+                    most = entry[1]
+            effort += len(longer)
+    for spent, covered, chosen in lists[count]:
+        if at_least(spent, covered, 0) < best:
+            finish(spent, covered, chosen)
+    return Cheapest(value, tuple(option), value == best), effort
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
@@ -210,7 +297,7 @@ class _Tally:
                 break
             row = self.rows.row(j)
             prices = self.special.get(j, self.prices)
-            found, more = _cheapest(prices, row.supply, row.demand, scratch)
+            found, more = _cheapest_of(prices, row, scratch)
             effort += more
             if found is None:
                 self.state[j] = UNSERVABLE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..values.names import NumberedNames
-from .parts import AnyConfiguration, Configuration
+from .parts import ROUTINGS, AnyConfiguration, Configuration
 
 if TYPE_CHECKING:
     from .machine_problem import MachineProblem
@@ -52,7 +52,14 @@ def leaf_digests(
             found.update(table.data)
         for j in wide[bisect_left(wide, begin) : bisect_left(wide, end)]:
             row = rows.wide[j]
-            numbers = (first + j, row.denominator, row.demand, *(row.supply[i] for i in order))
+            rule = () if row.rule is None else (*row.rule[:2], ROUTINGS[row.rule.is_equal])
+            numbers = (
+                first + j,
+                row.denominator,
+                row.demand,
+                *(row.supply[i] for i in order),
+                *rule,
+            )
             found.update((":".join(str(number) for number in numbers) + "\n").encode())
         yield found.digest()
 

@@ -22,7 +22,7 @@ from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Shard, Work
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.rows import Row
+    from ..problem.row import Row
 
 #: What says, or works out, what a pass over all jobs finds.
 Recall: TypeAlias = Callable[[Sequence[Any], Callable[[], Any]], Any]
@@ -98,8 +98,16 @@ class ShardedProblem(MachineProblem):
     def of(
         cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
     ) -> ShardedProblem:
-        """Cut a problem in memory into shards of `size` jobs, which get other names."""
+        """Cut a problem in memory into shards of `size` jobs, which get other names.
+
+        InvalidProblem if a job has replicas or equal routing: shards hold numbers alone.
+        """
         rows, n = problem.rows, problem.n_jobs
+        for j in sorted(rows.ruled):
+            raise InvalidProblem(
+                f"job {problem.job_names[j]!r} has replicas or equal routing, which shards do not "
+                "hold; solve the problem as it is"
+            )
         shards = [
             MemoryShard(at, min(size, n - at), f"the shard of job {at}", None, rows)
             for at in range(0, n, size)

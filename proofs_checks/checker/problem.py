@@ -12,6 +12,7 @@ from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
+from .bundles import Rule, read_rule
 from .mixes import Sharing, read_shared_job, read_time_sharing
 from .reading import (
     Fault,
@@ -76,6 +77,7 @@ class Row(NamedTuple):
     scale: int
     demand: int
     supply: tuple[int, ...]  # of every block, in the problem's order
+    rule: Rule | None = None  # what else the job asks for
 
 
 @dataclass(frozen=True)
@@ -180,9 +182,9 @@ def read_problem(document: object) -> Problem:
     shared = "time_sharing" in table
     key = "points" if shared else "demand_function"
     rows = [
-        record(
-            row, "a job", "name demand limit points" if shared else "name demand demand_function"
-        )
+        record(row, "a job", "name demand limit points")
+        if shared
+        else record(row, "a job", "name demand demand_function", "replicas routing")
         for row in as_a(list, table["jobs"], "jobs")
     ]
     no_duplicates([new_name(row["name"], "the name of a job") for row in rows], "job")
@@ -217,18 +219,22 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
         else number(f, "the demand function of job", name, "at", i)
         for i, f in table.items()
     }
-    return _job(name, demand, supply, blocks)
+    return _job(name, demand, supply, blocks, read_rule(fields, name))
 
 
 def _job(
-    name: str, demand: Fraction, supply: Mapping[str, Fraction | int], blocks: Collection[str]
+    name: str,
+    demand: Fraction,
+    supply: Mapping[str, Fraction | int],
+    blocks: Collection[str],
+    rule: Rule | None = None,
 ) -> Job:
     scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
     scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
     amount = demand.numerator * (scale // demand.denominator)
     if max(scale, amount, *scaled.values()) >= _TOO_LONG:
         raise Fault(f"the numbers of job {show(name)} over one denominator have too many digits")
-    return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
+    return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks), rule))
 
 
 def _json_line(value: object) -> bytes:
@@ -292,10 +298,11 @@ def _leaves(problem: Problem) -> Iterator[bytes]:
         names = "".join(f"{name}\n" for _, (name, _) in leaf)
         table, too_long = bytearray(), ""
         for index, (_, job) in leaf:
-            scale, demand, supply = job.row
+            scale, demand, supply, rule = job.row
             integers = [scale, demand, *(supply[at] for at in order)]
-            if max(integers) >= 2**63:
-                too_long += ":".join(map(str, [index, *integers])) + "\n"
+            if rule is not None or max(integers) >= 2**63:
+                words = () if rule is None else rule.words()
+                too_long += ":".join(map(str, [index, *integers, *words])) + "\n"
                 integers = [0] * len(integers)
             table += pack(*integers)
         yield leaf_sha256(names.encode(), bytes(table), too_long)

@@ -1,4 +1,4 @@
-"""Whether the demands of a plan's problem are the rates of its services."""
+"""Whether the jobs of a plan's problem ask for what its services do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .reading import as_a, no_duplicates, number, show
 def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
     """Say which jobs demand something else than the rate of their service with the plan's margin.
 
-    With head-room for random arrivals, of services that share instances in time, more is planned.
+    Or have another routing than the plan, or not the replicas of their service. With head-room for
+    random arrivals, of services that share instances in time, more is planned.
     """
     if "services" not in plan:  # a problem and its solution in a plan's place
         return
@@ -31,3 +32,16 @@ def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
         if job.demand < least or (job.demand > least and not more):
             has = f"{show(name)} has the demand {show(job.demand)} in the problem"
             yield f"{has}, and its rate with the margin is {show(least)}"
+    routing = plan.get("routing", "weighted")
+    promise = as_a(dict, plan.get("promise") or {}, "the promise")
+    if promise.get("routing", routing) != routing:
+        yield f"the promise has {show(promise['routing'])} routing, and the plan {show(routing)}"
+    extras = {each["name"]: as_a(dict, each.get("extra", {}), "extra") for each in services}
+    for name, job in problem.jobs.items() if problem.sharing is None else ():
+        count, _, equal = job.row.rule or (0, 0, False)
+        if equal != (routing == "equal"):
+            yield f"{show(name)} has another routing in the problem than the plan, {show(routing)}"
+        told = str(extras[name].get("min_replicas", "")).strip() or "0"
+        if not told.isdecimal() or int(told) != count:
+            asked = f"and {show(told)} are asked for"
+            yield f"{show(name)} has {count} replicas in the problem, {asked}"
