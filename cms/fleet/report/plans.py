@@ -11,6 +11,7 @@ from functools import partial
 from ...errors import cut
 from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
+from ...problem.problem import Problem
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
 from ..serving import Plan, ServicePlan, Use
@@ -97,6 +98,7 @@ def _subject(plan: Plan) -> str:
         rule = "no service has a latency limit"
     elif free:
         rule += f" ({free:,} without a limit)"
+    rule += ", equal routing" if serving.routing == "equal" else ""
     keys = ", ".join(gpu.key for gpu in serving.gpus)
     return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
 
@@ -157,7 +159,7 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
         return Section("services", "Services", [*parts, *warnings], only="web")
-    said = [tightest_line(plan), proofs.promised(plan.serving)]
+    said = [tightest_line(plan), replicas_line(plan), proofs.promised(plan.serving)]
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
     parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
     found = proofs.worths(plan.solution, plan.serving.problem)
@@ -201,6 +203,22 @@ def instance_words(plan: Plan, use: Use) -> str:
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
     of = f" of a {cycle} duty cycle" if use.length_ms != use.duty_cycle_ms else f" alone, {cycle}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
+
+
+def replicas_line(plan: Plan) -> str:
+    """Say how requests are spread in equal shares, and which services have replicas."""
+    problem = plan.serving.problem
+    if not isinstance(problem, Problem):
+        return ""
+    said = ["each instance counts as the smallest of its service"] * (
+        plan.serving.routing == "equal"
+    )
+    for j in sorted(problem.rows.ruled):
+        if (asked := problem.jobs[j].replicas) is not None:
+            share = f" that serve {percent(asked.share)} of its rate each" if asked.share else ""
+            least = count(asked.count, "instance")
+            said.append(f"{printable(cut(problem.job_names[j]))} has at least {least}{share}")
+    return "; ".join(said)
 
 
 def tightest_line(plan: Plan) -> str:

@@ -57,6 +57,10 @@ class Posed(ABC, Generic[P]):
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None  #: points with more processes in an instance were left out
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
+    routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
+    #: The part of its service's rate that each of the replicas asked for serves; None: see
+    #: :func:`build_problem`.
+    replica_share: Fraction | None = None
 
     @property
     @abstractmethod
@@ -145,6 +149,8 @@ class PlanRequest(NamedTuple):
     max_processes: int | None = None
     limits: Mapping[str, int] | None = None
     costs: Mapping[str, Number] | None = None
+    routing: str = "weighted"
+    replica_share: Fraction | None = None
 
     @property
     def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
@@ -167,6 +173,7 @@ class PlanRequest(NamedTuple):
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
         terms = {"rate_margin": self.margin, "max_processes": self.max_processes}
+        terms |= {"routing": self.routing, "replica_share": self.replica_share}
         return {"services": self.services, "gpus": self.fleet, **terms}
 
     def warnings(self, *, batches: bool) -> tuple[str, ...]:

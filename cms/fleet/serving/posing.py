@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
+from ...problem.parts import ROUTINGS
 from ...time_sharing.duty_cycle import DutyCycleRule
-from ...values.numbers import Number, exact
+from ...values.numbers import Number, exact, shown
 from ..hardware import Gpu
 from .gpus_used import DEFAULT_GPU, find_gpus
 from .headroom import Headroom
@@ -39,6 +40,8 @@ class _Terms(TypedDict, total=False):
     splits: str | None
     headroom: str | Headroom | None
     classes: int | None
+    routing: str
+    replica_share: Number | None
 
 
 @overload
@@ -97,6 +100,8 @@ def build_problem(
     headroom: str | Headroom | None = None,
     interference: Interference | None = None,
     classes: int | None = None,
+    routing: str = "weighted",
+    replica_share: Number | None = None,
 ) -> AnyServing:
     """Turn services and measured operating points into a problem.
 
@@ -108,6 +113,12 @@ def build_problem(
     or profile is not known or was not measured. InvalidOption if there is no such GPU or rule, the
     points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
     sharing.
+
+    `routing`: how requests are spread over a service's instances, ``"weighted"`` like their
+    supplies, or ``"equal"``: then each counts as the smallest. A service with a column
+    ``min_replicas`` has so many instances at least, which each serve `replica_share` of its rate;
+    by default 1 / (2 min_replicas), or any part in equal shares, and where no instance serves so
+    much.
 
     `(:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :`:
     default the one GPU that all points were measured on. rule :. `:data:`cms.fleet.serving.RULES`:
@@ -126,7 +137,7 @@ def build_problem(
     >>> serving = build_problem([service], points)
     >>> serving.problem.jobs[0]
     Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
-Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
+Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routing='weighted')
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 requests/s at 10 ms
     """
@@ -167,6 +178,15 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
+    if routing not in ROUTINGS or (routing != "weighted" and sharing is not None):
+        expected = "weighted" if sharing else " or ".join(map(repr, ROUTINGS))
+        raise InvalidOption(f"routing is {routing!r}; expected {expected}")
+    least = None
+    if replica_share is not None:
+        least = exact(replica_share, "the replica share", error=InvalidOption)
+        if least > 1 or sharing is not None:
+            expected = "nothing where instances are shared in time" if sharing else "at most 1"
+            raise InvalidOption(f"replica_share is {shown(least)}; expected {expected}")
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
     wanted: dict[str, Service] = {}
@@ -178,7 +198,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
         wanted[service.name] = service
     known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(
-        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs
+        tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs, routing, least
     )
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
-from ...problem.parts import Block, Job
+from ...errors import InvalidProblem
+from ...problem.parts import Block, Job, Replicas
 from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
@@ -59,7 +60,8 @@ class ServingProblem(Posed[Problem]):
         promise = self.rule.promise
         if self.services and all(each.latency_limit_ms is None for each in self.services):
             return None
-        return None if promise is None else replace(promise, rate_margin=self.rate_margin)
+        terms = {"rate_margin": self.rate_margin, "routing": self.routing}
+        return None if promise is None else replace(promise, **terms)
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
         """Return how long batches take in such an instance; KeyError if it cannot serve it."""
@@ -105,7 +107,8 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
                 fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
-        jobs.append(Job(service.name, service.rate_rps * (1 + request.margin), supply))
+        planned = service.rate_rps * (1 + request.margin)
+        jobs.append(pose_job(service, planned, supply, request.routing, request.replica_share))
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -115,6 +118,32 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         unservable=FrozenMap(unservable),
         **request.kept,
     )
+
+
+def pose_job(
+    service: Service,
+    planned: Fraction,
+    supply: Mapping[Block, Fraction],
+    routing: str,
+    replica_share: Fraction | None,
+) -> Job:
+    """Pose the job of a service, with the replicas that it asks for.
+
+    By default each of r serves 1 / (2 r) of the rate, so that none is one in name only. In equal
+    shares none is; and where no instance serves so much, more than r are needed of which none
+    matters much: there r instances of any size are asked for.
+    """
+    count, replicas = service.min_replicas, None
+    if count:
+        share = Fraction(1, 2 * count) if replica_share is None else replica_share
+        small = max(supply.values(), default=Fraction(0)) < share * planned
+        if replica_share is None and (small or routing == "equal"):
+            share = Fraction(0)
+        try:
+            replicas = Replicas(count, share)
+        except InvalidProblem as fault:
+            raise service.fault(f"min_replicas of {service.name!r}: {fault}") from None
+    return Job(service.name, planned, supply, replicas, routing)
 
 
 def _why_unservable(
