@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
+from math import floor
 from typing import TYPE_CHECKING
 
 from cms.knapsack.pricing import cheapest_bundle, common_denominator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from cms.problem.row import Row
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Steps of an enumeration for each option allowed, before it gives up.
 _STEPS_AN_OPTION = 15
-#: Further ones where a job has a rule, of which there are few.
-_STEPS_BY_RULE = 5_000
 
 
 def minimal_options(
@@ -30,10 +28,13 @@ def minimal_options(
     most: int,
     *,
     partly: bool = False,
+    replicas: int = 0,
+    able: Collection[int] = (),
 ) -> list[tuple[int, ...]] | None:
     """List the minimal options of one job that cost at most a budget.
 
-    An option is minimal if it serves the job and no block of it can be left out.
+    An option is minimal if it serves the job, by as many ``replicas`` of ``able`` types, those of
+    the largest supply, and no block of it can be left out.
 
     Examples
     --------
@@ -53,11 +54,12 @@ def minimal_options(
         here = (prices[types[at]], gains[types[at]])
         later = ratio[at + 1] if at + 1 < len(types) else here
         ratio[at] = here if here[0] * later[1] <= later[0] * here[1] else later
+    least = min((prices[i] for i in able), default=0)
     found: list[tuple[int, ...]] = []
     counts = [0] * k
     steps = 0
 
-    def descend(at: int, left: int, spent: int) -> bool:
+    def descend(at: int, left: int, missing: int, spent: int) -> bool:
         """Extend the counts by types from ``at`` on; False if there are too many options."""
         # Types left out are a loop: the depth is the types in an option, not the types there are.
         nonlocal steps
@@ -66,7 +68,9 @@ def minimal_options(
             if steps > _STEPS_AN_OPTION * most:
                 return False
             i = types[here]
-            enough = -(-left // gains[i])
+            if missing > 0 and (i not in able or spent + missing * least > budget):
+                return True
+            enough = max(-(-left // gains[i]), missing)
             if spent + enough * prices[i] <= budget:
                 # Types come by falling supply: the option is minimal iff its last block is needed.
                 counts[i] = enough
@@ -84,105 +88,45 @@ def minimal_options(
                 if room - number * dearer < 0:
                     break  # a type that is cheaper than the rest: fewer of it only cost more
                 counts[i] = number
-                if not descend(here + 1, left - number * gains[i], spent + number * prices[i]):
+                rest = left - number * gains[i], missing - number, spent + number * prices[i]
+                if not descend(here + 1, *rest):
                     return False
             counts[i] = 0
             if room < 0:
                 return True  # too dear without this type
         return True
 
-    if types and not descend(0, demand, 0) and not partly:
+    if types and not descend(0, demand, replicas, 0) and not partly:
         return None
     return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))
 
 
-def ruled_options(
+def options_of(
     prices: Sequence[int], row: Row, budget: int, most: int, *, partly: bool = False
 ) -> list[tuple[int, ...]] | None:
-    """List the minimal options of one job with a rule that cost at most a budget.
+    """List the minimal options of one job, by its rule, as :func:`minimal_options` does.
 
     Examples
     --------
     >>> from cms.problem.row import BundleRule, Row
     >>> equal = Row(12, (4, 10), 1, BundleRule(0, Fraction(0), is_equal=True))
-    >>> ruled_options([1, 3], equal, 9, most=10)
+    >>> options_of([1, 3], equal, 9, most=10)
     [(3, 0), (2, 1), (0, 2)]
     """
-    if row.rule is None or row.demand <= 0:
-        return minimal_options(prices, row.supply, row.demand, budget, most, partly=partly)
-    is_equal, complete = row.rule.is_equal, True
-    left = 0 if is_equal else row.demand
-    found: dict[tuple[int, ...], None] = {}
-    for number, able in row.alternatives:
-        search = _Search(prices, row, {*able}, budget, most - len(found))
-        complete = search.descend(0, left, number, 0) and complete
-        for option in search.found:
-            # In equal shares a few of the largest blocks may serve the job without the others.
-            smaller = [a for a in row.alternatives if is_equal and a[0] < number]
-            if not any(sum(option[i] for i in ones) >= n for n, ones in smaller):
-                found[option] = None
-    if not complete and not partly:
-        return None
+    ways = row.alternatives
+    if row.rule is None or not row.rule.is_equal or not ways:
+        given = prices, row.supply, row.demand, budget, most
+        replicas, able = ways[0] if ways else (0, [])
+        return minimal_options(*given, partly=partly, replicas=replicas, able={*able})
+    found: list[tuple[int, ...]] = []
+    for at, (number, able) in enumerate(ways):
+        counted = [int(i in able) for i in range(len(prices))]
+        more = minimal_options(prices, counted, number, budget, most, partly=partly)
+        if more is None:
+            return None
+        # A few of the largest blocks may serve the job without the others.
+        found += (o for o in more if not any(sum(o[i] for i in ones) >= n for n, ones in ways[:at]))
     return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))
-
-
-class _Search:
-    """A search for options with a number of ``able`` blocks, which cover what is left as well."""
-
-    def __init__(
-        self, prices: Sequence[int], row: Row, able: set[int], budget: int, most: int
-    ) -> None:
-        is_equal = row.rule is not None and row.rule.is_equal
-        self._prices, self._able, self._budget, self._most = prices, able, budget, most
-        self._gains = [min(f, row.demand) for f in row.supply]
-        gains = self._gains
-        # The able ones first: they are those of the largest supply.
-        useful = (i for i, f in enumerate(gains) if (i in able if is_equal else f))
-        self._types = sorted(useful, key=lambda i: (i not in able, -gains[i], prices[i]))
-        # The cheapest price per supply, and of an able type, among the types from each one on.
-        self._ratio = [Fraction(prices[i], gains[i]) for i in self._types]
-        self._price: list[int | None] = [prices[i] if i in able else None for i in self._types]
-        for at in range(len(self._types) - 2, -1, -1):
-            self._ratio[at] = min(self._ratio[at : at + 2])
-            if (later := self._price[at + 1]) is not None:
-                self._price[at] = min(self._price[at] or 0, later)
-        self._counts = [0] * len(prices)
-        self._steps = 0
-        self.found: list[tuple[int, ...]] = []
-
-    def _fits(self, at: int, left: int, number: int, spent: int) -> bool:
-        """Whether what is left can be bought from types from ``at`` on."""
-        if at == len(self._types) or (number > 0 and self._price[at] is None):
-            return False
-        least = max(ceil(max(0, left) * self._ratio[at]), number * (self._price[at] or 0))
-        return spent + max(0, least) <= self._budget
-
-    def descend(self, at: int, left: int, number: int, spent: int) -> bool:
-        """Take blocks of a type, then of the next ones; False if there are too many options."""
-        if left <= 0 and number <= 0:
-            if spent <= self._budget and self._is_minimal(left, number):
-                self.found.append(tuple(self._counts))
-            return len(self.found) <= self._most
-        self._steps += 1
-        if self._steps > _STEPS_BY_RULE + _STEPS_AN_OPTION * self._most:
-            return False
-        if not self._fits(at, left, number, spent):
-            return True
-        i = self._types[at]
-        is_able, gain, price = i in self._able, self._gains[i], self._prices[i]
-        most = max(-(-left // gain), number if is_able else 0)
-        for n in range(most, -1, -1):
-            self._counts[i] = n
-            if not self.descend(at + 1, left - n * gain, number - n * is_able, spent + n * price):
-                return False
-        self._counts[i] = 0
-        return True
-
-    def _is_minimal(self, left: int, number: int) -> bool:
-        return not any(
-            n and left + self._gains[i] <= 0 and number + (i in self._able) <= 0
-            for i, n in enumerate(self._counts)
-        )
 
 
 class NearOptions:
@@ -199,7 +143,7 @@ class NearOptions:
         if best is None or not best.exact:
             return None
         reach = best.value + floor(slack * self.denominator)
-        return ruled_options(self.prices, row, reach, most)
+        return options_of(self.prices, row, reach, most)
 
     def some(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]]:
         """List options of reduced cost within the slack; if many, up to less, or part of a tie."""
@@ -211,7 +155,7 @@ class NearOptions:
         while found is None:
             given = self.prices, row, best.value + reach, most
             # Where prices grow as sizes do, hundreds of options may cost the same.
-            found = ruled_options(*given, partly=reach == 0)
+            found = options_of(*given, partly=reach == 0)
             reach //= 4
         return found or [best.option]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from math import ceil, lcm
-from operator import mul
+from math import ceil, inf, lcm
+from operator import add, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -123,45 +123,43 @@ def _cheapest_with_replicas(
     if not able:
         return None, 1
     ratio = min(Fraction(p, f) for p, f in zip(prices, supply, strict=True) if f)
-
-    def at_least(spent: int, covered: int, others: int) -> int:
-        """Return what a choice costs at least in the end."""
-        return spent + max(ceil((demand - covered) * ratio), others * able[0][1])
-
-    effort, value, best, option = 0, -1, -1, list[int]()
+    effort, best = 0, inf
+    proved: list[Cheapest] = []
 
     def finish(spent: int, covered: int, chosen: Sequence[int]) -> None:
-        nonlocal effort, value, best, option
+        nonlocal effort, best
         found, more = _cheapest(prices, supply, demand - covered, scratch)
         effort += more
         if found is not None:
-            blocks = [a + b for a, b in zip(chosen, found.option, strict=True)]
-            paid = sum(map(mul, prices, blocks))
-            value = min(value, spent + found.value) if option else spent + found.value
-            if not option or paid < best:
-                best, option = paid, blocks
+            blocks = tuple(map(add, chosen, found.option))
+            proved.append(Cheapest(spent + found.value, blocks, found.exact))
+            best = min(best, sum(map(mul, prices, blocks)))
 
-    nothing = (0,) * len(prices)
+    def keeps(spent: int, covered: int, others: int) -> bool:
+        """Whether a choice may be cheaper than all found so far."""
+        return spent + max(ceil((demand - covered) * ratio), others * able[0][1]) < best
+
+    unit = [tuple(int(i == at) for at in range(len(prices))) for i in range(len(prices))]
     for i, p, f in able:
-        finish(count * p, min(demand, count * f), (*nothing[:i], count, *nothing[i + 1 :]))
-    lists = [[(0, 0, nothing)], *([] for _ in range(count))]
+        finish(count * p, min(demand, count * f), [count * n for n in unit[i]])
+    lists = [[(0, 0, (0,) * len(prices))], *([] for _ in range(count))]
     for i, p, f in able:
         for number in range(1, count + 1):
-            longer = lists[number] + [
-                (s + p, min(demand, c + f), (*chosen[:i], chosen[i] + 1, *chosen[i + 1 :]))
+            longer = [
+                (s + p, min(demand, c + f), tuple(map(add, chosen, unit[i])))
                 for s, c, chosen in lists[number - 1]
-                if at_least(s + p, min(demand, c + f), count - number) < best
+                if keeps(s + p, min(demand, c + f), count - number)
             ]
-            lists[number], most = [], -1
-            for entry in sorted(longer, key=lambda entry: (entry[0], -entry[1])):
-                if entry[1] > most:
-                    lists[number].append(entry)
-                    most = entry[1]
+            longer = sorted(lists[number] + longer, key=lambda entry: (entry[0], -entry[1]))
+            most = accumulate((c for _, c, _ in longer), max, initial=-1)
+            lists[number] = [entry for entry, m in zip(longer, most, strict=False) if entry[1] > m]
             effort += len(longer)
     for spent, covered, chosen in lists[count]:
-        if at_least(spent, covered, 0) < best:
+        if keeps(spent, covered, 0):
             finish(spent, covered, chosen)
-    return Cheapest(value, tuple(option), value == best), effort
+    cheapest = min(proved, key=lambda each: sum(map(mul, prices, each.option)))
+    value = min(each.value for each in proved)
+    return cheapest._replace(value=value, exact=value == best), effort
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
