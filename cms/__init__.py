@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         DemandFunction,
         Job,
         MachineType,
+        Replicas,
         SizeBoundedConfigurations,
     )
     from .problem.problem import Problem
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
     __version__: str
 
 # What stands under one heading of the documentation stands together.
-__all__ = ["Problem", "Job", "Block", "DemandFunction", "Configuration"]
+__all__ = ["Problem", "Job", "Replicas", "Block", "DemandFunction", "Configuration"]
 __all__ += ["SizeBoundedConfigurations", "MachineType", "presolve", "PresolvedProblem"]
 __all__ += ["TimeSharedProblem", "TimeSharedJob", "BatchPoint", "Mix", "DutyCycle", "DutyCycleRule"]
 __all__ += ["solve", "Solution", "Status", "Proof", "StopReason", "Incumbent", "Schedule"]

@@ -143,6 +143,8 @@ REACHED = [
     Reach('plan.rate_margin = "10%"', f"{PLAN} --json", '"rate_margin": "0.1"', "--rate-margin 0"),
     Reach("plan.max_processes = 1", PLAN, "was left out", "--max-processes 9"),
     Reach("plan.balance = false", PLAN, option="--balance"),
+    Reach('plan.routing = "equal"', f"{PLAN} --json", '"routing": "equal"'),
+    Reach('plan.replica_share = "50%"', f"{PLAN} --json", '"replica_share": "0.5"'),
     Reach("plan.time_sharing = true", f"{PLAN} --json", "round_robin", "--no-time-sharing"),
     Reach("time_sharing.max_services = 1", SHARED, '"max_services": 1'),
     Reach('time_sharing.splits = "any"', SHARED, '"splits": "any"'),
