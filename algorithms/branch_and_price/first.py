@@ -141,24 +141,21 @@ class _Handing:
 
     def _serve_whole(self, row: Row) -> dict[int, int] | None:
         """Take a bundle at the prices of blocks; of what runs out none is asked for again."""
-        fleet, supply = self.fleet, list(row.supply)
-        prices = fleet.prices(limited=False)
+        fleet, shares = self.fleet, self.fleet.prices(limited=False)
+        supply = [f * (p < inf) for f, p in zip(row.supply, shares, strict=True)]
+        prices = [int(min(p, 1) * _PRICE_GRID) for p in shares]
         while not self._stopped():
-            shares = [p * (_IDLE if n else 1) for p, n in zip(prices, fleet.idle, strict=True)]
-            supply = [f if p < inf else 0 for f, p in zip(supply, shares, strict=True)]
-            whole = [int(p * _PRICE_GRID) if p < inf else 0 for p in shares]
-            found = cheapest_bundle(whole, row._replace(supply=tuple(supply)))
+            found = cheapest_bundle(prices, row._replace(supply=tuple(supply)))
             if found is None:
-                return None
+                break
             taken = {i: n for i, n in enumerate(found.option) if n}
             got = {i: fleet.take(i, n) for i, n in taken.items()}
-            for i, n in taken.items():
-                got[i] += fleet.take(i, n - got[i]) if got[i] < n else 0
+            got |= {i: n + fleet.take(i, taken[i] - n) for i, n in got.items() if n < taken[i]}
             if got == taken:
                 return taken
             for i, n in got.items():
                 fleet.idle[i] += n
-                supply[i] = supply[i] if n == taken[i] else 0
+                supply[i] *= n == taken[i]
         return None
 
     def _serve(self, row: Row) -> dict[int, int] | None:

@@ -19,14 +19,7 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import (
-    Demand,
-    blocks_and_costs,
-    demands_of,
-    listed,
-    schedule_of,
-    without_rules,
-)
+from ..tables.integers import Demand, blocks_and_costs, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
@@ -75,8 +68,6 @@ class Prepared(NamedTuple):
 
 def prepare(problem: Problem, route: str) -> Prepared | Support:
     """Prepare a problem, or refuse it; ``Support(True)`` where nothing is left to decide."""
-    if not (plain := without_rules(problem)):
-        return plain
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
     reduction = presolve(problem)

@@ -19,10 +19,10 @@ from ..problem.parts import (
     ROUTINGS,
     AnyConfiguration,
     Configuration,
+    Job,
     MachineType,
     Replicas,
     SizeBoundedConfigurations,
-    bundle_rule,
 )
 from ..problem.problem import Problem
 from ..problem.rows import Rows
@@ -166,7 +166,7 @@ class ProblemDocument(MachinesDocument):
         column = {block: index for index, block in enumerate(blocks)}
         given = sum(len(job.demand_function) for job in self.jobs)
         _refuse_empty_table(len(self.jobs), len(blocks), given)
-        rows = []
+        rows, rules = [], []
         for index, job in enumerate(self.jobs):
             supply = [Fraction(0)] * len(blocks)
             if not job.demand_function.keys() <= column.keys():
@@ -175,7 +175,8 @@ class ProblemDocument(MachinesDocument):
             for block, value in job.demand_function.items():
                 supply[column[block]] = value
             rows.append((job.demand, supply))
-        rules = [bundle_rule(job.replicas, job.routing) for job in self.jobs]
+            ruled = len(job.model_fields_set) > 3  # few are
+            rules.append(Job("job", 0, {}, job.replicas, job.routing).rule if ruled else None)
         with f.blaming("jobs"):
             table = Rows.from_fractions(rows, len(blocks), names, rules)
             return frame.replace(rows=table, job_names=names)

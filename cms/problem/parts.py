@@ -286,15 +286,10 @@ class Job:
     @property
     def rule(self) -> BundleRule | None:
         """What its blocks must be beside enough; None if they need be nothing else."""
-        return bundle_rule(self.replicas, self.routing)
-
-
-def bundle_rule(replicas: Replicas | None, routing: str) -> BundleRule | None:
-    """Return what replicas and a routing ask of a job's blocks; None if that is nothing."""
-    is_equal = routing == "equal"
-    if replicas is None:
-        return BundleRule(0, Fraction(0), True) if is_equal else None
-    return BundleRule(replicas.count, replicas.share, is_equal)
+        is_equal = self.routing == "equal"
+        if self.replicas is None:
+            return BundleRule(0, Fraction(0), True) if is_equal else None
+        return BundleRule(self.replicas.count, self.replicas.share, is_equal)
 
 
 #: What a machine may be cut into: one multiset of blocks, or all up to a capacity.

@@ -47,12 +47,10 @@ class Row(NamedTuple):
         """How many blocks of each type a minimal bundle has at most; 0 of those without use."""
         counts = [-(-self.demand // f) if f else 0 for f in self.supply]
         if self.rule is not None and self.demand:
-            able = {*self.carriers}
-            for i, n in enumerate(counts):
-                if i in able:
-                    counts[i] = max(n, self.rule.count)
-                elif self.rule.is_equal:
-                    counts[i] = 0
+            able, others = {*self.carriers}, not self.rule.is_equal
+            return [
+                max(n, self.rule.count) if i in able else n * others for i, n in enumerate(counts)
+            ]
         return counts
 
     @property
@@ -77,18 +75,10 @@ class Row(NamedTuple):
 
     def replicas(self, bundle: Sequence[int]) -> int:
         """Return how many blocks of a bundle satisfy the share that the rule asks for."""
-        least = min((i for i, n in enumerate(bundle) if n), key=self.supply.__getitem__, default=-1)
-        able = self.carriers
+        able, there = {*self.carriers}, {i for i, n in enumerate(bundle) if n}
         if self.rule is not None and self.rule.is_equal:
-            return sum(bundle) if least in able else 0
+            return sum(bundle) if there <= able else 0
         return sum(bundle[i] for i in able)
-
-    def is_met(self, bundle: Sequence[int]) -> bool:
-        """Whether a bundle serves the job."""
-        if not self.demand:
-            return True
-        count = 0 if self.rule is None else self.rule.count
-        return self.served(bundle) >= self.demand and self.replicas(bundle) >= count
 
 
 def reduced(
