@@ -50,8 +50,8 @@ RULES = st.builds(
     BundleRule,
     st.integers(0, 3),
     st.sampled_from([Fraction(0), Fraction(1, 6), Fraction(1, 4), Fraction(1, 2), Fraction(1)]),
-    st.booleans(),
-).map(lambda rule: rule if rule.count else BundleRule(0, Fraction(0), is_equal=True))
+    st.sampled_from(["weighted", "equal"]),
+).map(lambda rule: rule if rule.count else BundleRule(0, Fraction(0), "equal"))
 
 
 @st.composite
@@ -139,7 +139,7 @@ def test_prices_and_options_of_rules_agree_with_enumeration(
     prices, supply = [[*each] for each in zip(*blocks, strict=True)]
     row = Row(demand, tuple(supply), 1, rule)
     replicas = Replicas(rule.count, rule.share) if rule.count else None
-    job = Job("j", demand, {}, replicas, "equal" if rule.is_equal else "weighted")
+    job = Job("j", demand, {}, replicas, rule.routing)
     most = [max(rule.count, ceil(demand / f)) if f and demand else 0 for f in supply]
     every = [
         bundle
@@ -148,7 +148,9 @@ def test_prices_and_options_of_rules_agree_with_enumeration(
     ]
     cost = {b: sum(p * n for p, n in zip(prices, b, strict=True)) for b in every}
     found = cheapest_bundle(prices, row)
-    other = checked_bundle(prices, Rule(rule.count, rule.share, rule.is_equal), demand, supply)
+    other = checked_bundle(
+        prices, Rule(rule.count, rule.share, rule.routing == "equal"), demand, supply
+    )
     assert (found and found.value) == other == min(cost.values(), default=None)
     if found is None:
         assert not row.carriers
@@ -255,7 +257,7 @@ def test_a_job_with_a_rule_is_refused_where_nothing_is_proved_of_it() -> None:
     [
         (lambda: Replicas(0), "count of replicas is 0"),
         (lambda: Replicas(65), "count of replicas is 65; expected at most 64"),
-        (lambda: Replicas(2, "3/2"), "share of a replica is 1.5; expected at most 1"),
+        (lambda: Replicas(2, "3/2"), "share of each of replicas is 1.5; expected at most 1"),
         (lambda: Job("a", 1, {}, 2), "replicas of job 'a' is 2; expected Replicas"),
         (lambda: Job("a", 1, {}, None, "fair"), "routing of job 'a' is 'fair'; expected"),
     ],

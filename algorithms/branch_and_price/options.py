@@ -109,12 +109,12 @@ def options_of(
     Examples
     --------
     >>> from cms.problem.row import BundleRule, Row
-    >>> equal = Row(12, (4, 10), 1, BundleRule(0, Fraction(0), is_equal=True))
+    >>> equal = Row(12, (4, 10), 1, BundleRule(0, Fraction(0), "equal"))
     >>> options_of([1, 3], equal, 9, most=10)
     [(3, 0), (2, 1), (0, 2)]
     """
     ways = row.alternatives
-    if row.rule is None or not row.rule.is_equal or not ways:
+    if not row.is_equal or not ways:
         given = prices, row.supply, row.demand, budget, most
         replicas, able = ways[0] if ways else (0, [])
         return minimal_options(*given, partly=partly, replicas=replicas, able={*able})

@@ -145,7 +145,7 @@ class _Model:
         terms = {v: f for v, f in zip(y, row.supply, strict=True) if v is not None}
         if exact.rule is not None:
             self._add_rule(exact, y)
-        if row.demand and not (exact.rule and exact.rule.is_equal):
+        if row.demand and not exact.is_equal:
             self.program.at_least(terms, row.demand)
         for i, variable in enumerate(y):
             if variable is not None:
@@ -161,7 +161,7 @@ class _Model:
         for variable, (number, able) in zip(chosen, ways, strict=True):
             counted = terms_of((v, 1) for i in able if (v := y[i]) is not None)
             program.at_least(counted | {variable: -number}, 0)
-        for i, v in enumerate(y) if row.rule and row.rule.is_equal else ():
+        for i, v in enumerate(y) if row.is_equal else ():
             if v is not None:
                 having = {
                     z: -program.high(v) for z, way in zip(chosen, ways, strict=True) if i in way[1]

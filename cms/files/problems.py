@@ -16,7 +16,6 @@ from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
     MOST_REPLICAS,
-    ROUTINGS,
     AnyConfiguration,
     Configuration,
     Job,
@@ -166,7 +165,7 @@ class ProblemDocument(MachinesDocument):
         column = {block: index for index, block in enumerate(blocks)}
         given = sum(len(job.demand_function) for job in self.jobs)
         _refuse_empty_table(len(self.jobs), len(blocks), given)
-        rows, rules = [], []
+        rows = []
         for index, job in enumerate(self.jobs):
             supply = [Fraction(0)] * len(blocks)
             if not job.demand_function.keys() <= column.keys():
@@ -174,11 +173,11 @@ class ProblemDocument(MachinesDocument):
                 f.refuse_unknown_keys(job.demand_function, "block", column, *at)
             for block, value in job.demand_function.items():
                 supply[column[block]] = value
-            rows.append((job.demand, supply))
             ruled = len(job.model_fields_set) > 3  # few are
-            rules.append(Job("job", 0, {}, job.replicas, job.routing).rule if ruled else None)
+            rule = Job("job", 0, {}, job.replicas, job.routing).rule if ruled else None
+            rows.append((job.demand, supply, rule))
         with f.blaming("jobs"):
-            table = Rows.from_fractions(rows, len(blocks), names, rules)
+            table = Rows.from_fractions(rows, len(blocks), names)
             return frame.replace(rows=table, job_names=names)
 
 
@@ -197,8 +196,8 @@ def _jobs_to_json(problem: MachineProblem) -> list[dict[str, Any]]:
         jobs.append({"name": called, "demand": _ratio(demand, q), "demand_function": table})
         if rule is not None and rule.count:
             jobs[-1]["replicas"] = ReplicasPart.from_object(rule).to_json()
-        if rule is not None and rule.is_equal:
-            jobs[-1]["routing"] = ROUTINGS[True]
+        if rule is not None and rule.routing != "weighted":
+            jobs[-1]["routing"] = rule.routing
     return jobs
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import ceil, inf, lcm
-from operator import add, mul
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,16 +80,7 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
 
 
 def cheapest_bundle(prices: Sequence[int], row: Row) -> Cheapest | None:
-    """Find the cheapest bundle that serves a job by its rule; None if there is none.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.problem.row import BundleRule, Row
-    >>> two = BundleRule(2, Fraction(1, 2), is_equal=False)
-    >>> cheapest_bundle([1, 3, 7], Row(1200, (90, 310, 800), 1, two))
-    Cheapest(value=14, option=(0, 0, 2), exact=True)
-    """
+    """Find the cheapest blocks that serve a job by its rule; None if no blocks do."""
     return _cheapest_of(prices, row, _scratch(len(prices)))[0]
 
 
@@ -99,8 +90,8 @@ def _cheapest_of(
     """Find a row's cheapest bundle; return what it took as well."""
     if row.rule is None or row.demand <= 0:
         return _cheapest(prices, row.supply, row.demand, scratch)
-    if not row.rule.is_equal:
-        return _cheapest_with_replicas(prices, row, scratch)
+    if not row.is_equal:
+        return _cheapest_with_replicas(prices, row, row.rule.count, scratch)
     # As many blocks of the cheapest type of a bundle in equal shares serve the job, too.
     pairs = zip(row.enough, prices, strict=True)
     value, i, n = min(((n * p, i, n) for i, (n, p) in enumerate(pairs) if n), default=(0, 0, 0))
@@ -109,13 +100,13 @@ def _cheapest_of(
 
 
 def _cheapest_with_replicas(
-    prices: Sequence[int], row: Row, scratch: tuple[Any, Any]
+    prices: Sequence[int], row: Row, count: int, scratch: tuple[Any, Any]
 ) -> tuple[Cheapest | None, int]:
     """Choose as many replicas as the rule counts, then the cheapest blocks for what is left.
 
     Lists hold the choices of replicas that no other beats in what is spent and what is covered.
     """
-    supply, demand, count = row.supply, row.demand, row.rule.count if row.rule else 0
+    supply, demand, effort, best = row.supply, row.demand, 0, inf
     able: list[tuple[int, int, int]] = []
     for i in sorted(row.carriers, key=lambda i: (prices[i], -supply[i])):
         if not able or supply[i] > able[-1][2]:
@@ -123,43 +114,42 @@ def _cheapest_with_replicas(
     if not able:
         return None, 1
     ratio = min(Fraction(p, f) for p, f in zip(prices, supply, strict=True) if f)
-    effort, best = 0, inf
-    proved: list[Cheapest] = []
+    proved: list[tuple[int, int, tuple[int, ...]]] = []  # what options cost, and cost at least
 
     def finish(spent: int, covered: int, chosen: Sequence[int]) -> None:
         nonlocal effort, best
         found, more = _cheapest(prices, supply, demand - covered, scratch)
         effort += more
         if found is not None:
-            blocks = tuple(map(add, chosen, found.option))
-            proved.append(Cheapest(spent + found.value, blocks, found.exact))
-            best = min(best, sum(map(mul, prices, blocks)))
+            option = tuple(n + chosen.count(i) for i, n in enumerate(found.option))
+            proved.append((sum(map(mul, prices, option)), spent + found.value, option))
+            best = min(proved)[0]
 
     def keeps(spent: int, covered: int, others: int) -> bool:
         """Whether a choice may be cheaper than all found so far."""
         return spent + max(ceil((demand - covered) * ratio), others * able[0][1]) < best
 
-    unit = [tuple(int(i == at) for at in range(len(prices))) for i in range(len(prices))]
     for i, p, f in able:
-        finish(count * p, min(demand, count * f), [count * n for n in unit[i]])
-    lists = [[(0, 0, (0,) * len(prices))], *([] for _ in range(count))]
+        finish(count * p, min(demand, count * f), (i,) * count)
+    lists: list[list[tuple[int, int, tuple[int, ...]]]] = [
+        [(0, 0, ())],
+        *([] for _ in range(count)),
+    ]
     for i, p, f in able:
         for number in range(1, count + 1):
-            longer = [
-                (s + p, min(demand, c + f), tuple(map(add, chosen, unit[i])))
-                for s, c, chosen in lists[number - 1]
-                if keeps(s + p, min(demand, c + f), count - number)
-            ]
-            longer = sorted(lists[number] + longer, key=lambda entry: (entry[0], -entry[1]))
-            most = accumulate((c for _, c, _ in longer), max, initial=-1)
-            lists[number] = [entry for entry, m in zip(longer, most, strict=False) if entry[1] > m]
+            longer = [(s + p, min(demand, c + f), (*o, i)) for s, c, o in lists[number - 1]]
+            longer += lists[number]
+            lists[number], most = [], -1
+            for spent, covered, chosen in sorted(longer, key=lambda entry: (entry[0], -entry[1])):
+                if covered > most and keeps(spent, covered, count - number):
+                    lists[number].append((spent, covered, chosen))
+                    most = covered
             effort += len(longer)
-    for spent, covered, chosen in lists[count]:
-        if keeps(spent, covered, 0):
-            finish(spent, covered, chosen)
-    cheapest = min(proved, key=lambda each: sum(map(mul, prices, each.option)))
-    value = min(each.value for each in proved)
-    return cheapest._replace(value=value, exact=value == best), effort
+    for choice in lists[count]:
+        if keeps(*choice[:2], 0):
+            finish(*choice)
+    value = min(at_least for _, at_least, _ in proved)
+    return Cheapest(value, min(proved)[2], value == best), effort
 
 
 def _scratch(k: int) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..values.names import NumberedNames
-from .parts import ROUTINGS, AnyConfiguration, Configuration
+from .parts import AnyConfiguration, Configuration
 
 if TYPE_CHECKING:
     from .machine_problem import MachineProblem
@@ -52,14 +52,8 @@ def leaf_digests(
             found.update(table.data)
         for j in wide[bisect_left(wide, begin) : bisect_left(wide, end)]:
             row = rows.wide[j]
-            rule = () if row.rule is None else (*row.rule[:2], ROUTINGS[row.rule.is_equal])
-            numbers = (
-                first + j,
-                row.denominator,
-                row.demand,
-                *(row.supply[i] for i in order),
-                *rule,
-            )
+            given, rule = (row.supply[i] for i in order), row.rule or ()
+            numbers = (first + j, row.denominator, row.demand, *given, *rule)
             found.update((":".join(str(number) for number in numbers) + "\n").encode())
         yield found.digest()
 

@@ -213,13 +213,14 @@ class Replicas:
 
     def __init__(self, count: int, share: Number | None = None) -> None:
         count = whole(count, "count of replicas", least=1)
-        if count > MOST_REPLICAS:
-            raise InvalidProblem(f"count of replicas is {count}; expected at most {MOST_REPLICAS}")
         share = Fraction(1, 2 * count) if share is None else exact(share, "share of a replica")
-        if share > 1:
-            raise InvalidProblem(
-                f"share of a replica is {shown(share)}; expected at most 1, all of the demand"
-            )
+        for name, value, most in (
+            ("count of", count, MOST_REPLICAS),
+            ("share of each of", share, 1),
+        ):
+            if value > most:
+                said = f"{name} replicas is {shown(value)}"
+                raise InvalidProblem(f"{said}; expected at most {most}")
         object.__setattr__(self, "count", count)
         object.__setattr__(self, "share", share)
 
@@ -274,22 +275,19 @@ class Job:
             )
         object.__setattr__(self, "demand_function", demand_function)
         if replicas is not None and type(replicas) is not Replicas:
-            raise InvalidProblem(
-                f"replicas of job {name!r} is {replicas!r}; expected Replicas(...)"
-            )
+            raise InvalidProblem(f"replicas of job {name!r} is {replicas!r}; expected Replicas")
         object.__setattr__(self, "replicas", replicas)
         if routing not in ROUTINGS:
-            known = " or ".join(map(repr, ROUTINGS))
-            raise InvalidProblem(f"routing of job {name!r} is {routing!r}; expected {known}")
+            expected = " or ".join(map(repr, ROUTINGS))
+            raise InvalidProblem(f"routing of job {name!r} is {routing!r}; expected {expected}")
         object.__setattr__(self, "routing", str(routing))
 
     @property
     def rule(self) -> BundleRule | None:
         """What its blocks must be beside enough; None if they need be nothing else."""
-        is_equal = self.routing == "equal"
         if self.replicas is None:
-            return BundleRule(0, Fraction(0), True) if is_equal else None
-        return BundleRule(self.replicas.count, self.replicas.share, is_equal)
+            return BundleRule(0, Fraction(0), "equal") if self.routing == "equal" else None
+        return BundleRule(self.replicas.count, self.replicas.share, self.routing)
 
 
 #: What a machine may be cut into: one multiset of blocks, or all up to a capacity.

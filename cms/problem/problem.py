@@ -23,7 +23,7 @@ from .checking import (
 )
 from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
-from .parts import ROUTINGS, AnyConfiguration, Block, DemandFunction, Job, MachineType, Replicas
+from .parts import AnyConfiguration, Block, DemandFunction, Job, MachineType, Replicas
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -80,12 +80,8 @@ class Problem(MachineProblem):
         blocks = blocks_of(shapes)
         jobs = each_of(jobs, Job, "jobs")
         names = checked_names((job.name for job in jobs), "job")
-        rows = Rows.from_fractions(
-            ((job.demand, evaluated(job, blocks)) for job in jobs),
-            len(blocks),
-            names,
-            [job.rule for job in jobs],
-        )
+        given = ((job.demand, evaluated(job, blocks), job.rule) for job in jobs)
+        rows = Rows.from_fractions(given, len(blocks), names)
         self._fill_machines(blocks, shapes, types, names)
         object.__setattr__(self, "rows", rows)
 
@@ -253,6 +249,6 @@ class _Jobs(LazySequence[Job]):
         pairs = zip(problem.blocks, row.supply, strict=True)
         table = {block: Fraction(f, row.denominator) for block, f in pairs if f}
         name, demand = problem.job_names[j], Fraction(row.demand, row.denominator)
-        count, share, is_equal = row.rule or (0, Fraction(0), False)
+        count, share, routing = row.rule or (0, demand, "weighted")
         replicas = Replicas(count, share) if count else None
-        return Job(name, demand, DemandFunction(table, name), replicas, ROUTINGS[is_equal])
+        return Job(name, demand, DemandFunction(table, name), replicas, routing)

@@ -14,13 +14,13 @@ from ..values.numbers import LARGEST_DIGITS, has_too_many_digits
 class BundleRule(NamedTuple):
     """What a job's bundle must be beside enough, whatever the job's numbers are.
 
-    At least ``count`` of its blocks each satisfy at least the part ``share`` of the demand. If
-    ``is_equal``, every block of the bundle counts as the smallest one.
+    At least ``count`` of its blocks each satisfy at least the part ``share`` of the demand. Under
+    the routing ``equal`` every block of the bundle counts as the smallest one.
     """
 
     count: int
     share: Fraction
-    is_equal: bool
+    routing: str
 
 
 class Row(NamedTuple):
@@ -37,6 +37,11 @@ class Row(NamedTuple):
         return self.demand, self.supply, self.rule
 
     @property
+    def is_equal(self) -> bool:
+        """Whether its blocks get equal shares."""
+        return self.rule is not None and self.rule.routing == "equal"
+
+    @property
     def carriers(self) -> list[int]:
         """The places of the blocks of which enough serve the job by themselves."""
         part, whole = (0, 1) if self.rule is None else self.rule.share.as_integer_ratio()
@@ -47,7 +52,7 @@ class Row(NamedTuple):
         """How many blocks of each type a minimal bundle has at most; 0 of those without use."""
         counts = [-(-self.demand // f) if f else 0 for f in self.supply]
         if self.rule is not None and self.demand:
-            able, others = {*self.carriers}, not self.rule.is_equal
+            able, others = {*self.carriers}, not self.is_equal
             return [
                 max(n, self.rule.count) if i in able else n * others for i, n in enumerate(counts)
             ]
@@ -61,24 +66,22 @@ class Row(NamedTuple):
         """
         if self.rule is None or not self.demand:
             return []
-        if not self.rule.is_equal:
+        if not self.is_equal:
             return [(self.rule.count, self.carriers)]
         able = [(n, i) for i, n in enumerate(self.enough) if n]
         return [(most, [i for n, i in able if n <= most]) for most in sorted({n for n, _ in able})]
 
     def served(self, bundle: Sequence[int]) -> int:
         """Return how much of the demand a bundle satisfies."""
-        if self.rule is not None and self.rule.is_equal:
+        if self.is_equal:
             there = [f for f, n in zip(self.supply, bundle, strict=True) if n]
             return sum(bundle) * min(there, default=0)
         return sum(f * n for f, n in zip(self.supply, bundle, strict=True) if n)
 
     def replicas(self, bundle: Sequence[int]) -> int:
         """Return how many blocks of a bundle satisfy the share that the rule asks for."""
-        able, there = {*self.carriers}, {i for i, n in enumerate(bundle) if n}
-        if self.rule is not None and self.rule.is_equal:
-            return sum(bundle) if there <= able else 0
-        return sum(bundle[i] for i in able)
+        able = sum(bundle[i] for i in self.carriers)
+        return able if not self.is_equal or able == sum(bundle) else 0
 
 
 def reduced(

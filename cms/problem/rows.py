@@ -21,7 +21,7 @@ from ..running.stopping import look, never
 from ..values.arrays import decimal_rows, described, number_array, read_only, refuse_bad_numbers
 from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import exact
-from .row import BundleRule, Row, reduced
+from .row import Row, reduced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -268,15 +268,14 @@ class Rows(Immutable):
     @classmethod
     def from_fractions(
         cls,
-        rows: Iterable[tuple[Fraction, Sequence[Fraction]]],
+        rows: Iterable[tuple[Any, ...]],
         n_blocks: int,
         job_names: Sequence[str] | None = None,
-        rules: Sequence[BundleRule | None] | None = None,
     ) -> Rows:
-        """Build from one ``(demand, supply of every block)`` pair a job, and their rules."""
+        """Build from a demand, the supply of every block, and perhaps a rule a job."""
         found = {
-            j: reduced(*pair, _job(job_names, j), rules[j] if rules else None)
-            for j, pair in enumerate(rows)
+            j: reduced(demand, supply, _job(job_names, j), *rule)
+            for j, (demand, supply, *rule) in enumerate(rows)
         }
         nothing = np.zeros((len(found), n_blocks + 2), dtype=np.int64)
         return cls(nothing[:, 0], nothing[:, 2:], nothing[:, 1], {}).with_rows(found)

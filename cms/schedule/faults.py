@@ -211,8 +211,7 @@ def _demand_faults(
         where, total = f"job {problem.job_names[j]!r}", row.served(bundle)
         if total < row.demand:
             has = f"{shown(Fraction(total, row.denominator))} of its demand served"
-            if row.rule is not None and row.rule.is_equal:
-                has += f" by {shown(sum(bundle))} blocks in equal shares"
+            has += f" by {shown(sum(bundle))} blocks in equal shares" if row.is_equal else ""
             yield Violation("demand", where, has, shown(Fraction(row.demand, row.denominator)))
         if row.rule is not None and row.demand and row.replicas(bundle) < row.rule.count:
             least = shown(row.rule.share * Fraction(row.demand, row.denominator))

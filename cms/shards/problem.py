@@ -98,16 +98,10 @@ class ShardedProblem(MachineProblem):
     def of(
         cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
     ) -> ShardedProblem:
-        """Cut a problem in memory into shards of `size` jobs, which get other names.
-
-        InvalidProblem if a job has replicas or equal routing: shards hold numbers alone.
-        """
+        """Cut a problem in memory into shards of `size` jobs, which get other names."""
         rows, n = problem.rows, problem.n_jobs
-        for j in sorted(rows.ruled):
-            raise InvalidProblem(
-                f"job {problem.job_names[j]!r} has replicas or equal routing, which shards do not "
-                "hold; solve the problem as it is"
-            )
+        if rows.ruled:
+            raise InvalidProblem("a job has replicas or equal routing, which shards do not hold")
         shards = [
             MemoryShard(at, min(size, n - at), f"the shard of job {at}", None, rows)
             for at in range(0, n, size)
