@@ -104,15 +104,7 @@ def minimal_options(
 def options_of(
     prices: Sequence[int], row: Row, budget: int, most: int, *, partly: bool = False
 ) -> list[tuple[int, ...]] | None:
-    """List the minimal options of one job, by its rule, as :func:`minimal_options` does.
-
-    Examples
-    --------
-    >>> from cms.problem.row import BundleRule, Row
-    >>> equal = Row(12, (4, 10), 1, BundleRule(0, Fraction(0), "equal"))
-    >>> options_of([1, 3], equal, 9, most=10)
-    [(3, 0), (2, 1), (0, 2)]
-    """
+    """List the minimal options of one job, by its rule, as :func:`minimal_options` does."""
     ways = row.alternatives
     if not row.is_equal or not ways:
         given = prices, row.supply, row.demand, budget, most

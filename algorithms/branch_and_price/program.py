@@ -154,19 +154,17 @@ class _Model:
     def _add_rule(self, row: Row, y: Sequence[int | None]) -> None:
         """Count the blocks of a job: in equal shares of one alternative, and then no others."""
         program, ways = self.program, row.alternatives
-        if not ways:
-            return
         chosen = [program.variable(1) for _ in ways]
-        program.equals(dict.fromkeys(chosen, 1), 1)
-        for variable, (number, able) in zip(chosen, ways, strict=True):
+        if ways:
+            program.equals(dict.fromkeys(chosen, 1), 1)
+        for z, (number, able) in zip(chosen, ways, strict=True):
             counted = terms_of((v, 1) for i in able if (v := y[i]) is not None)
-            program.at_least(counted | {variable: -number}, 0)
+            program.at_least(counted | {z: -number}, 0)
         for i, v in enumerate(y) if row.is_equal else ():
             if v is not None:
-                having = {
-                    z: -program.high(v) for z, way in zip(chosen, ways, strict=True) if i in way[1]
-                }
-                program.at_most({v: 1, **having}, 0)
+                pairs = zip(chosen, ways, strict=True)
+                there = {z: -program.high(v) for z, (_, able) in pairs if i in able}
+                program.at_most({v: 1} | there, 0)
 
     def _reach(self, load: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the least numbers of machines and the largest."""

@@ -256,13 +256,9 @@ def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_S
 
 def without_rules(problem: Problem) -> Support:
     """Refuse jobs with replicas or of equal routing."""
-    for j in sorted(problem.rows.ruled):
-        return Support(
-            False,
-            f"job {problem.job_names[j]!r} has replicas or equal routing, about which nothing is "
-            "proved of this method; use auto, branch_and_price or cp_sat",
-        )
-    return Support(True)
+    words = "has replicas or equal routing, of which no theorem here speaks; use auto or cp_sat"
+    refused = (f"job {problem.job_names[j]!r} {words}" for j in sorted(problem.rows.ruled))
+    return next((Support(False, reason) for reason in refused), Support(True))
 
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:

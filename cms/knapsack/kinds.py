@@ -60,7 +60,7 @@ def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
                 mine *= np.uint64(factor)
             mine ^= mine >> np.uint64(31)
     for j, row in rows.wide.items():
-        hashes[j] = hash(row.kind) & (2**64 - 1)
+        hashes[j] = hash(row[:2]) & (2**64 - 1)
     return hashes
 
 
@@ -73,5 +73,5 @@ def _split_strangers(rows: Rows, leader: NDArray[np.int64]) -> None:
     leaders: dict[tuple[object, ...], int] = {}
     for j in jobs[strange].tolist():
         lead = int(leader[j])
-        leaders.setdefault(rows.row(lead).kind, lead)
-        leader[j] = leaders.setdefault(rows.row(j).kind, j)
+        leaders.setdefault(rows.row(lead)._replace(denominator=1), lead)
+        leader[j] = leaders.setdefault(rows.row(j)._replace(denominator=1), j)

@@ -32,11 +32,6 @@ class Row(NamedTuple):
     rule: BundleRule | None = None
 
     @property
-    def kind(self) -> tuple[object, ...]:
-        """All that jobs which are alike have in common."""
-        return self.demand, self.supply, self.rule
-
-    @property
     def is_equal(self) -> bool:
         """Whether its blocks get equal shares."""
         return self.rule is not None and self.rule.routing == "equal"
