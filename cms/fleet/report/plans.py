@@ -11,10 +11,9 @@ from functools import partial
 from ...errors import cut
 from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
-from ...problem.problem import Problem
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
-from ..serving import Plan, ServicePlan, Use
+from ..serving import Plan, ServicePlan, ServingProblem, Use
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
@@ -206,19 +205,15 @@ def instance_words(plan: Plan, use: Use) -> str:
 
 
 def replicas_line(plan: Plan) -> str:
-    """Say how requests are spread in equal shares, and which services have replicas."""
-    problem = plan.serving.problem
-    if not isinstance(problem, Problem):
-        return ""
-    said = ["each instance counts as the smallest of its service"] * (
-        plan.serving.routing == "equal"
+    """Say which services have replicas; empty if none have."""
+    jobs = plan.serving.problem.jobs if isinstance(plan.serving, ServingProblem) else ()
+    asked = {job.name: job.replicas for job in jobs if job.replicas is not None}
+    said = (
+        f"{printable(cut(name))} {count(each.count, 'instance')}"
+        f"{f' of {percent(each.share)} of its rate' if each.share else ''}"
+        for name, each in asked.items()
     )
-    for j in sorted(problem.rows.ruled):
-        if (asked := problem.jobs[j].replicas) is not None:
-            share = f" that serve {percent(asked.share)} of its rate each" if asked.share else ""
-            least = count(asked.count, "instance")
-            said.append(f"{printable(cut(problem.job_names[j]))} has at least {least}{share}")
-    return "; ".join(said)
+    return f"replicas at least: {', '.join(said)}" if asked else ""
 
 
 def tightest_line(plan: Plan) -> str:

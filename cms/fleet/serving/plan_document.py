@@ -262,11 +262,10 @@ class PlanDocument(_AnyPlan):
         supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
         for (name, block), (point,) in points.items():
             supply[name][block] = counted.supply(serving.service(name), point)
-        terms = self.routing, self.replica_share
         wanted = Problem(
             configurations=allowed_configurations(serving),
             jobs=[
-                pose_job(each, serving.planned_rps(each), supply[each.name], *terms)
+                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
                 for each in serving.services
             ],
             machine_types=problem.machine_types,

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ...errors import InvalidOption
-from ...problem.parts import ROUTINGS
 from ...time_sharing.duty_cycle import DutyCycleRule
-from ...values.numbers import Number, exact, shown
+from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from .gpus_used import DEFAULT_GPU, find_gpus
 from .headroom import Headroom
@@ -178,15 +177,11 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
-    if routing not in ROUTINGS or (routing != "weighted" and sharing is not None):
-        expected = "weighted" if sharing else " or ".join(map(repr, ROUTINGS))
-        raise InvalidOption(f"routing is {routing!r}; expected {expected}")
-    least = None
-    if replica_share is not None:
-        least = exact(replica_share, "the replica share", error=InvalidOption)
-        if least > 1 or sharing is not None:
-            expected = "nothing where instances are shared in time" if sharing else "at most 1"
-            raise InvalidOption(f"replica_share is {shown(least)}; expected {expected}")
+    if sharing is not None and (routing != "weighted" or replica_share is not None):
+        raise InvalidOption(
+            "routing and replica_share are for instances that serve one service each; leave them out"
+        )
+    least = None if replica_share is None else exact(replica_share, "the replica share")
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
     wanted: dict[str, Service] = {}

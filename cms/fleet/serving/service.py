@@ -94,10 +94,10 @@ class Service:
     @property
     def min_replicas(self) -> int:
         """Instances that its column of this name asks for; InvalidProblem if it is no number."""
-        asked = self.extra.get("min_replicas", "").strip()
-        if asked and not is_whole(asked):
+        asked = self.extra.get("min_replicas", "").strip() or "0"
+        if not is_whole(asked):
             raise self.fault(f"min_replicas of {self.name!r} is {asked!r}; expected a whole number")
-        return int(asked or 0)
+        return int(asked)
 
     def fault(self, what: str) -> InvalidProblem:
         """Build an error about this service that says where it was read."""

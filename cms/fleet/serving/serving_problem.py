@@ -108,7 +108,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
         planned = service.rate_rps * (1 + request.margin)
-        jobs.append(pose_job(service, planned, supply, request.routing, request.replica_share))
+        jobs.append(pose_job(service, planned, supply, request))
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -124,8 +124,7 @@ def pose_job(
     service: Service,
     planned: Fraction,
     supply: Mapping[Block, Fraction],
-    routing: str,
-    replica_share: Fraction | None,
+    terms: PlanRequest | ServingProblem,
 ) -> Job:
     """Pose the job of a service, with the replicas that it asks for.
 
@@ -133,16 +132,14 @@ def pose_job(
     shares none is; and where no instance serves so much, more than r are needed of which none
     matters much: there r instances of any size are asked for.
     """
-    count, replicas = service.min_replicas, None
-    if count:
-        share = Fraction(1, 2 * count) if replica_share is None else replica_share
-        small = max(supply.values(), default=Fraction(0)) < share * planned
-        if replica_share is None and (small or routing == "equal"):
-            share = Fraction(0)
-        try:
-            replicas = Replicas(count, share)
-        except InvalidProblem as fault:
-            raise service.fault(f"min_replicas of {service.name!r}: {fault}") from None
+    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
+    if share is None and count:
+        small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
+        share = Fraction(0) if small or routing == "equal" else None
+    try:
+        replicas = Replicas(count, share) if count else None
+    except InvalidProblem as fault:
+        raise service.fault(f"min_replicas of {service.name!r}: {fault}") from None
     return Job(service.name, planned, supply, replicas, routing)
 
 
