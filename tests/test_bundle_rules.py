@@ -148,9 +148,7 @@ def test_prices_and_options_of_rules_agree_with_enumeration(
     ]
     cost = {b: sum(p * n for p, n in zip(prices, b, strict=True)) for b in every}
     found = cheapest_bundle(prices, row)
-    other = checked_bundle(
-        prices, Rule(rule.count, rule.share, rule.routing == "equal"), demand, supply
-    )
+    other = checked_bundle(prices, Rule(*rule), demand, supply)
     assert (found and found.value) == other == min(cost.values(), default=None)
     if found is None:
         assert not row.carriers

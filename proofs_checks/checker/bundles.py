@@ -15,8 +15,10 @@ many the answer is a lower bound.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any, NamedTuple
 
 from .knapsacks import cheapest_price
@@ -33,29 +35,27 @@ class Rule(NamedTuple):
 
     count: int
     share: Fraction
-    equal: bool
+    routing: str
 
-    def words(self) -> tuple[str, ...]:
-        """What the SHA-256 of a problem has of it."""
-        return str(self.count), str(self.share), "equal" if self.equal else "weighted"
+    @property
+    def equal(self) -> bool:
+        """Whether the job's blocks get equal shares."""
+        return self.routing == "equal"
 
 
 def read_rule(fields: Mapping[str, Any], name: str) -> Rule | None:
     """Read the keys of a job; None if it asks for nothing."""
-    routing = fields.get("routing", "weighted")
+    routing, count, share = fields.get("routing", "weighted"), 0, ZERO
     if routing not in ("weighted", "equal"):
         raise Fault(f"the routing of job {show(name)} is {show(routing)}, not weighted or equal")
-    count, share = 0, ZERO
     if "replicas" in fields:
         table = record(fields["replicas"], f"the replicas of job {show(name)}", "count", "share")
         count = integer(table["count"], "the count of replicas of job", name, least=1)
         share = number(table.get("share", Fraction(1, 2 * count)), "the share of job", name)
         if count > _MOST_REPLICAS or share > 1:
-            raise Fault(
-                f"job {show(name)} has {show(count)} replicas of a share of {show(share)}; at most "
-                f"{_MOST_REPLICAS}, of at most 1, may be asked for"
-            )
-    return Rule(count, share, routing == "equal") if count or routing == "equal" else None
+            said = f"job {show(name)} has {show(count)} replicas of a share of {show(share)}"
+            raise Fault(f"{said}, more than {_MOST_REPLICAS}, or than all of its demand")
+    return Rule(count, share, routing) if count or routing == "equal" else None
 
 
 def able(rule: Rule | None, demand: int, supply: Sequence[int]) -> list[int]:
@@ -70,10 +70,8 @@ def most_used(rule: Rule | None, demand: int, supply: Sequence[int], at: int) ->
     So many of an able type serve the job by themselves. Of another type fewer than cover the demand
     are no replicas; under equal routing it is of no use.
     """
-    if not supply[at] or not demand:
-        return 0
-    number = -(-demand // supply[at])
-    if rule is None:
+    number = -(-demand // supply[at]) if supply[at] else 0
+    if rule is None or not number:
         return number
     if at in able(rule, demand, supply):
         return max(number, rule.count)
@@ -84,22 +82,20 @@ def bundle_faults(
     name: str, rule: Rule, demand: int, supply: Sequence[int], scale: int, bundle: Mapping[int, int]
 ) -> Iterator[str]:
     """Say what a job with a demand lacks; ``bundle`` counts its blocks by their place."""
-    there = {at: n for at, n in bundle.items() if n > 0}
-    total = sum(supply[at] * n for at, n in there.items())
-    replicas = sum(n for at, n in there.items() if at in able(rule, demand, supply))
-    if rule.equal:
-        least = min((supply[at] for at in there), default=0)
-        total = sum(there.values()) * least
-        replicas = sum(there.values()) if Fraction(least) >= rule.share * demand and least else 0
+    gives = Counter({supply[at]: 0 for at in bundle})
+    for at, n in bundle.items():
+        gives[supply[at]] += n
+    if rule.equal and gives:
+        gives = Counter({min(gives): gives.total()})
+    total = sum(f * n for f, n in gives.items())
+    replicas = sum(n for f, n in gives.items() if f > 0 and Fraction(f) >= rule.share * demand)
     if total < demand:
         part, wants = Fraction(total, scale), Fraction(demand, scale)
         how = " in equal shares" if rule.equal else ""
         yield f"job {show(name)} has {show(part)} of its demand {show(wants)} covered{how}"
     if replicas < rule.count:
-        yield (
-            f"job {show(name)} has {show(replicas)} replicas that cover {show(rule.share)} of its "
-            f"demand each; it needs {show(rule.count)}"
-        )
+        said = f"job {show(name)} has {show(replicas)} replicas that cover {show(rule.share)}"
+        yield f"{said} of its demand each; it needs {show(rule.count)}"
 
 
 def cheapest_bundle(
@@ -111,13 +107,13 @@ def cheapest_bundle(
     places = able(rule, demand, supply)
     if not places:
         return None
-    if rule.equal:
-        return min(
-            max(rule.count, -(-demand // supply[b]))
-            * min(costs[at] for at in places if supply[at] >= supply[b])
-            for b in places
-        )
-    return _with_replicas(costs, rule.count, demand, supply, places)
+    if not rule.equal:
+        return _with_replicas(costs, rule.count, demand, supply, places)
+    return min(
+        max(rule.count, -(-demand // supply[b]))
+        * min(costs[at] for at in places if supply[at] >= supply[b])
+        for b in places
+    )
 
 
 def _with_replicas(
@@ -127,10 +123,7 @@ def _with_replicas(
     for p, f in sorted((costs[at], -min(supply[at], demand)) for at in places):
         if not front or -f > front[-1][1]:
             front.append((p, -f))
-    plain = cheapest_price(costs, supply, demand) or 0
-    P, F = min(
-        ((p, f) for p, f in zip(costs, supply, strict=True) if f), key=lambda b: Fraction(*b)
-    )
+    ratio = min(Fraction(p, f) for p, f in zip(costs, supply, strict=True) if f)
     best: int | None = None
     steps = 0
 
@@ -138,17 +131,17 @@ def _with_replicas(
         """Take replicas of types up to ``at``, the dearest first, then cover what is left."""
         nonlocal best, steps
         steps += 1
-        least = spent + max(-(-max(left, 0) * P // F), missing * front[0][0])
+        least = spent + max(ceil(left * ratio), missing * front[0][0])
         if steps > _STEPS or (best is not None and least >= best):
             return
         if not missing:
-            price = spent + (cheapest_price(costs, supply, left) or 0 if left > 0 else 0)
+            price = spent + (cheapest_price(costs, supply, left) or 0)
             best = price if best is None else min(best, price)
-            return
-        for lower in range(at, -1, -1):
+        for lower in range(at, -1, -1) if missing else ():
             p, f = front[lower]
-            choose(lower, left - f, missing - 1, spent + p)
+            choose(lower, max(0, left - f), missing - 1, spent + p)
 
     choose(len(front) - 1, demand, count, 0)
-    lowest = max(plain, count * front[0][0])
-    return lowest if best is None or steps > _STEPS else best
+    if best is None or steps > _STEPS:
+        return max(cheapest_price(costs, supply, demand) or 0, count * front[0][0])
+    return best

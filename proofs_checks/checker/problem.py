@@ -301,8 +301,7 @@ def _leaves(problem: Problem) -> Iterator[bytes]:
             scale, demand, supply, rule = job.row
             integers = [scale, demand, *(supply[at] for at in order)]
             if rule is not None or max(integers) >= 2**63:
-                words = () if rule is None else rule.words()
-                too_long += ":".join(map(str, [index, *integers, *words])) + "\n"
+                too_long += ":".join(map(str, [index, *integers, *(rule or ())])) + "\n"
                 integers = [0] * len(integers)
             table += pack(*integers)
         yield leaf_sha256(names.encode(), bytes(table), too_long)

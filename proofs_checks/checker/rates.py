@@ -33,15 +33,13 @@ def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
             has = f"{show(name)} has the demand {show(job.demand)} in the problem"
             yield f"{has}, and its rate with the margin is {show(least)}"
     routing = plan.get("routing", "weighted")
-    promise = as_a(dict, plan.get("promise") or {}, "the promise")
-    if promise.get("routing", routing) != routing:
-        yield f"the promise has {show(promise['routing'])} routing, and the plan {show(routing)}"
+    if as_a(dict, plan.get("promise") or {}, "promise").get("routing", routing) != routing:
+        yield f"the promise is not of the plan's routing, {show(routing)}"
     extras = {each["name"]: as_a(dict, each.get("extra", {}), "extra") for each in services}
     for name, job in problem.jobs.items() if problem.sharing is None else ():
-        count, _, equal = job.row.rule or (0, 0, False)
-        if equal != (routing == "equal"):
-            yield f"{show(name)} has another routing in the problem than the plan, {show(routing)}"
-        told = str(extras[name].get("min_replicas", "")).strip() or "0"
-        if not told.isdecimal() or int(told) != count:
-            asked = f"and {show(told)} are asked for"
-            yield f"{show(name)} has {count} replicas in the problem, {asked}"
+        count, _, own = job.row.rule or (0, 0, "weighted")
+        if own != routing:
+            yield f"{show(name)} has the routing {own} in the problem, the plan {show(routing)}"
+        asked = str(extras[name].get("min_replicas", "")).strip() or "0"
+        if asked != str(count):
+            yield f"{show(name)} asks for {show(asked)} replicas, and in the problem for {count}"

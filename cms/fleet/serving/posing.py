@@ -178,9 +178,8 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     if sharing is not None and (routing != "weighted" or replica_share is not None):
-        raise InvalidOption(
-            "routing and replica_share are for instances that serve one service each; leave them out"
-        )
+        said = "routing and replica_share are for instances that serve one service each"
+        raise InvalidOption(f"{said}; leave them out")
     least = None if replica_share is None else exact(replica_share, "the replica share")
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
