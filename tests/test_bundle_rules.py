@@ -254,8 +254,8 @@ def test_a_job_with_a_rule_is_refused_where_nothing_is_proved_of_it() -> None:
     ("make", "said"),
     [
         (lambda: Replicas(0), "count of replicas is 0"),
-        (lambda: Replicas(65), "count of replicas is 65; expected at most 64"),
-        (lambda: Replicas(2, "3/2"), "share of each of replicas is 1.5; expected at most 1"),
+        (lambda: Replicas(65), "65 replicas of a share of 1/130 each; expected at most 64"),
+        (lambda: Replicas(2, "3/2"), "2 replicas of a share of 1.5 each; expected at most"),
         (lambda: Job("a", 1, {}, 2), "replicas of job 'a' is 2; expected Replicas"),
         (lambda: Job("a", 1, {}, None, "fair"), "routing of job 'a' is 'fair'; expected"),
     ],

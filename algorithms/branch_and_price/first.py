@@ -140,23 +140,18 @@ class _Handing:
         return True
 
     def _serve_whole(self, row: Row) -> dict[int, int] | None:
-        """Take a bundle at the prices of blocks; of what runs out none is asked for again."""
-        fleet, shares = self.fleet, self.fleet.prices(limited=False)
-        supply = [f * (p < inf) for f, p in zip(row.supply, shares, strict=True)]
+        """Take the bundle that is cheapest at the prices of blocks; None if some are too few."""
+        shares = self.fleet.prices(limited=False)
+        able = tuple(f * (p < inf) for f, p in zip(row.supply, shares, strict=True))
         prices = [int(min(p, 1) * _PRICE_GRID) for p in shares]
-        while not self._stopped():
-            found = cheapest_bundle(prices, row._replace(supply=tuple(supply)))
-            if found is None:
-                break
-            taken = {i: n for i, n in enumerate(found.option) if n}
-            got = {i: fleet.take(i, n) for i, n in taken.items()}
-            got |= {i: n + fleet.take(i, taken[i] - n) for i, n in got.items() if n < taken[i]}
-            if got == taken:
-                return taken
-            for i, n in got.items():
-                fleet.idle[i] += n
-                supply[i] *= n == taken[i]
-        return None
+        found = cheapest_bundle(prices, row._replace(supply=able))
+        taken = {} if found is None else {i: n for i, n in enumerate(found.option) if n}
+        for i, left in taken.items():
+            while left:
+                left, before = left - self.fleet.take(i, left), left
+                if left == before:
+                    return None
+        return taken or None
 
     def _serve(self, row: Row) -> dict[int, int] | None:
         """Take blocks for one job; None if there are too few."""

@@ -214,13 +214,9 @@ class Replicas:
     def __init__(self, count: int, share: Number | None = None) -> None:
         count = whole(count, "count of replicas", least=1)
         share = Fraction(1, 2 * count) if share is None else exact(share, "share of a replica")
-        for name, value, most in (
-            ("count of", count, MOST_REPLICAS),
-            ("share of each of", share, 1),
-        ):
-            if value > most:
-                said = f"{name} replicas is {shown(value)}"
-                raise InvalidProblem(f"{said}; expected at most {most}")
+        if count > MOST_REPLICAS or share > 1:
+            said = f"{shown(count)} replicas of a share of {shown(share)} each"
+            raise InvalidProblem(f"{said}; expected at most {MOST_REPLICAS}, of at most 1 each")
         object.__setattr__(self, "count", count)
         object.__setattr__(self, "share", share)
 

@@ -193,23 +193,15 @@ class Rows(Immutable):
             if j in self.wide:
                 demanded, given, q, rule = self.wide[j]
                 chosen = (min(given[i], demanded) if cut else given[i] for i in columns)
-                wide[to] = reduced(
-                    Fraction(demanded, q),
-                    [Fraction(f, q) for f in chosen],
-                    f"job number {to}",
-                    rule,
-                )
+                values = Fraction(demanded, q), [Fraction(f, q) for f in chosen]
+                wide[to] = reduced(*values, f"job number {to}", rule)
         return Rows(demands, supplies, denominators, {}).with_rows(wide)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
         if not rows:
             return self
-        long = {
-            j: row
-            for j, row in rows.items()
-            if row.rule is not None or max(row.demand, *row.supply, row.denominator) >= 2**63
-        }
+        long = {j: r for j, r in rows.items() if r.rule or max(r.demand, *r.supply, r[2]) >= 2**63}
         nothing = 0, (0,) * self.n_blocks, 0
         stored = [nothing if j in long else row[:3] for j, row in rows.items()]
         columns = self.demands.copy(), self.supplies.copy(), self.denominators.copy()
