@@ -40,8 +40,6 @@ def minimal_options(
     --------
     >>> minimal_options([1, 3], [4, 10], 12, 9, most=10)
     [(3, 0), (1, 1), (0, 2)]
-    >>> minimal_options([1, 3], [4, 10], 12, 4, most=10)
-    [(3, 0), (1, 1)]
     """
     k = len(prices)
     if demand <= 0:

@@ -374,12 +374,7 @@ def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest
 
 
 def every_option(
-    shapes: Shapes,
-    jobs: Jobs,
-    point: PricePoint,
-    least: Fraction,
-    target: Fraction,
-    budget: Budget,
+    shapes: Shapes, jobs: Jobs, point: PricePoint, least: Fraction, target: Fraction, budget: Budget
 ) -> Task | None:
     """Choose among all options and machines that a schedule up to the target can use.
 

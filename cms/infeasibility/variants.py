@@ -43,8 +43,8 @@ def at_share(problem: Problem, parts: int) -> Problem:
     """Take a number of its :data:`PARTS` parts of every demand, fewer or more.
 
     A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
-    exactly the same schedules are valid. (Rows that could now be reduced are left as they are.)
-    Replicas are shares of the demand itself, so rows with a rule count in smaller units instead.
+    exactly the same schedules are valid, but for rules: these rows count in smaller units instead.
+    (Rows that could now be reduced are left as they are.)
     """
     rows = problem.rows
     # what would not fit any more becomes a wide row

@@ -259,10 +259,7 @@ class Rows(Immutable):
 
     @classmethod
     def from_fractions(
-        cls,
-        rows: Iterable[tuple[Any, ...]],
-        n_blocks: int,
-        job_names: Sequence[str] | None = None,
+        cls, rows: Iterable[tuple[Any, ...]], n_blocks: int, job_names: Sequence[str] | None = None
     ) -> Rows:
         """Build from a demand, the supply of every block, and perhaps a rule a job."""
         found = {

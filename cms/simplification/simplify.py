@@ -161,10 +161,7 @@ class _Blocks:
 
 
 def even_shares(problem: Problem, schedule: Schedule, *, effort: int = MAX_STEPS) -> Schedule:
-    """Lift the least share of the jobs with the machines that are there.
-
-    Where a job has a rule for its bundles, which more blocks may break, nothing changes.
-    """
+    """Lift the least share of the jobs with the machines that are there; none with rules."""
     size = len(schedule.columns.entry_count) + len(schedule.groups)
     if size * len(problem.blocks) > effort or problem.n_jobs > effort or problem.rows.ruled:
         return schedule
