@@ -37,8 +37,6 @@ _FEW_JOBS, _MIN_SERVED = 2_000, 0.01
 _LEAST = 1e-100
 #: A block of an open machine costs this part of its price: it is paid for, but another may need it.
 _IDLE = 1e-3
-#: Prices of blocks, parts of the dearest machine, count in this part where bundles are priced.
-_PRICE_GRID = 2**60
 
 
 def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | None:
@@ -143,7 +141,7 @@ class _Handing:
         """Take the bundle that is cheapest at the prices of blocks; None if some are too few."""
         shares = self.fleet.prices(limited=False)
         able = tuple(f * (p < inf) for f, p in zip(row.supply, shares, strict=True))
-        prices = [int(min(p, 1) * _PRICE_GRID) for p in shares]
+        prices = [int(min(p, 1) * 2**60) for p in shares]  # parts of the dearest machine
         found = cheapest_bundle(prices, row._replace(supply=able))
         taken = {} if found is None else {i: n for i, n in enumerate(found.option) if n}
         for i, left in taken.items():

@@ -15,7 +15,6 @@ many the answer is a lower bound.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
@@ -37,11 +36,6 @@ class Rule(NamedTuple):
     share: Fraction
     routing: str
 
-    @property
-    def equal(self) -> bool:
-        """Whether the job's blocks get equal shares."""
-        return self.routing == "equal"
-
 
 def read_rule(fields: Mapping[str, Any], name: str) -> Rule | None:
     """Read the keys of a job; None if it asks for nothing."""
@@ -60,39 +54,35 @@ def read_rule(fields: Mapping[str, Any], name: str) -> Rule | None:
 
 def able(rule: Rule | None, demand: int, supply: Sequence[int]) -> list[int]:
     """The places of the blocks that can be replicas, or serve the job by themselves."""
-    share = ZERO if rule is None else rule.share
-    return [at for at, f in enumerate(supply) if f > 0 and Fraction(f) >= share * demand]
+    least = 0 if rule is None else rule.share * demand
+    return [at for at, f in enumerate(supply) if f > 0 and f >= least]
 
 
 def most_used(rule: Rule | None, demand: int, supply: Sequence[int], at: int) -> int:
-    """How many blocks of a type a bundle needs that can do without none of its blocks, at most.
+    """How many blocks of a type a bundle has, at most, that can do without none of its blocks.
 
-    So many of an able type serve the job by themselves. Of another type fewer than cover the demand
-    are no replicas; under equal routing it is of no use.
+    So many of an able type serve the job by themselves; of others so many cover the demand.
     """
     number = -(-demand // supply[at]) if supply[at] else 0
     if rule is None or not number:
         return number
     if at in able(rule, demand, supply):
         return max(number, rule.count)
-    return 0 if rule.equal else number
+    return 0 if rule.routing == "equal" else number
 
 
 def bundle_faults(
     name: str, rule: Rule, demand: int, supply: Sequence[int], scale: int, bundle: Mapping[int, int]
 ) -> Iterator[str]:
     """Say what a job with a demand lacks; ``bundle`` counts its blocks by their place."""
-    gives = Counter({supply[at]: 0 for at in bundle})
-    for at, n in bundle.items():
-        gives[supply[at]] += n
-    if rule.equal and gives:
-        gives = Counter({min(gives): gives.total()})
-    total = sum(f * n for f, n in gives.items())
-    replicas = sum(n for f, n in gives.items() if f > 0 and Fraction(f) >= rule.share * demand)
+    gives = [(supply[at], n) for at, n in bundle.items()]
+    if rule.routing == "equal" and gives:
+        gives = [(min(gives)[0], n) for _, n in gives]
+    total = sum(f * n for f, n in gives)
+    replicas = sum(n for f, n in gives if f > 0 and f >= rule.share * demand)
     if total < demand:
-        part, wants = Fraction(total, scale), Fraction(demand, scale)
-        how = " in equal shares" if rule.equal else ""
-        yield f"job {show(name)} has {show(part)} of its demand {show(wants)} covered{how}"
+        part, wants = show(Fraction(total, scale)), show(Fraction(demand, scale))
+        yield f"job {show(name)} has {part} of its demand {wants} covered in {rule.routing} shares"
     if replicas < rule.count:
         said = f"job {show(name)} has {show(replicas)} replicas that cover {show(rule.share)}"
         yield f"{said} of its demand each; it needs {show(rule.count)}"
@@ -107,7 +97,7 @@ def cheapest_bundle(
     places = able(rule, demand, supply)
     if not places:
         return None
-    if not rule.equal:
+    if rule.routing != "equal":
         return _with_replicas(costs, rule.count, demand, supply, places)
     return min(
         max(rule.count, -(-demand // supply[b]))
@@ -142,6 +132,5 @@ def _with_replicas(
             choose(lower, max(0, left - f), missing - 1, spent + p)
 
     choose(len(front) - 1, demand, count, 0)
-    if best is None or steps > _STEPS:
-        return max(cheapest_price(costs, supply, demand) or 0, count * front[0][0])
-    return best
+    lowest = max(cheapest_price(costs, supply, demand) or 0, count * front[0][0])
+    return lowest if best is None or steps > _STEPS else best

@@ -219,22 +219,19 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
         else number(f, "the demand function of job", name, "at", i)
         for i, f in table.items()
     }
-    return _job(name, demand, supply, blocks, read_rule(fields, name))
+    job = _job(name, demand, supply, blocks)
+    return Job(demand, job.row._replace(rule=read_rule(fields, name)))
 
 
 def _job(
-    name: str,
-    demand: Fraction,
-    supply: Mapping[str, Fraction | int],
-    blocks: Collection[str],
-    rule: Rule | None = None,
+    name: str, demand: Fraction, supply: Mapping[str, Fraction | int], blocks: Collection[str]
 ) -> Job:
     scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
     scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
     amount = demand.numerator * (scale // demand.denominator)
     if max(scale, amount, *scaled.values()) >= _TOO_LONG:
         raise Fault(f"the numbers of job {show(name)} over one denominator have too many digits")
-    return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks), rule))
+    return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
 
 
 def _json_line(value: object) -> bytes:

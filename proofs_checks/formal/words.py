@@ -35,8 +35,7 @@ def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
     for name, job in problem.jobs.items():
         if job.row.rule is not None:
-            words = "replicas or equal routing; the proved checker knows neither"
-            raise Fault(f"job {show(name)} has {words}")
+            raise Fault(f"job {show(name)} has replicas or equal routing, unknown to this checker")
     return " ".join(
         [
             *_problem_words(problem),
