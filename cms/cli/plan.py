@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cms.fleet
+from cms.values.frozen import FrozenMap
 from cms.values.numbers import shown
 
 from . import options, placing
@@ -327,12 +328,11 @@ class _Wishes:
         if self.load_curves is not None:
             load_curves = cms.fleet.read_load_curves(self.load_curves)
         settings, wished = self.session.fleet.plan, self.session.fleet.placement.min_replicas
-        changed = [
-            replace(one, extra={**one.extra, "min_replicas": str(wished[one.name])})
-            if one.name in wished
-            else one
+        more = {name: {"min_replicas": str(n)} for name, n in wished.items()}
+        changed = tuple(
+            replace(one, extra=FrozenMap({**one.extra, **more.get(one.name, {})}))
             for one in changed
-        ]
+        )
         how: dict[str, Any] = {
             "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
             "max_processes": max_processes, "routing": settings.routing,

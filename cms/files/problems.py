@@ -194,8 +194,8 @@ def _jobs_to_json(problem: MachineProblem) -> list[dict[str, Any]]:
         pairs = zip(problem.blocks, supply, strict=True)
         table = {block: _ratio(amount, q) for block, amount in pairs if amount}
         jobs.append({"name": called, "demand": _ratio(demand, q), "demand_function": table})
-        if rule is not None and rule.count:
-            jobs[-1]["replicas"] = ReplicasPart.from_object(rule).to_json()
+        if rule is not None and rule.number:
+            jobs[-1]["replicas"] = ReplicasPart.from_object(Replicas(*rule[:2])).to_json()
         if rule is not None and rule.routing != "weighted":
             jobs[-1]["routing"] = rule.routing
     return jobs

@@ -91,7 +91,7 @@ def _cheapest_of(
     if row.rule is None or row.demand <= 0:
         return _cheapest(prices, row.supply, row.demand, scratch)
     if not row.is_equal:
-        return _cheapest_with_replicas(prices, row, row.rule.count, scratch)
+        return _cheapest_with_replicas(prices, row, row.rule.number, scratch)
     # As many blocks of the cheapest type of a bundle in equal shares serve the job, too.
     pairs = zip(row.enough, prices, strict=True)
     value, i, n = min(((n * p, i, n) for i, (n, p) in enumerate(pairs) if n), default=(0, 0, 0))

@@ -14,11 +14,11 @@ from ..values.numbers import LARGEST_DIGITS, has_too_many_digits
 class BundleRule(NamedTuple):
     """What a job's bundle must be beside enough, whatever the job's numbers are.
 
-    At least ``count`` of its blocks each satisfy at least the part ``share`` of the demand. Under
+    At least ``number`` of its blocks each satisfy at least the part ``share`` of the demand. Under
     the routing ``equal`` every block of the bundle counts as the smallest one.
     """
 
-    count: int
+    number: int
     share: Fraction
     routing: str
 
@@ -49,7 +49,7 @@ class Row(NamedTuple):
         if self.rule is not None and self.demand:
             able, others = {*self.carriers}, not self.is_equal
             return [
-                max(n, self.rule.count) if i in able else n * others for i, n in enumerate(counts)
+                max(n, self.rule.number) if i in able else n * others for i, n in enumerate(counts)
             ]
         return counts
 
@@ -62,7 +62,7 @@ class Row(NamedTuple):
         if self.rule is None or not self.demand:
             return []
         if not self.is_equal:
-            return [(self.rule.count, self.carriers)]
+            return [(self.rule.number, self.carriers)]
         able = [(n, i) for i, n in enumerate(self.enough) if n]
         return [(most, [i for n, i in able if n <= most]) for most in sorted({n for n, _ in able})]
 

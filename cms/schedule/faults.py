@@ -213,7 +213,7 @@ def _demand_faults(
             has = f"{shown(Fraction(total, row.denominator))} of its demand served"
             has += f" by {shown(sum(bundle))} blocks in equal shares" if row.is_equal else ""
             yield Violation("demand", where, has, shown(Fraction(row.demand, row.denominator)))
-        if row.rule is not None and row.demand and row.replicas(bundle) < row.rule.count:
+        if row.rule is not None and row.demand and row.replicas(bundle) < row.rule.number:
             least = shown(row.rule.share * Fraction(row.demand, row.denominator))
             has = f"{shown(row.replicas(bundle))} blocks that each satisfy {least} of its demand"
-            yield Violation("replicas", where, has, f"at least {row.rule.count}")
+            yield Violation("replicas", where, has, f"at least {row.rule.number}")

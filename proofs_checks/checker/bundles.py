@@ -30,9 +30,9 @@ _STEPS = 200_000
 
 
 class Rule(NamedTuple):
-    """What a job asks for; ``count`` is 0 if it has no replicas."""
+    """What a job asks for; ``number`` is 0 if it has no replicas."""
 
-    count: int
+    number: int
     share: Fraction
     routing: str
 
@@ -67,7 +67,7 @@ def most_used(rule: Rule | None, demand: int, supply: Sequence[int], at: int) ->
     if rule is None or not number:
         return number
     if at in able(rule, demand, supply):
-        return max(number, rule.count)
+        return max(number, rule.number)
     return 0 if rule.routing == "equal" else number
 
 
@@ -83,9 +83,9 @@ def bundle_faults(
     if total < demand:
         part, wants = show(Fraction(total, scale)), show(Fraction(demand, scale))
         yield f"job {show(name)} has {part} of its demand {wants} covered in {rule.routing} shares"
-    if replicas < rule.count:
+    if replicas < rule.number:
         said = f"job {show(name)} has {show(replicas)} replicas that cover {show(rule.share)}"
-        yield f"{said} of its demand each; it needs {show(rule.count)}"
+        yield f"{said} of its demand each; it needs {show(rule.number)}"
 
 
 def cheapest_bundle(
@@ -98,9 +98,9 @@ def cheapest_bundle(
     if not places:
         return None
     if rule.routing != "equal":
-        return _with_replicas(costs, rule.count, demand, supply, places)
+        return _with_replicas(costs, rule.number, demand, supply, places)
     return min(
-        max(rule.count, -(-demand // supply[b]))
+        max(rule.number, -(-demand // supply[b]))
         * min(costs[at] for at in places if supply[at] >= supply[b])
         for b in places
     )

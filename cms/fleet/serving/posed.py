@@ -172,9 +172,9 @@ class PlanRequest(NamedTuple):
     @property
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
-        terms = {"rate_margin": self.margin, "max_processes": self.max_processes}
-        terms |= {"routing": self.routing, "replica_share": self.replica_share}
-        return {"services": self.services, "gpus": self.fleet, **terms}
+        own = "services", "max_processes", "routing", "replica_share"
+        kept = {name: getattr(self, name) for name in own}
+        return kept | {"gpus": self.fleet, "rate_margin": self.margin}
 
     def warnings(self, *, batches: bool) -> tuple[str, ...]:
         """Say what looks odd about services and points that are known to go together.

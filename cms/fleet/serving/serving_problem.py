@@ -60,8 +60,9 @@ class ServingProblem(Posed[Problem]):
         promise = self.rule.promise
         if self.services and all(each.latency_limit_ms is None for each in self.services):
             return None
-        terms = {"rate_margin": self.rate_margin, "routing": self.routing}
-        return None if promise is None else replace(promise, **terms)
+        if promise is None:
+            return None
+        return replace(promise, rate_margin=self.rate_margin, routing=self.routing)
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
         """Return how long batches take in such an instance; KeyError if it cannot serve it."""
