@@ -406,8 +406,9 @@ def every_block(
     boxes: list[Box] = []
     for kind in range(len(jobs)):
         row = jobs.row(kind)
-        # with less supply a job may need more blocks
-        highs = tuple(row.enough if outer else map(max, row.enough, shortened(row).enough))
+        if not outer and not row.is_equal:
+            row = shortened(row)  # with less supply a job may need more blocks
+        highs = tuple(row.enough)
         boxes += [Box(kind, (0,) * len(highs), highs)] * jobs.weight(kind)
     return Task(choices_of([], len(jobs.problem.blocks)), {}, boxes, least, target, outer=outer)
 

@@ -89,11 +89,8 @@ class Jobs(NamedTuple):
         """Reduce a problem and take equal scales out of its rows."""
         reduction = presolve(problem)
         small = reduction.problem
-        for j in sorted(small.rows.ruled):
-            raise UnsupportedProblem(
-                f"job {small.job_names[j]!r} has replicas or equal routing, for which the program "
-                "has no rows"
-            )
+        if small.rows.ruled:
+            raise UnsupportedProblem("no program has rows for replicas or equal routing of a job")
         if small.rows.wide:
             name = small.job_names[min(small.rows.wide)]
             raise UnsupportedProblem(

@@ -45,7 +45,7 @@ class Instance(NamedTuple):
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Refuse limits on machine types and rules for bundles, of which these rules know nothing."""
+    """Refuse limits on machine types, which these rules know nothing of, and rules of jobs."""
     if problem.rows.ruled:
         raise UnsupportedProblem("a job has replicas or equal routing, which it ignores")
     for machine in problem.machine_types:

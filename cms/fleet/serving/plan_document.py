@@ -256,8 +256,8 @@ class PlanDocument(_AnyPlan):
         with f.blaming("rule"):
             counted = read_rule(self.rule, rule, curves)
         serving = ServingProblem(
-            rule=counted, points=FrozenMap(points), fills=FrozenMap(fills),
-            routing=self.routing, replica_share=self.replica_share, **common,
+            rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common,
+            routing=self.routing, replica_share=self.replica_share,
         )  # fmt: skip
         supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
         for (name, block), (point,) in points.items():
@@ -265,7 +265,13 @@ class PlanDocument(_AnyPlan):
         wanted = Problem(
             configurations=allowed_configurations(serving),
             jobs=[
-                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
+                pose_job(
+                    each,
+                    serving.planned_rps(each),
+                    supply[each.name],
+                    self.routing,
+                    self.replica_share,
+                )
                 for each in serving.services
             ],
             machine_types=problem.machine_types,
@@ -294,10 +300,8 @@ class PlanDocument(_AnyPlan):
                         )
                     )  # fmt: skip
         fields = cls.fields_of(value)
-        terms = {"routing": serving.routing, "replica_share": serving.replica_share}
-        return cls.from_fields(
-            rule=serving.rule.to_json(), operating_points=points, **terms, **fields
-        )
+        fields |= {"routing": serving.routing, "replica_share": serving.replica_share}
+        return cls.from_fields(rule=serving.rule.to_json(), operating_points=points, **fields)
 
 
 class SharedPlanDocument(_AnyPlan):

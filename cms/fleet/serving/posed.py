@@ -58,9 +58,7 @@ class Posed(ABC, Generic[P]):
     max_processes: int | None = None  #: points with more processes in an instance were left out
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
     routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
-    #: The part of its service's rate that each of the replicas asked for serves; None: see
-    #: :func:`build_problem`.
-    replica_share: Fraction | None = None
+    replica_share: Fraction | None = None  #: of its service's rate, as of :func:`build_problem`
 
     @property
     @abstractmethod

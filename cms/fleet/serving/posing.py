@@ -113,11 +113,10 @@ def build_problem(
     points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
     sharing.
 
-    `routing`: how requests are spread over a service's instances, ``"weighted"`` like their
-    supplies, or ``"equal"``: then each counts as the smallest. A service with a column
-    ``min_replicas`` has so many instances at least, which each serve `replica_share` of its rate;
-    by default 1 / (2 min_replicas), or any part in equal shares, and where no instance serves so
-    much.
+    `routing`: of requests over a service's instances, ``"weighted"`` like their supplies, or
+    ``"equal"``: each counts as the smallest. A service with a column ``min_replicas`` has so many
+    instances at least that each serve `replica_share` of its rate; by default
+    1 / (2 min_replicas), or any part where no instance serves so much, and in equal shares.
 
     `(:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :`:
     default the one GPU that all points were measured on. rule :. `:data:`cms.fleet.serving.RULES`:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
+from ...problem.parts import MOST_REPLICAS
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
@@ -95,8 +96,9 @@ class Service:
     def min_replicas(self) -> int:
         """Instances that its column of this name asks for; InvalidProblem if it is no number."""
         asked = self.extra.get("min_replicas", "").strip() or "0"
-        if not is_whole(asked):
-            raise self.fault(f"min_replicas of {self.name!r} is {asked!r}; expected a whole number")
+        if not is_whole(asked) or int(asked) > MOST_REPLICAS:
+            expected = f"expected a whole number up to {MOST_REPLICAS}"
+            raise self.fault(f"min_replicas of {self.name!r} is {asked!r}; {expected}")
         return int(asked)
 
     def fault(self, what: str) -> InvalidProblem:
@@ -125,8 +127,7 @@ class Promise:
     queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it
     rate_margin: Fraction = Fraction(0)  #: rates may be higher than the services' by this share
     arrivals: str = "poisson"  #: how requests arrive
-    #: How they are spread over a service's instances: ``weighted``, by the plan, like their
-    #: supplies, or in ``equal`` shares.
+    #: How they are spread over instances: ``weighted``, like their supplies, or ``equal``.
     routing: str = "weighted"
 
     def __str__(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
-from ...errors import InvalidProblem
 from ...problem.parts import Block, Job, Replicas
 from ...problem.problem import Problem
 from ...schedule.contents import Content
@@ -109,7 +108,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
         planned = service.rate_rps * (1 + request.margin)
-        jobs.append(pose_job(service, planned, supply, request))
+        jobs.append(pose_job(service, planned, supply, request.routing, request.replica_share))
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -125,22 +124,19 @@ def pose_job(
     service: Service,
     planned: Fraction,
     supply: Mapping[Block, Fraction],
-    terms: PlanRequest | ServingProblem,
+    routing: str,
+    share: Fraction | None,
 ) -> Job:
     """Pose the job of a service, with the replicas that it asks for.
 
-    By default each of r serves 1 / (2 r) of the rate, so that none is one in name only. In equal
-    shares none is; and where no instance serves so much, more than r are needed of which none
-    matters much: there r instances of any size are asked for.
+    Without a share each of r serves 1 / (2 r) of the rate, so that none is one in name only. In
+    equal shares none is; and where no instance serves so much, none of them matters much.
     """
-    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
+    count = service.min_replicas
     if share is None and count:
         small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
         share = Fraction(0) if small or routing == "equal" else None
-    try:
-        replicas = Replicas(count, share) if count else None
-    except InvalidProblem as fault:
-        raise service.fault(f"min_replicas of {service.name!r}: {fault}") from None
+    replicas = Replicas(count, share) if count else None
     return Job(service.name, planned, supply, replicas, routing)
 
 
