@@ -235,11 +235,10 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
            >= Σ_ij π_i y_ij + Σ s·μ·(quantity, of machines or their blocks) - Σ_m σ_m limit_m
            >= Σ_j h_j + Σ s·μ·limit - Σ_m σ_m limit_m,
 
-    where h_j is the cheapest option of job j at the prices π_i, minus the s·μ of the sides that
-    count the blocks i of job j; these prices must be >= 0. (``bundles.py`` says what an option
-    of a job with replicas or equal routing is.) If all this holds even for machines that cost
-    nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There is
-    none either if some job has a demand and no block that serves it; its h_j counts as 0.
+    where h_j is the cheapest option of job j (``bundles.py``) at the prices π_i, minus the s·μ of
+    the sides that count the blocks i of job j; these prices must be >= 0. If all this holds even
+    for machines that cost nothing, and the last line is positive, then every schedule has 0 > 0:
+    there is none. There is none either if some job has a demand and no option; its h_j is then 0.
 
     Where blocks serve mixes, the jobs have price functions instead: in the place of h_j stands what
     job j pays for its demand, and what the mixes on blocks i pay, the s·μ of the sides that count
@@ -250,8 +249,8 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
 
     A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
     leaf has such a number and all jobs together can use no more: a job that does not need a block
-    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij), or as many as
-    its replicas; and a machine
+    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij) (or as many as
+    its replicas); and a machine
     of a set can do without blocks that nobody has. A schedule that has come so far costs no more
     than it did; and whatever its quantities are now, it is on all sides above some leaf.
     """

@@ -12,8 +12,8 @@ from .reading import as_a, no_duplicates, number, show
 def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
     """Say which jobs demand something else than the rate of their service with the plan's margin.
 
-    Or have another routing than the plan, or not the replicas of their service. With head-room for
-    random arrivals, of services that share instances in time, more is planned.
+    Or another routing, or other replicas. With head-room for random arrivals, of services that
+    share instances in time, more is planned.
     """
     if "services" not in plan:  # a problem and its solution in a plan's place
         return

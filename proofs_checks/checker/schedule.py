@@ -162,8 +162,7 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
         alone = problem.sharing is None
         scale, demand, supply, rule = wants.row
         if rule is not None:
-            if demand:
-                faults += bundle_faults(name, rule, demand, supply, scale, bundles[name])
+            faults += bundle_faults(name, rule, demand, supply, scale, bundles[name])
         elif covered[name] < (wants.row.demand if alone else wants.demand):
             part = Fraction(covered[name]) / (wants.row.scale if alone else 1)
             faults.append(uncovered(name, part, wants.demand))

@@ -28,8 +28,7 @@ ABSENT = "-"
 def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """Write a problem, a schedule (None if there is none) and a tree of prices as one line.
 
-    A Fault if the problem's blocks are shared in time, a job has replicas or equal routing, or a
-    name is none of the problem's.
+    A Fault if blocks are shared in time, a job has a rule, or a name is none of the problem's.
     """
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
