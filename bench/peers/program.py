@@ -89,13 +89,11 @@ class Jobs(NamedTuple):
         """Reduce a problem and take equal scales out of its rows."""
         reduction = presolve(problem)
         small = reduction.problem
-        if small.rows.ruled:
-            raise UnsupportedProblem("no program has rows for replicas or equal routing of a job")
         if small.rows.wide:
             name = small.job_names[min(small.rows.wide)]
             raise UnsupportedProblem(
-                f"the numbers of job {name!r} need more than 63 bits; a floating-point solver "
-                "cannot take them"
+                f"the numbers of job {name!r} need more than 63 bits, or it has replicas or equal "
+                "routing; this program cannot take it"
             )
         if not small.n_jobs or not small.configurations:
             raise UnsupportedProblem("there are no jobs, or no machine for them: nothing to decide")

@@ -45,9 +45,7 @@ class Instance(NamedTuple):
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Refuse limits on machine types, which these rules know nothing of, and rules of jobs."""
-    if problem.rows.ruled:
-        raise UnsupportedProblem("a job has replicas or equal routing, which it ignores")
+    """Refuse limits on machine types, which these rules know nothing of."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             raise UnsupportedProblem(f"machine type {machine.name!r} has a limit, which it ignores")

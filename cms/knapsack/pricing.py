@@ -1,8 +1,7 @@
 """The covering knapsack, exact in integers, for one job and for all of them: the hot loop.
 
 ``min prices . o`` subject to ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). Few
-jobs are priced as they stand, many in machine code, in parallel; those with a rule for their
-bundles one by one.
+jobs are priced as they stand, and those with rules; many in machine code, in parallel.
 """
 
 from __future__ import annotations

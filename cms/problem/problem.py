@@ -38,8 +38,7 @@ class Problem(MachineProblem):
 
     Every machine takes one configuration, which cuts it into blocks; every block serves one job and
     satisfies an amount of its demand that depends on job and block; all demands are to be met at
-    the least cost of machines. Of many jobs, without replicas and all of weighted routing, it is
-    made by :meth:`from_arrays`.
+    the least cost of machines. Of many jobs without rules it is made by :meth:`from_arrays`.
 
     Parameters
     ----------

@@ -318,8 +318,7 @@ def _images_of(
     that are too large even without common divisors get an inner image, supply rounded down, and an
     outer one, supply rounded up and demand down. A job that needs more than 2^20 of its best block
     has only a coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as
-    all are that had to shrink if they are few. A row with a rule is worked out by hand, too: its
-    inner image serves nobody, and its outer one has no rule.
+    all are that had to shrink if they are few, and all with a rule: their inner image serves none.
     """
     if any((column > demand).any() for column in supply.T):
         supply = np.minimum(supply, demand[:, None])

@@ -195,8 +195,7 @@ def _demand_faults(
     # d // f + 1 blocks of one type suffice by themselves: counting no more keeps products small.
     enough = demands // np.maximum(supply, 1) + 1
     served = np.zeros(len(rows), dtype=np.int64)
-    # What serves a row's inner image serves the row; the others, the longest and those with rules,
-    # which no inner image is served of, are looked at.
+    # What serves a row's inner image serves the row; the others, and the longest, are looked at.
     easy = np.flatnonzero(demands < SAFE // (2 * max(k, 1)))
     products = (np.minimum(given, enough) * supply)[easy].astype(np.int64)
     np.add.at(served, jobs[easy], products)

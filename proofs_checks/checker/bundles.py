@@ -45,8 +45,7 @@ def read_rule(fields: Mapping[str, Any], name: str) -> Rule | None:
         count = integer(table["count"], "the count of replicas of job", name, least=1)
         share = number(table.get("share", Fraction(1, 2 * count)), "the share of job", name)
         if count > _MOST_REPLICAS or share > 1:
-            most = f"{_MOST_REPLICAS} replicas, of a share of at most 1"
-            raise Fault(f"job {show(name)} has {show(count)} of {show(share)}; at most {most}")
+            raise Fault(f"job {show(name)} has more than {_MOST_REPLICAS} replicas, or a share > 1")
     return Rule(count, share, routing) if count or routing == "equal" else None
 
 

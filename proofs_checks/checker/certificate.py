@@ -249,8 +249,7 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
 
     A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
     leaf has such a number and all jobs together can use no more: a job that does not need a block
-    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij) (or as many as
-    its replicas); and a machine
+    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij); and a machine
     of a set can do without blocks that nobody has. A schedule that has come so far costs no more
     than it did; and whatever its quantities are now, it is on all sides above some leaf.
     """

@@ -77,9 +77,7 @@ def rightsize(
             "would do"
         )
     if serving.problem.rows.ruled:
-        raise UnsupportedProblem(
-            f"{WANTED} takes plans of weighted routing without replicas; plan so to have it tell"
-        )
+        raise UnsupportedProblem(f"{WANTED} takes plans of weighted routing without replicas")
     if not plan.solution.cost:
         raise UnsupportedProblem("the plan costs nothing, so that there is nothing to save")
     known = {service.name: service for service in serving.services}
