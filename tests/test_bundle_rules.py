@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -287,3 +288,36 @@ def test_a_share_of_demands_keeps_the_rules_exactly(problem: Problem, parts: int
         assert (before.replicas, before.routing) == (after.replicas, after.routing)
         if before.replicas or before.routing == "equal":
             assert after.demand == before.demand * Fraction(parts, PARTS)
+
+
+@pytest.mark.long
+@given(st.integers(0, 10**6))
+def test_exact_methods_agree_on_fleets_with_rules(seed: int) -> None:
+    """On MIG layouts and shares: rounding, dives, programs and branches have a turn."""
+    rng = random.Random(seed)
+    if rng.random() < 0.5:
+        sizes = {f"{size}": size for size in rng.sample(range(5, 101, 5), rng.randint(4, 10))}
+        gains = {block: size / 10 for block, size in sizes.items()}
+        shapes: list[Any] = [SizeBoundedConfigurations(sizes, 100, "a", rng.choice([None, 4]))]
+    else:
+        gains = {"1": 1, "2": 2, "3": 3, "4": 4, "7": 7}
+        cuts = ({"1": 7}, {"2": 3, "1": 1}, {"3": 2}, {"4": 1, "3": 1}, {"4": 1, "2": 1, "1": 1})
+        shapes = [Configuration(cut, "a") for cut in (*cuts, {"7": 1}, {"3": 1, "2": 2})]
+        shapes += [Configuration(cut, "b") for cut in ({"1": 4}, {"2": 2}, {"4": 1})]
+    types = [MachineType("a", 1), MachineType("b", "0.4", rng.choice([None, 4]))]
+    jobs = []
+    for j in range(rng.randint(4, 14)):
+        power, base, demand = rng.uniform(0.6, 1.2), rng.uniform(10, 60), rng.randint(10, 900)
+        supply = {b: round(base * gain**power) for b, gain in gains.items()}
+        count = rng.choice([0, 0, 1, 2, 3])
+        share = None if count and max(supply.values()) * 2 * count >= demand else 0
+        replicas = Replicas(count, share) if count else None
+        jobs.append(Job(f"j{j}", demand, supply, replicas, rng.choice(["weighted", "equal"])))
+    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+    document = read(problem_to_json(problem))
+    proved_costs = set()
+    for method in ("branch_and_price", "cp_sat"):
+        found = solve(problem, method, threads=1, time_limit=20)
+        assert check_solution(document, read(solution_to_json(found))) == []
+        proved_costs |= {found.cost} if found.status in ("optimal", "infeasible") else set()
+    assert len(proved_costs) <= 1
