@@ -87,10 +87,12 @@ def _cheapest_of(
     prices: Sequence[int], row: Row, scratch: tuple[Any, Any]
 ) -> tuple[Cheapest | None, int]:
     """Find a row's cheapest bundle; return what it took as well."""
-    if row.rule is None or row.demand <= 0:
-        return _cheapest(prices, row.supply, row.demand, scratch)
-    if not row.is_equal:
-        return _cheapest_with_replicas(prices, row, row.rule.number, scratch)
+    if not row.is_equal or row.demand <= 0:
+        found, effort = _cheapest(prices, row.supply, row.demand, scratch)
+        least = row.rule.number if row.rule and row.demand > 0 else 0
+        if not least or found is None or row.replicas(found.option) >= least:
+            return found, effort
+        return _cheapest_with_replicas(prices, row, least, scratch)
     # As many blocks of the cheapest type of a bundle in equal shares serve the job, too.
     pairs = zip(row.enough, prices, strict=True)
     value, i, n = min(((n * p, i, n) for i, (n, p) in enumerate(pairs) if n), default=(0, 0, 0))
@@ -101,10 +103,7 @@ def _cheapest_of(
 def _cheapest_with_replicas(
     prices: Sequence[int], row: Row, count: int, scratch: tuple[Any, Any]
 ) -> tuple[Cheapest | None, int]:
-    """Choose as many replicas as the rule counts, then the cheapest blocks for what is left.
-
-    Lists hold the choices of replicas that no other beats in what is spent and what is covered.
-    """
+    """Choose replicas, by lists without what another choice beats, then blocks for the rest."""
     supply, demand, effort, best = row.supply, row.demand, 0, inf
     able: list[tuple[int, int, int]] = []
     for i in sorted(row.carriers, key=lambda i: (prices[i], -supply[i])):

@@ -1,8 +1,7 @@
 """Jobs that ask for more than enough: replicas, and blocks that get equal shares of the load.
 
 Of a job with ``replicas`` at least so many blocks must cover at least a share of its demand each.
-Under ``equal`` routing every block of the job counts as the one that covers least. A job without a
-demand asks for nothing.
+Under ``equal`` routing every block of the job counts as the one that covers least.
 
 **The cheapest bundle.** Under equal routing let f be what the block of a bundle covers that covers
 least. The bundle has at least ceil(demand / f) blocks and as many as replicas, which cover f or
@@ -92,14 +91,15 @@ def cheapest_bundle(
     if rule is None or not demand:
         return cheapest_price(costs, supply, demand)
     places, number = able(rule, demand, supply), rule.number
-    if not places:
-        return None
     if rule.routing == "equal":
-        return min(
+        prices = (
             max(number, -(-demand // supply[b]))
             * min(costs[at] for at in places if supply[at] >= supply[b])
             for b in places
         )
+        return min(prices, default=None)
+    if not places or (not rule.share and (number - 1) * max(supply) < demand):  # needed anyway
+        return cheapest_price(costs, supply, demand) if places else None
     types = sorted((costs[at], min(supply[at], demand)) for at in places)
     ratio = min(Fraction(p, f) for p, f in zip(costs, supply, strict=True) if f)
     best, steps = -1, 0
