@@ -280,10 +280,9 @@ class Plan(Viewed, Tabular):
         for (block, content), count in sorted(counts.items(), key=lambda of: index[of[0][0]]):
             for name, use in self._uses(block, content, count):
                 uses[name].append(use)
+        planned = self.serving.planned_rps
         return tuple(
-            ServicePlan(
-                each, tuple(uses[each.name]), self.serving.planned_rps(each), self.serving.routing
-            )
+            ServicePlan(each, tuple(uses[each.name]), planned(each), self.serving.routing)
             for each in self.serving.services
         )
 

@@ -265,13 +265,7 @@ class PlanDocument(_AnyPlan):
         wanted = Problem(
             configurations=allowed_configurations(serving),
             jobs=[
-                pose_job(
-                    each,
-                    serving.planned_rps(each),
-                    supply[each.name],
-                    self.routing,
-                    self.replica_share,
-                )
+                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
                 for each in serving.services
             ],
             machine_types=problem.machine_types,

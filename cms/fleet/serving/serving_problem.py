@@ -108,7 +108,7 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
         planned = service.rate_rps * (1 + request.margin)
-        jobs.append(pose_job(service, planned, supply, request.routing, request.replica_share))
+        jobs.append(pose_job(service, planned, supply, request))
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -124,15 +124,14 @@ def pose_job(
     service: Service,
     planned: Fraction,
     supply: Mapping[Block, Fraction],
-    routing: str,
-    share: Fraction | None,
+    terms: PlanRequest | ServingProblem,
 ) -> Job:
     """Pose the job of a service, with the replicas that it asks for.
 
     Without a share each of r serves 1 / (2 r) of the rate, so that none is one in name only. In
     equal shares none is; and where no instance serves so much, none of them matters much.
     """
-    count = service.min_replicas
+    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
     if share is None and count:
         small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
         share = Fraction(0) if small or routing == "equal" else None
