@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         GroupLimit,
         Job,
         MachineType,
+        Replicas,
         SizeBoundedConfigurations,
     )
     from .problem.problem import Problem
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
     __version__: str
 
 # What stands under one heading of the documentation stands together.
-__all__ = ["Problem", "Job", "Block", "DemandFunction", "Configuration"]
+__all__ = ["Problem", "Job", "Replicas", "Block", "DemandFunction", "Configuration"]
 __all__ += ["SizeBoundedConfigurations", "MachineType", "GroupLimit"]
 __all__ += ["presolve", "PresolvedProblem"]
 __all__ += ["TimeSharedProblem", "TimeSharedJob", "BatchPoint", "Mix", "DutyCycle", "DutyCycleRule"]

@@ -106,7 +106,7 @@ def minimal_loads(problem: Problem) -> list[Vector]:
         supply = [
             given(job, block) if block in available else Fraction(0) for block in problem.blocks
         ]
-        enough = _undominated(options(supply, job.demand))
+        enough = _undominated(_options_of(job, supply))
         loads = _undominated(
             tuple(a + b for a, b in zip(load, option, strict=True))
             for load in loads
@@ -120,6 +120,33 @@ def given(job: Job, block: str) -> Fraction:
     table = job.demand_function
     assert isinstance(table, DemandFunction), "a problem's jobs have tables"
     return table(block)
+
+
+def serves(job: Job, supply: Sequence[Fraction], bundle: Vector) -> bool:
+    """Whether a bundle serves a job, by the words of the definition."""
+    if not job.demand:
+        return True
+    counts_for = [(f, n) for f, n in zip(supply, bundle, strict=True) if n]
+    if job.routing == "equal":
+        least = min((f for f, _ in counts_for), default=Fraction(0))
+        counts_for = [(least, n) for _, n in counts_for]
+    if sum(f * n for f, n in counts_for) < job.demand:
+        return False
+    if job.replicas is None:
+        return True
+    able = sum(n for f, n in counts_for if f and f >= job.replicas.share * job.demand)
+    return able >= job.replicas.count
+
+
+def _options_of(job: Job, supply: Sequence[Fraction]) -> Iterator[Vector]:
+    if job.replicas is None and job.routing == "weighted":
+        yield from options(supply, job.demand)
+        return
+    count = 0 if job.replicas is None else job.replicas.count
+    most = [max(count, math.ceil(job.demand / f)) if f else 0 for f in supply]
+    for bundle in itertools.product(*(range(n + 1) for n in most)):
+        if serves(job, supply, bundle):
+            yield bundle
 
 
 def options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cms.errors import InvalidProblem
-from cms.problem.rows import Row, Rows
+from cms.problem.row import Row
+from cms.problem.rows import Rows
 from cms.values.arrays import decimal_rows, decimals, number_array
 from tests.samples import rows_of
 

@@ -29,7 +29,8 @@ from cms.problem.parts import (
     SizeBoundedConfigurations,
 )
 from cms.problem.problem import Problem
-from cms.problem.rows import Row, Rows
+from cms.problem.row import Row
+from cms.problem.rows import Rows
 from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.files.documents import problems

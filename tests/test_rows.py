@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
-from cms.problem.rows import SAFE, Row, Rows
+from cms.problem.row import Row
+from cms.problem.rows import SAFE, Rows
 from tests.samples import rows_of
 from tests.test_arrays import fraction
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from cms.certificate.certificate import next_below
-from cms.knapsack.pricing import cheapest_option
+from cms.knapsack.pricing import cheapest_bundle
 from cms.values.arrays import integers
 
 from ..prices.choices import choices_of
@@ -381,8 +381,7 @@ class Dive:
         """Price options of open kinds; say whether any was added, and what these pay."""
         added, paid = False, 0
         for kind, count in self._open.items():
-            row = self._jobs.row(kind)
-            best = cheapest_option(prices, row.supply, row.demand)
+            best = cheapest_bundle(prices, self._jobs.row(kind))
             if best is not None:
                 paid += count * best.value
                 if best.value < (dual[kind] - _GAIN) * _GRID:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cms.knapsack.pricing import cheapest_bundle
 from cms.schedule.schedule import Schedule
 
 from .open_machines import Fleet
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.problem import Problem
-    from cms.problem.rows import Row, Rows
+    from cms.problem.row import Row
+    from cms.problem.rows import Rows
 
 #: Numbers of a table of supply that are looked at between two looks at the budget.
 _ENTRIES_PER_LOOK = 2**20
@@ -123,8 +125,9 @@ class _Handing:
         """Serve the jobs that are left, those with the least choice first."""
         entries: list[tuple[int, int, int]] = []
         rows = {j: self._rows.row(j) for j in jobs.tolist()}
-        for j, row in sorted(rows.items(), key=lambda each: sum(map(bool, each[1].supply))):
-            taken = None if self._stopped() else self._serve(row)
+        for j, row in sorted(rows.items(), key=lambda each: len(each[1].carriers)):
+            serve = self._serve if row.rule is None else self._serve_whole
+            taken = None if self._stopped() else serve(row)
             if taken is None:
                 return False
             entries += [(j, i, n) for i, n in taken.items()]
@@ -133,6 +136,20 @@ class _Handing:
             kind: Any = np.int64 if max(numbers) < 2**62 else object
             self._given.append((np.array(served), np.array(blocks), np.array(numbers, dtype=kind)))
         return True
+
+    def _serve_whole(self, row: Row) -> dict[int, int] | None:
+        """Take the bundle that is cheapest at the prices of blocks; None if some are too few."""
+        shares = self.fleet.prices(limited=False)
+        able = tuple(f * (p < inf) for f, p in zip(row.supply, shares, strict=True))
+        prices = [int(min(p, 1) * 2**60) for p in shares]  # parts of the dearest machine
+        found = cheapest_bundle(prices, row._replace(supply=able))
+        taken = {} if found is None else {i: n for i, n in enumerate(found.option) if n}
+        for i, left in taken.items():
+            while left:
+                left, before = left - self.fleet.take(i, left), left
+                if left == before:
+                    return None
+        return taken or None
 
     def _serve(self, row: Row) -> dict[int, int] | None:
         """Take blocks for one job; None if there are too few."""

@@ -6,10 +6,12 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
-from cms.knapsack.pricing import cheapest_option, common_denominator
+from cms.knapsack.pricing import cheapest_bundle, common_denominator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from cms.problem.row import Row
 
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
@@ -26,17 +28,18 @@ def minimal_options(
     most: int,
     *,
     partly: bool = False,
+    replicas: int = 0,
+    able: Collection[int] = (),
 ) -> list[tuple[int, ...]] | None:
     """List the minimal options of one job that cost at most a budget.
 
-    An option is minimal if it serves the job and no block of it can be left out.
+    An option is minimal if it serves the job, by as many ``replicas`` of ``able`` types, those of
+    the largest supply, and no block of it can be left out.
 
     Examples
     --------
     >>> minimal_options([1, 3], [4, 10], 12, 9, most=10)
     [(3, 0), (1, 1), (0, 2)]
-    >>> minimal_options([1, 3], [4, 10], 12, 4, most=10)
-    [(3, 0), (1, 1)]
     """
     k = len(prices)
     if demand <= 0:
@@ -49,11 +52,12 @@ def minimal_options(
         here = (prices[types[at]], gains[types[at]])
         later = ratio[at + 1] if at + 1 < len(types) else here
         ratio[at] = here if here[0] * later[1] <= later[0] * here[1] else later
+    least = min((prices[i] for i in able), default=0)
     found: list[tuple[int, ...]] = []
     counts = [0] * k
     steps = 0
 
-    def descend(at: int, left: int, spent: int) -> bool:
+    def descend(at: int, left: int, missing: int, spent: int) -> bool:
         """Extend the counts by types from ``at`` on; False if there are too many options."""
         # Types left out are a loop: the depth is the types in an option, not the types there are.
         nonlocal steps
@@ -62,7 +66,9 @@ def minimal_options(
             if steps > _STEPS_AN_OPTION * most:
                 return False
             i = types[here]
-            enough = -(-left // gains[i])
+            if missing > 0 and (i not in able or spent + missing * least > budget):
+                return True
+            enough = max(-(-left // gains[i]), missing)
             if spent + enough * prices[i] <= budget:
                 # Types come by falling supply: the option is minimal iff its last block is needed.
                 counts[i] = enough
@@ -80,15 +86,36 @@ def minimal_options(
                 if room - number * dearer < 0:
                     break  # a type that is cheaper than the rest: fewer of it only cost more
                 counts[i] = number
-                if not descend(here + 1, left - number * gains[i], spent + number * prices[i]):
+                rest = left - number * gains[i], missing - number, spent + number * prices[i]
+                if not descend(here + 1, *rest):
                     return False
             counts[i] = 0
             if room < 0:
                 return True  # too dear without this type
         return True
 
-    if types and not descend(0, demand, 0) and not partly:
+    if types and not descend(0, demand, replicas, 0) and not partly:
         return None
+    return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))
+
+
+def options_of(
+    prices: Sequence[int], row: Row, budget: int, most: int, *, partly: bool = False
+) -> list[tuple[int, ...]] | None:
+    """List the minimal options of one job, by its rule, as :func:`minimal_options` does."""
+    ways = row.alternatives
+    if not row.is_equal or not ways:
+        given = prices, row.supply, row.demand, budget, most
+        replicas, able = ways[0] if ways else (0, [])
+        return minimal_options(*given, partly=partly, replicas=replicas, able={*able})
+    found: list[tuple[int, ...]] = []
+    for at, (number, able) in enumerate(ways):
+        counted = [int(i in able) for i in range(len(prices))]
+        more = minimal_options(prices, counted, number, budget, most, partly=partly)
+        if more is None:
+            return None
+        # A few of the largest blocks may serve the job without the others.
+        found += (o for o in more if not any(sum(o[i] for i in ones) >= n for n, ones in ways[:at]))
     return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))
 
 
@@ -102,23 +129,23 @@ class NearOptions:
     def all_within(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]] | None:
         """List all minimal options of reduced cost up to the slack; None if there are too many."""
         row = self._jobs.row(kind)
-        best = cheapest_option(self.prices, row.supply, row.demand)
+        best = cheapest_bundle(self.prices, row)
         if best is None or not best.exact:
             return None
         reach = best.value + floor(slack * self.denominator)
-        return minimal_options(self.prices, row.supply, row.demand, reach, most)
+        return options_of(self.prices, row, reach, most)
 
     def some(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]]:
         """List options of reduced cost within the slack; if many, up to less, or part of a tie."""
         row = self._jobs.row(kind)
-        best = cheapest_option(self.prices, row.supply, row.demand)
+        best = cheapest_bundle(self.prices, row)
         if best is None:
             return []
         reach, found = floor(slack * self.denominator), None
         while found is None:
-            given = self.prices, row.supply, row.demand, best.value + reach, most
+            given = self.prices, row, best.value + reach, most
             # Where prices grow as sizes do, hundreds of options may cost the same.
-            found = minimal_options(*given, partly=reach == 0)
+            found = options_of(*given, partly=reach == 0)
             reach //= 4
         return found or [best.option]
 

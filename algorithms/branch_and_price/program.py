@@ -25,7 +25,7 @@ from .rounding import Box, rounded
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
-    from cms.problem.rows import Row
+    from cms.problem.row import Row
     from cms.schedule.schedule import Schedule
 
     from ..prices.fraction import Fractional
@@ -133,7 +133,7 @@ class _Model:
         row = self._jobs.row(box.kind)
         # The least blocks may serve all but little of a demand of many digits.
         served = sum(f * low for f, low in zip(row.supply, box.lows, strict=True))
-        row = row._replace(demand=max(0, row.demand - served))
+        exact, row = row, row._replace(demand=max(0, row.demand - served))
         self.shortened = self.shortened or row.demand > _SHORT
         row = shortened(row, outer=self._task.outer)
         spread = [high - low for low, high in zip(box.lows, box.highs, strict=True)]
@@ -143,11 +143,28 @@ class _Model:
         ]
         self._inside.append((box, y))
         terms = {v: f for v, f in zip(y, row.supply, strict=True) if v is not None}
-        if row.demand:
+        if exact.rule is not None:
+            self._add_rule(exact, y)
+        if row.demand and not exact.is_equal:
             self.program.at_least(terms, row.demand)
         for i, variable in enumerate(y):
             if variable is not None:
                 self._loads[i].append((variable, -1))
+
+    def _add_rule(self, row: Row, y: Sequence[int | None]) -> None:
+        """Count the blocks of a job: in equal shares of one alternative, and then no others."""
+        program, ways = self.program, row.alternatives
+        chosen = [program.variable(1) for _ in ways]
+        if ways:
+            program.equals(dict.fromkeys(chosen, 1), 1)
+        for z, (number, able) in zip(chosen, ways, strict=True):
+            counted = terms_of((v, 1) for i in able if (v := y[i]) is not None)
+            program.at_least(counted | {z: -number}, 0)
+        for i, v in enumerate(y) if row.is_equal else ():
+            if v is not None:
+                pairs = zip(chosen, ways, strict=True)
+                there = {z: -program.high(v) for z, (_, able) in pairs if i in able}
+                program.at_most({v: 1} | there, 0)
 
     def _reach(self, load: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the least numbers of machines and the largest."""
@@ -357,12 +374,7 @@ def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest
 
 
 def every_option(
-    shapes: Shapes,
-    jobs: Jobs,
-    point: PricePoint,
-    least: Fraction,
-    target: Fraction,
-    budget: Budget,
+    shapes: Shapes, jobs: Jobs, point: PricePoint, least: Fraction, target: Fraction, budget: Budget
 ) -> Task | None:
     """Choose among all options and machines that a schedule up to the target can use.
 
@@ -394,9 +406,9 @@ def every_block(
     boxes: list[Box] = []
     for kind in range(len(jobs)):
         row = jobs.row(kind)
-        if not outer:
+        if not outer and not row.is_equal:
             row = shortened(row)  # with less supply a job may need more blocks
-        highs = tuple(-(-row.demand // f) if f else 0 for f in row.supply)
+        highs = tuple(row.enough)
         boxes += [Box(kind, (0,) * len(highs), highs)] * jobs.weight(kind)
     return Task(choices_of([], len(jobs.problem.blocks)), {}, boxes, least, target, outer=outer)
 

@@ -87,7 +87,8 @@ def rounded(
     """Round a fractional schedule."""
     jobs, n_blocks = search.jobs, len(search.region.blocks)
     # Numbers of any size become floats in this unit.
-    diffusion = _Diffusion(n_blocks, seed, most_boxes, 2 ** max(0, jobs.longest - 60))
+    unit = 2 ** max(0, jobs.longest - 60)
+    diffusion = _Diffusion(n_blocks, seed, most_boxes, unit, jobs.ruled)
     weights = [[weight for _, weight in shares] for shares in mixture.shares]
     if not isinstance(jobs, ShardedJobs):
         parts = []
@@ -118,8 +119,10 @@ def rounded(
 class _Diffusion:
     """Splits pools one after the other; what the load lacks so far is carried on."""
 
-    def __init__(self, n_blocks: int, seed: int, most_boxes: int, unit: int) -> None:
-        self._most_boxes, self._unit = most_boxes, unit
+    def __init__(
+        self, n_blocks: int, seed: int, most_boxes: int, unit: int, ruled: frozenset[int]
+    ) -> None:
+        self._most_boxes, self._unit, self._ruled = most_boxes, unit, ruled
         self._random = np.random.default_rng(seed)
         self.boxes: list[Box] = []
         self._error = np.zeros(n_blocks)
@@ -169,6 +172,7 @@ class _Diffusion:
         left = amount - sum(split)
         parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
         far = int((differences.max(axis=0) - differences.min(axis=0)).max()) > _FAR
+        far = far and self._ruled.isdisjoint(kinds.tolist())  # these take whole bundles
         boxed = far and len(self.boxes) + left <= self._most_boxes
         # Where nothing is left to a program, and the jobs are few, their mixture, rounded up, costs
         # less than another option of theirs. Where the error is carried on, that costs more.

@@ -83,7 +83,7 @@ def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> Jobs:
     """
     if isinstance(problem, Problem):
         jobs = Jobs(problem, lambda: budget.stopped)
-        if len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
+        if jobs.ruled or len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
             return jobs
     from ..prices.sharded_jobs import ShardedJobs
 

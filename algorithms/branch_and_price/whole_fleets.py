@@ -353,11 +353,7 @@ class NodeSchedules:
             yield Undecided(choices_of(rows, len(prices)), choosing)
 
     def _near(
-        self,
-        node: Node,
-        solution: NodeSolution,
-        cost: Fraction | None,
-        rungs: Sequence[Rung],
+        self, node: Node, solution: NodeSolution, cost: Fraction | None, rungs: Sequence[Rung]
     ) -> Iterator[Schedule]:
         """Free the kinds that the solution mixes options of, and some others.
 

@@ -10,6 +10,7 @@ from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.values.fields import CheckedFields
 
+from ..tables.integers import without_rules
 from .run import Prepared, Run, prepare
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Conic:
 
     def support(self, problem: Problem, options: ConicOptions) -> Support:
         """Refuse long lists, several machine types, and what is too large for the program."""
-        answer = prepare(problem, options.route)
+        answer = without_rules(problem) and prepare(problem, options.route)
         return answer if isinstance(answer, Support) else Support(True)
 
     def guarantee(self, problem: Problem, options: ConicOptions) -> Guarantee:

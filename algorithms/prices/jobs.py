@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.problem import Problem
-    from cms.problem.rows import Row
+    from cms.problem.row import Row
 
 #: Prices are multiples of 2**-40; from 500 rows on of 2**-b, as small as compiled code takes.
 _GRID_BITS, _FINEST_BELOW = 40, 500
@@ -57,6 +57,8 @@ class Jobs:
         self.rows, self.weights, self.kind_of = kinds(problem.rows, stopped)
         # Prices may be multiples of 2**-grid_bits without overflow in compiled pricing.
         self.grid_bits = grid_bits_of(len(self.rows), price_histogram(self.rows))
+        #: Kinds with a rule for their bundles: they take whole bundles that prices name, no others.
+        self.ruled = self.rows.ruled
         # Bits of the longest demand, if that is more than 63.
         self.longest = max((row.demand for row in self.rows.wide.values()), default=0).bit_length()
 

@@ -73,12 +73,7 @@ class Master:
     """
 
     def __init__(
-        self,
-        region: Region,
-        scales: Sequence[int],
-        largest: float,
-        centre: Vector,
-        zoom: int = 1,
+        self, region: Region, scales: Sequence[int], largest: float, centre: Vector, zoom: int = 1
     ) -> None:
         self._region, self._zoom = region, zoom
         # Prices count in this unit, so that floating-point numbers see no tiny or large costs.
@@ -377,6 +372,5 @@ def cheapest_holder(region: Region, block: int) -> int:
     """Return the row of the cheapest machine that has a block; of equals one with most of them."""
     holders = [r for r, row in enumerate(region.rows) if row.counts[block]]
     return min(
-        holders,
-        key=lambda r: (region.costs[region.rows[r].machine], -region.rows[r].counts[block]),
+        holders, key=lambda r: (region.costs[region.rows[r].machine], -region.rows[r].counts[block])
     )

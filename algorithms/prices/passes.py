@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cms.knapsack.pricing import cheapest_option
+from cms.knapsack.pricing import cheapest_bundle
 from cms.plugin.algorithm import Named
 from cms.values.arrays import narrowest
 
@@ -83,7 +83,7 @@ class Passes:
         for job in region.own_priced:
             row = jobs.problem.rows.row(job)
             vector = region.prices_of_job(job, prices, multipliers)
-            found = cheapest_option(vector, row.supply, row.demand)
+            found = cheapest_bundle(vector, row)
             if found is None:
                 raise AssertionError("a job that no block serves has a branch of its own")
             total += found.value

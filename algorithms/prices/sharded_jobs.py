@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.knapsack.pricing import Pricing
-    from cms.problem.rows import Row
+    from cms.problem.row import Row
     from cms.shards.engine import Loaded
 
 #: Jobs that are priced together where their options are asked for, which take memory.
@@ -36,6 +36,7 @@ class ShardedJobs(Jobs):
     """The jobs of a problem as prices see them, each of them a kind of its own."""
 
     listed = False
+    ruled: frozenset[int] = frozenset()
 
     def __init__(
         self,

@@ -162,9 +162,7 @@ def additive_cost(problem: Problem) -> Fraction:
     )
 
 
-def rounded(
-    solution: BasicSolution,
-) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
+def rounded(solution: BasicSolution) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
     """Round a basic solution to machines, and to blocks by (block, job) that serve all jobs."""
     problem = solution.problem
     given: dict[tuple[str, str], int] = {}

@@ -255,8 +255,17 @@ def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_S
     return Support(True)
 
 
+def without_rules(problem: Problem) -> Support:
+    """Refuse jobs with replicas or of equal routing."""
+    words = "has replicas or equal routing, of which no theorem here speaks; use auto or cp_sat"
+    refused = (f"job {problem.job_names[j]!r} {words}" for j in sorted(problem.rows.ruled))
+    return next((Support(False, reason) for reason in refused), Support(True))
+
+
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
-    """Refuse limits on machines, and what :func:`supported` refuses."""
+    """Refuse limits on machines, rules for bundles, and what :func:`supported` refuses."""
+    if not (plain := without_rules(problem)):
+        return plain
     for limit in problem.limits:
         return Support(
             False,

@@ -93,8 +93,8 @@ class Jobs(NamedTuple):
         if small.rows.wide:
             name = small.job_names[min(small.rows.wide)]
             raise UnsupportedProblem(
-                f"the numbers of job {name!r} need more than 63 bits; a floating-point solver "
-                "cannot take them"
+                f"the numbers of job {name!r} need more than 63 bits, or it has replicas or equal "
+                "routing; this program cannot take it"
             )
         if not small.n_jobs or not small.configurations:
             raise UnsupportedProblem("there are no jobs, or no machine for them: nothing to decide")

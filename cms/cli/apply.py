@@ -72,8 +72,7 @@ _Method = Annotated[
     ),
 ]  # fmt: skip
 MaxParallel = Annotated[
-    int | None,
-    option("N", "Run at most N actions concurrently.  [default: all]", min=1),
+    int | None, option("N", "Run at most N actions concurrently.  [default: all]", min=1)
 ]
 _Timeline = Annotated[
     bool,

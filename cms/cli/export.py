@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 TARGET = "target.json"
 
 _File = Annotated[
-    Path,
-    typer.Argument(metavar="target.json", help="What is to be there; '-' is standard input."),
+    Path, typer.Argument(metavar="target.json", help="What is to be there; '-' is standard input.")
 ]
 _To = Annotated[
     list[str] | None,

@@ -187,7 +187,7 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
         found[name] = None if path is None else folder / path
     for part in _OPTIONS:
         found |= dict(getattr(fleet, part))
-    found["time_sharing"] = fleet.plan.time_sharing
+    found |= {"time_sharing": fleet.plan.time_sharing, "routing": None}  # --routing is of replays
     own = [f"{service}={share}" for service, share in fleet.transition.floors.items()]
     found["floor"] = [fleet.transition.floor, *own]
     return {name: value for name, value in found.items() if value not in (None, [])}

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 Current = Annotated[Path | None, option("now.json", "What runs today, by 'cms observe -o'.")]
 MaxAge = Annotated[str, typer.Option("--max-age", metavar="TIME", hidden=True)]
 Force = Annotated[
-    bool,
-    typer.Option("--force", help="Move a folder aside that was not written here, and write."),
+    bool, typer.Option("--force", help="Move a folder aside that was not written here, and write.")
 ]
 Folder = Annotated[
-    Path | None,
-    option("DIR", "The folder to write; '-' prints JSON instead.", "--output", "-o"),
+    Path | None, option("DIR", "The folder to write; '-' prints JSON instead.", "--output", "-o")
 ]
 _NOWHERE = "(plan)"
 

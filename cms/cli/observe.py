@@ -50,8 +50,7 @@ _Adopt = Annotated[
     ),
 ]  # fmt: skip
 _Reclaim = Annotated[
-    list[str] | None,
-    option("NODE/GPU:START", "Permit 'cms' to delete this instance."),
+    list[str] | None, option("NODE/GPU:START", "Permit 'cms' to delete this instance.")
 ]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cms.fleet
+from cms.values.frozen import FrozenMap
 from cms.values.numbers import shown
 
 from . import options, placing
@@ -213,6 +214,9 @@ def plan(
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)
         if plan is None and not compact:
+            if current is not None and session.fleet.plan.routing != "weighted":
+                why = "it keeps what runs for weighted routing alone, and [plan] routing is equal"
+                raise options.usage_error(why, "--current")
             title, serving = wishes.read(services, operating_points, published)
     if placer is not None and compact and current is not None:
         return placer.compact(max_restarts, free, current.name)
@@ -323,10 +327,18 @@ class _Wishes:
         changed = cms.fleet.changed_services(every, scale=scale, drop=self.drop)
         if self.load_curves is not None:
             load_curves = cms.fleet.read_load_curves(self.load_curves)
+        settings, wished = self.session.fleet.plan, self.session.fleet.placement.min_replicas
+        more = {name: {"min_replicas": str(n)} for name, n in wished.items()}
+        changed = tuple(
+            replace(one, extra=FrozenMap({**one.extra, **more.get(one.name, {})}))
+            for one in changed
+        )
         how: dict[str, Any] = {
             "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
-            "max_processes": max_processes,
+            "max_processes": max_processes, "routing": settings.routing,
         }  # fmt: skip
+        if settings.replica_share is not None:
+            how["replica_share"] = options.share(settings.replica_share, "replica_share")
         given = changed, points, self._gpus(gpus)
         how["group_limits"] = limit_groups(self.session.fleet, given[2], self.costs)
         if not self.shares:

@@ -130,6 +130,9 @@ def replan(
             f"a change is by {_TOOL} and keeps 100 % of every service: floors, spare and tool of "
             "[transition] are not heeded here; 'cms apply' to the plan of the hour heeds them"
         )
+    if session.fleet.plan.routing != "weighted":
+        why = "[plan] routing is equal, and cms replan plans for weighted routing alone"
+        raise options.usage_error(f"{why}; give another file to --fleet, or none")
     how: dict[str, Any] = {
         "margin": options.share(rate_margin, "--rate-margin"), "costs": options.costs(cost),
         "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,

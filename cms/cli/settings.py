@@ -71,6 +71,7 @@ _Column = Annotated[str, _one_of("cms.fleet.serving.csv_input:COLUMNS")]
 _Rule = Annotated[
     str, _one_of("cms.fleet.serving:RULES", "cms.time_sharing.duty_cycle:DutyCycleRule")
 ]
+_Routing = Annotated[str, _one_of("cms.problem.parts:ROUTINGS")]
 _Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
 _Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
 _Home = Annotated[str, _one_of("cms.fleet.deployment.wishes:HOMES")]
@@ -164,6 +165,8 @@ class Planning(m.Part):
     max_processes: f.AtLeastOne | None = None
     balance: f.Flag | None = None
     time_sharing: f.Flag | None = None
+    routing: _Routing = "weighted"
+    replica_share: _Share | None = None
 
 
 class TimeSharing(m.Part):

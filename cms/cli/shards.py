@@ -92,10 +92,7 @@ def _read_head(path: Path) -> cms.Problem:
 
 @contextmanager
 def opened(
-    path: Path,
-    cluster: str | None = None,
-    journal: Path | None = None,
-    threads: int | None = None,
+    path: Path, cluster: str | None = None, journal: Path | None = None, threads: int | None = None
 ) -> Iterator[cms.ShardedProblem]:
     """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
     if cluster is None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 KINDS = ("cms-colocation-problem", "cms-colocation-solution")
 
 Truth = Annotated[
-    Path | None,
-    option("P.csv", "Of a co-location plan: measured pairs, which say what happens."),
+    Path | None, option("P.csv", "Of a co-location plan: measured pairs, which say what happens.")
 ]
 Activity = Annotated[
     Path | None,

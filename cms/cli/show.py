@@ -41,8 +41,7 @@ _Second = Annotated[
     ),
 ]
 _Html = Annotated[
-    Path | None,
-    option("PAGE.html", "Write it as a page; '-' prints it.", "--output", "-o"),
+    Path | None, option("PAGE.html", "Write it as a page; '-' prints it.", "--output", "-o")
 ]
 _Title = Annotated[str | None, option("TEXT", "[default: the file's name]")]
 _Curve = Annotated[

@@ -39,10 +39,11 @@ _Arrivals = Annotated[
     ),
 ]  # fmt: skip
 _Routing = Annotated[
-    str,
+    str | None,
     option(
         "NAME", "weighted_random, round_robin, shortest_queue, two_choices, or with equal "
-        "weights: equal_random, equal_round_robin, ...",
+        "weights: equal_random, equal_round_robin, ...  [default: weighted_random, or "
+        "equal_random for a plan of equal routing]",
         autocompletion=options.offering_from("cms.fleet.simulation", "ROUTINGS"),
     ),
 ]  # fmt: skip
@@ -75,7 +76,7 @@ def simulate(
     context: typer.Context,
     plan: _File,
     arrivals: _Arrivals = None,
-    routing: _Routing = "weighted_random",
+    routing: _Routing = None,
     scale: _Scale = "1",
     seconds: _Seconds = None,
     requests: _Requests = None,

@@ -8,13 +8,7 @@ from .claims import certificate_from_json, schedule_from_json, schedule_to_json
 from .documents import lay_out, number_to_json, write_document
 from .json_text import parse_json
 from .parsed import Parsed
-from .problems import (
-    problem_from_json,
-    problem_to_json,
-    read_problem,
-    write_problem,
-    write_program,
-)
+from .problems import problem_from_json, problem_to_json, read_problem, write_problem, write_program
 from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, read_source

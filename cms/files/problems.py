@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import model_validator
@@ -15,10 +15,13 @@ from ..plugin.registry import load_function
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
+    MOST_REPLICAS,
     AnyConfiguration,
     Configuration,
     GroupLimit,
+    Job,
     MachineType,
+    Replicas,
     SizeBoundedConfigurations,
 )
 from ..problem.problem import Problem
@@ -149,12 +152,22 @@ class MachinesDocument(m.Document):
         return Problem.from_arrays(demands=demands, supply=supply, **machines)
 
 
+class ReplicasPart(m.Part):
+    """Blocks of a job that each satisfy a share of its demand."""
+
+    MAKES: ClassVar[Any] = Replicas
+    count: Annotated[int, f.whole(1, MOST_REPLICAS)]
+    share: f.Exact = f.left_out()
+
+
 class JobPart(m.Part):
-    """A job: its demand, and what a block of each type satisfies of it."""
+    """A job: its demand, what a block of each type satisfies of it, and what its blocks must be."""
 
     name: JobName
     demand: f.Exact
     demand_function: dict[str, f.Exact]
+    replicas: Annotated[Replicas, m.Built(ReplicasPart)] = f.left_out()
+    routing: Literal["weighted", "equal"] = f.omitted("weighted")
 
 
 class ProblemDocument(MachinesDocument):
@@ -180,7 +193,9 @@ class ProblemDocument(MachinesDocument):
                 f.refuse_unknown_keys(job.demand_function, "block", column, *at)
             for block, value in job.demand_function.items():
                 supply[column[block]] = value
-            rows.append((job.demand, supply))
+            ruled = len(job.model_fields_set) > 3  # few are
+            rule = Job("job", 0, {}, job.replicas, job.routing).rule if ruled else None
+            rows.append((job.demand, supply, rule))
         with f.blaming("jobs"):
             table = Rows.from_fractions(rows, len(blocks), names)
             return frame.replace(rows=table, job_names=names)
@@ -193,11 +208,16 @@ def _jobs_to_json(problem: MachineProblem) -> list[dict[str, Any]]:
     columns = rows.demands.tolist(), rows.supplies.tolist(), rows.denominators.tolist()
     for j, row in enumerate(zip(problem.job_names, *columns, strict=True)):
         called, demand, supply, q = row
+        rule = None
         if q == 0:
-            demand, supply, q = rows.wide[j]
+            demand, supply, q, rule = rows.wide[j]
         pairs = zip(problem.blocks, supply, strict=True)
         table = {block: _ratio(amount, q) for block, amount in pairs if amount}
         jobs.append({"name": called, "demand": _ratio(demand, q), "demand_function": table})
+        if rule is not None and rule.number:
+            jobs[-1]["replicas"] = ReplicasPart.from_object(Replicas(*rule[:2])).to_json()
+        if rule is not None and rule.routing != "weighted":
+            jobs[-1]["routing"] = rule.routing
     return jobs
 
 

@@ -133,10 +133,7 @@ class _SolutionFields(m.Document):
         ):
             if not agrees:
                 raise f.refusal(f'{expected}, since the status is "{status}"', key)
-        for key, follows in (
-            ("machine_count", solution.machine_count),
-            ("gap", solution.gap),
-        ):
+        for key, follows in (("machine_count", solution.machine_count), ("gap", solution.gap)):
             if getattr(self, key) != follows:
                 wanted = "null" if follows is None else shown(follows)
                 raise f.refusal(f"{wanted}, as schedule, cost and lower bound say", key)

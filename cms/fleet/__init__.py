@@ -86,14 +86,7 @@ if TYPE_CHECKING:
         write_plan,
     )
     from .simulation import Simulation, read_simulation, simulate, write_simulation
-    from .what_if import (
-        Explanation,
-        Relaxation,
-        Rightsizing,
-        changed_services,
-        explain,
-        rightsize,
-    )
+    from .what_if import Explanation, Relaxation, Rightsizing, changed_services, explain, rightsize
 
 #: Where each name is defined.
 _HOME = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ..certificate.certificate import first_certificate
 from ..problem.parts import Block, GroupLimit, MachineType
 from ..problem.problem import Problem
+from ..problem.row import Row
 from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
 from ..values.frozen import FrozenMap
@@ -33,7 +33,7 @@ def without_unservable_jobs(problem: Problem) -> tuple[Problem, FrozenMap[str, t
     if servable.all():
         return problem, FrozenMap()
     lost = np.flatnonzero(~servable).tolist()
-    would = {names[j]: tuple(compress(blocks, rows.row(j).supply)) for j in lost}
+    would = {names[j]: tuple(blocks[i] for i in rows.row(j).carriers) for j in lost}
     kept = np.flatnonzero(servable)
     left = tuple(names[j] for j in kept.tolist())
     rest = problem.replace(rows=rows.select(kept, range(len(blocks))), job_names=left)
@@ -44,7 +44,8 @@ def at_share(problem: Problem, parts: int) -> Problem:
     """Take a number of its :data:`PARTS` parts of every demand, fewer or more.
 
     A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
-    exactly the same schedules are valid. (Rows that could now be reduced are left as they are.)
+    exactly the same schedules are valid, but for rules: these rows count in smaller units instead.
+    (Rows that could now be reduced are left as they are.)
     """
     rows = problem.rows
     # what would not fit any more becomes a wide row
@@ -57,10 +58,15 @@ def at_share(problem: Problem, parts: int) -> Problem:
     times = min(parts, 2**62)  # more parts only find demands of 0 here
     changed = Rows(
         whole * times - (-(rest * times) // PARTS), rows.supplies, rows.denominators, rows.wide
-    ).with_rows(
-        {j: row._replace(demand=-(-row.demand * parts // PARTS)) for j, row in by_hand.items()}
-    )
+    ).with_rows({j: _at_share(row, parts) for j, row in by_hand.items()})
     return problem.replace(rows=changed)
+
+
+def _at_share(row: Row, parts: int) -> Row:
+    if row.rule is None:
+        return row._replace(demand=-(-row.demand * parts // PARTS))
+    supply = tuple(f * PARTS for f in row.supply)
+    return Row(row.demand * parts, supply, row.denominator * PARTS, row.rule)
 
 
 def with_types(problem: Problem, change: Callable[[MachineType], MachineType]) -> Problem:

@@ -73,5 +73,5 @@ def _split_strangers(rows: Rows, leader: NDArray[np.int64]) -> None:
     leaders: dict[tuple[object, ...], int] = {}
     for j in jobs[strange].tolist():
         lead = int(leader[j])
-        leaders.setdefault(rows.row(lead)[:2], lead)
-        leader[j] = leaders.setdefault(rows.row(j)[:2], j)
+        leaders.setdefault(rows.row(lead)._replace(denominator=1), lead)
+        leader[j] = leaders.setdefault(rows.row(j)._replace(denominator=1), j)

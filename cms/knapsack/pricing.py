@@ -1,7 +1,7 @@
 """The covering knapsack, exact in integers, for one job and for all of them: the hot loop.
 
 ``min prices . o`` subject to ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). Few
-jobs are priced as they stand, many in machine code, in parallel.
+jobs are priced as they stand, and those with rules; many in machine code, in parallel.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from math import lcm
+from math import ceil, inf, lcm
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from .covering import PENDING, PRICED, TOO_LARGE, UNSERVABLE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..problem.row import Row
     from ..problem.rows import Rows
 
 #: With this many rows compiling (or loading what was compiled) pays.
@@ -75,6 +76,78 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     Cheapest(value=11, option=(1, 1, 1), exact=True)
     """
     return _cheapest(prices, supply, demand, _scratch(len(prices)))[0]
+
+
+def cheapest_bundle(prices: Sequence[int], row: Row) -> Cheapest | None:
+    """Find the cheapest blocks that serve a job by its rule; None if no blocks do."""
+    return _cheapest_of(prices, row, _scratch(len(prices)))[0]
+
+
+def _cheapest_of(
+    prices: Sequence[int], row: Row, scratch: tuple[Any, Any]
+) -> tuple[Cheapest | None, int]:
+    """Find a row's cheapest bundle; return what it took as well."""
+    if not row.is_equal or row.demand <= 0:
+        found, effort = _cheapest(prices, row.supply, row.demand, scratch)
+        least = row.rule.number if row.rule and row.demand > 0 else 0
+        if not least or found is None or row.replicas(found.option) >= least:
+            return found, effort
+        return _cheapest_with_replicas(prices, row, least, scratch)
+    # As many blocks of the cheapest type of a bundle in equal shares serve the job, too.
+    pairs = zip(row.enough, prices, strict=True)
+    value, i, n = min(((n * p, i, n) for i, (n, p) in enumerate(pairs) if n), default=(0, 0, 0))
+    option = (*([0] * i), n, *([0] * (len(prices) - 1 - i)))
+    return (Cheapest(value, option, True) if n else None), 1
+
+
+def _cheapest_with_replicas(
+    prices: Sequence[int], row: Row, count: int, scratch: tuple[Any, Any]
+) -> tuple[Cheapest | None, int]:
+    """Choose replicas, by lists without what another choice beats, then blocks for the rest."""
+    supply, demand, effort, best = row.supply, row.demand, 0, inf
+    able: list[tuple[int, int, int]] = []
+    for i in sorted(row.carriers, key=lambda i: (prices[i], -supply[i])):
+        if not able or supply[i] > able[-1][2]:
+            able.append((i, prices[i], min(supply[i], demand)))
+    if not able:
+        return None, 1
+    ratio = min(Fraction(p, f) for p, f in zip(prices, supply, strict=True) if f)
+    proved: list[tuple[int, int, tuple[int, ...]]] = []  # what options cost, and cost at least
+
+    def finish(spent: int, covered: int, chosen: Sequence[int]) -> None:
+        nonlocal effort, best
+        found, more = _cheapest(prices, supply, demand - covered, scratch)
+        effort += more
+        if found is not None:
+            option = tuple(n + chosen.count(i) for i, n in enumerate(found.option))
+            proved.append((sum(map(mul, prices, option)), spent + found.value, option))
+            best = min(proved)[0]
+
+    def keeps(spent: int, covered: int, others: int) -> bool:
+        """Whether a choice may be cheaper than all found so far."""
+        return spent + max(ceil((demand - covered) * ratio), others * able[0][1]) < best
+
+    for i, p, f in able:
+        finish(count * p, min(demand, count * f), (i,) * count)
+    lists: list[list[tuple[int, int, tuple[int, ...]]]] = [
+        [(0, 0, ())],
+        *([] for _ in range(count)),
+    ]
+    for i, p, f in able:
+        for number in range(1, count + 1):
+            longer = [(s + p, min(demand, c + f), (*o, i)) for s, c, o in lists[number - 1]]
+            longer += lists[number]
+            lists[number], most = [], -1
+            for spent, covered, chosen in sorted(longer, key=lambda entry: (entry[0], -entry[1])):
+                if covered > most and keeps(spent, covered, count - number):
+                    lists[number].append((spent, covered, chosen))
+                    most = covered
+            effort += len(longer)
+    for choice in lists[count]:
+        if keeps(*choice[:2], 0):
+            finish(*choice)
+    value = min(at_least for _, at_least, _ in proved)
+    return Cheapest(value, min(proved)[2], value == best), effort
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
@@ -210,7 +283,7 @@ class _Tally:
                 break
             row = self.rows.row(j)
             prices = self.special.get(j, self.prices)
-            found, more = _cheapest(prices, row.supply, row.demand, scratch)
+            found, more = _cheapest_of(prices, row, scratch)
             effort += more
             if found is None:
                 self.state[j] = UNSERVABLE

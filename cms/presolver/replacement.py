@@ -49,9 +49,9 @@ def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool])
 
     The others fit into the place of the block in all sets that have it; a block of a listed
     configuration stays. Several blocks take the place of one only where the number of blocks on a
-    machine is no limit.
+    machine is no limit. All blocks stay where a job has a rule for its bundles, which counts them.
     """
-    groups = [*_groups(problem, kept)]
+    groups = [] if problem.rows.ruled else [*_groups(problem, kept)]
     if sum(len(group) ** 2 for group, *_ in groups) * problem.n_jobs > _IN_ALL:
         return NOTHING_REPLACED
     cuts = [cut for group in groups for cut in _cuts(*group)]

@@ -52,7 +52,8 @@ def leaf_digests(
             found.update(table.data)
         for j in wide[bisect_left(wide, begin) : bisect_left(wide, end)]:
             row = rows.wide[j]
-            numbers = (first + j, row.denominator, row.demand, *(row.supply[i] for i in order))
+            given, rule = (row.supply[i] for i in order), row.rule or ()
+            numbers = (first + j, row.denominator, row.demand, *given, *rule)
             found.update((":".join(str(number) for number in numbers) + "\n").encode())
         yield found.digest()
 

@@ -11,12 +11,17 @@ from ..errors import InvalidProblem
 from ..values.frozen import FrozenMap
 from ..values.names import checked_name, checked_table
 from ..values.numbers import Number, common_step, exact, shown, whole
+from .row import BundleRule
 
 #: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
 Block: TypeAlias = str
 
 #: The machine type of a problem that speaks of none.
 DEFAULT_MACHINE = "machine"
+#: How a job's load is spread over its blocks: by what each satisfies, or in equal shares.
+ROUTINGS = ("weighted", "equal")
+#: Every further replica takes its time where bundles are priced.
+MOST_REPLICAS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +240,36 @@ class DemandFunction(FrozenMap[Block, Fraction]):
 
 
 @dataclass(frozen=True, slots=True)
+class Replicas:
+    """How many blocks of a job each satisfy a share of its demand, so that others may fail.
+
+    Parameters
+    ----------
+    count : int
+        At least this many blocks of the job satisfy the share each, 1 to 64.
+    share : number, optional
+        The least part of the demand that each of them satisfies, 0 to 1; 1 / (2 count) by default.
+
+    Examples
+    --------
+    >>> Replicas(2)
+    Replicas(count=2, share=Fraction(1, 4))
+    """
+
+    count: int
+    share: Fraction
+
+    def __init__(self, count: int, share: Number | None = None) -> None:
+        count = whole(count, "count of replicas", least=1)
+        share = Fraction(1, 2 * count) if share is None else exact(share, "share of a replica")
+        if count > MOST_REPLICAS or share > 1:
+            said = f"{shown(count)} replicas of a share of {shown(share)} each"
+            raise InvalidProblem(f"{said}; expected at most {MOST_REPLICAS}, of at most 1 each")
+        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "share", share)
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A job: a name, a demand, and how much of it one block of each type satisfies.
 
@@ -245,6 +280,10 @@ class Job:
         >= 0.
     demand_function : Mapping[str, number] or callable
         A table, or a function of the block's name (evaluated by the problem once a block).
+    replicas : Replicas, optional
+        Blocks that each satisfy a share of the demand; a job without a demand needs none.
+    routing : str, default "weighted"
+        ``"weighted"``: blocks satisfy what they can; ``"equal"``: each counts as the smallest one.
 
     Examples
     --------
@@ -255,12 +294,16 @@ class Job:
     name: str
     demand: Fraction
     demand_function: DemandFunction | Callable[[Block], Number]
+    replicas: Replicas | None = None
+    routing: str = "weighted"
 
     def __init__(
         self,
         name: str,
         demand: Number,
         demand_function: Mapping[Block, Number] | Callable[[Block], Any],
+        replicas: Replicas | None = None,
+        routing: str = "weighted",
     ) -> None:
         name = checked_name(name, "job")
         object.__setattr__(self, "name", name)
@@ -275,6 +318,20 @@ class Job:
                 '{"1g": 90, ...} or a function of the block\'s name'
             )
         object.__setattr__(self, "demand_function", demand_function)
+        if replicas is not None and type(replicas) is not Replicas:
+            raise InvalidProblem(f"replicas of job {name!r} is {replicas!r}; expected Replicas")
+        object.__setattr__(self, "replicas", replicas)
+        if routing not in ROUTINGS:
+            expected = " or ".join(map(repr, ROUTINGS))
+            raise InvalidProblem(f"routing of job {name!r} is {routing!r}; expected {expected}")
+        object.__setattr__(self, "routing", str(routing))
+
+    @property
+    def rule(self) -> BundleRule | None:
+        """What its blocks must be beside enough; None if they need be nothing else."""
+        if self.replicas is None:
+            return BundleRule(0, Fraction(0), "equal") if self.routing == "equal" else None
+        return BundleRule(self.replicas.count, self.replicas.share, self.routing)
 
 
 #: What a machine may be cut into: one multiset of blocks, or all up to a capacity.

@@ -23,7 +23,7 @@ from .checking import (
 )
 from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
-from .parts import AnyConfiguration, Block, DemandFunction, GroupLimit, Job, MachineType
+from .parts import AnyConfiguration, Block, DemandFunction, GroupLimit, Job, MachineType, Replicas
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Problem(MachineProblem):
 
     Every machine takes one configuration, which cuts it into blocks; every block serves one job and
     satisfies an amount of its demand that depends on job and block; all demands are to be met at
-    the least cost of machines. Of many jobs it is made by :meth:`from_arrays`.
+    the least cost of machines. Of many jobs without rules it is made by :meth:`from_arrays`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Problem(MachineProblem):
     >>> problem.blocks
     ('7g', '3g', '4g')
     >>> problem.rows.row(0)
-    Row(demand=2400, supply=(1600, 621, 840), denominator=2)
+    Row(demand=2400, supply=(1600, 621, 840), denominator=2, rule=None)
     """
 
     __slots__ = ("rows",)
@@ -82,9 +82,8 @@ class Problem(MachineProblem):
         blocks = blocks_of(machines[0])
         jobs = each_of(jobs, Job, "jobs")
         names = checked_names((job.name for job in jobs), "job")
-        rows = Rows.from_fractions(
-            ((job.demand, evaluated(job, blocks)) for job in jobs), len(blocks), names
-        )
+        given = ((job.demand, evaluated(job, blocks), job.rule) for job in jobs)
+        rows = Rows.from_fractions(given, len(blocks), names)
         self._fill_machines(blocks, *machines, names)
         object.__setattr__(self, "rows", rows)
 
@@ -127,7 +126,7 @@ class Problem(MachineProblem):
         ... )
         >>> problem.jobs[0]
         Job(name='j0', demand=Fraction(3, 2), demand_function=DemandFunction({'b0': \
-Fraction(1, 2), 'b1': Fraction(1, 1)}))
+Fraction(1, 2), 'b1': Fraction(1, 1)}), replicas=None, routing='weighted')
         """
         demands, supply = number_array(demands, "demands"), number_array(supply, "supply")
         if demands.ndim != 1 or supply.ndim != 2:
@@ -224,6 +223,10 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
             needed = np.where(supplies > 0, -(-demands[:, None] // np.maximum(supplies, 1)), 0)
             sums = roomy(needed, len(needed)).sum(axis=0)
             totals = [total + int(more) for total, more in zip(totals, sums, strict=True)]
+        for j in self.rows.ruled:
+            row = self.rows.row(j)
+            pairs = zip(row.enough, row._replace(rule=None).enough, strict=True)
+            totals = [total + n - alone for total, (n, alone) in zip(totals, pairs, strict=True)]
         return tuple(totals)
 
     def one_job_a_block(self) -> Problem:
@@ -249,5 +252,7 @@ class _Jobs(LazySequence[Job]):
         row = problem.rows.row(j)
         pairs = zip(problem.blocks, row.supply, strict=True)
         table = {block: Fraction(f, row.denominator) for block, f in pairs if f}
-        name = problem.job_names[j]
-        return Job(name, Fraction(row.demand, row.denominator), DemandFunction(table, name))
+        name, demand = problem.job_names[j], Fraction(row.demand, row.denominator)
+        count, share, routing = row.rule or (0, demand, "weighted")
+        replicas = Replicas(count, share) if count else None
+        return Job(name, demand, DemandFunction(table, name), replicas, routing)

@@ -2,7 +2,8 @@
 
 Comparisons never cross jobs, so a job's demand and supply are scaled together by the smallest
 positive integer that makes all of them whole: its *denominator*. Rows live in int64 arrays; the
-few rows that need more than 63 bits live beside them as Python integers (``Rows.wide``).
+few rows that need more than 63 bits, or have a rule for bundles, live beside them as Python
+integers (``Rows.wide``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
+from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from ..errors import InvalidProblem
 from ..running.stopping import look, never
 from ..values.arrays import decimal_rows, described, number_array, read_only, refuse_bad_numbers
 from ..values.frozen import FrozenMap, Immutable
-from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
+from ..values.numbers import exact
+from .row import Row, reduced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,14 +36,6 @@ SAFE = 2**62
 _FAR, FEW = 2**20, 4_000
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
-
-
-class Row(NamedTuple):
-    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
-
-    demand: int
-    supply: tuple[int, ...]
-    denominator: int
 
 
 class Image(NamedTuple):
@@ -59,29 +53,11 @@ class Images(NamedTuple):
     far: frozenset[int]
 
 
-def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
-    """Scale a job's numbers by the smallest integer that makes all of them whole."""
-    denominator = 1
-    for f in (demand, *supply):
-        denominator = lcm(denominator, f.denominator)
-        # not only at the end: what is refused must not first grow as long as the whole row
-        if has_too_many_digits(denominator):
-            break
-    else:
-        wanted, *given = (f.numerator * (denominator // f.denominator) for f in (demand, *supply))
-        if not has_too_many_digits(max(wanted, *given, 0)):
-            return Row(wanted, tuple(given), denominator)
-    raise InvalidProblem(
-        f"the numbers of {job} have more than {LARGEST_DIGITS} digits over their common "
-        "denominator; round them"
-    )
-
-
 class Rows(Immutable):
     """The exact integer rows of a problem's jobs.
 
-    Job j's demand is ``demands[j] / denominators[j]``. A row that needs more than 63 bits is among
-    ``wide``, and zero in all three arrays.
+    Job j's demand is ``demands[j] / denominators[j]``. A row that needs more than 63 bits, or has a
+    rule for its bundles, is among ``wide``, and zero in all three arrays.
     """
 
     __slots__ = ("demands", "supplies", "denominators", "wide", "__dict__")
@@ -120,6 +96,11 @@ class Rows(Immutable):
         found[list(self.wide)] = True
         return found
 
+    @cached_property
+    def ruled(self) -> frozenset[int]:
+        """The jobs with a rule for their bundles."""
+        return frozenset(j for j, row in self.wide.items() if row.rule is not None)
+
     @property
     def wants(self) -> NDArray[np.bool_]:
         """Which jobs want anything."""
@@ -132,7 +113,7 @@ class Rows(Immutable):
         """Tell which jobs want nothing, or get something from one of these blocks."""
         found = np.asarray((self.supplies[:, list(blocks)] > 0).any(axis=1))
         for j, row in self.wide.items():
-            found[j] = any(row.supply[i] for i in blocks)
+            found[j] = not {*row.carriers}.isdisjoint(blocks)
         found |= ~self.wants
         return found
 
@@ -142,7 +123,7 @@ class Rows(Immutable):
             yield self.demands[start : start + size], self.supplies[start : start + size]
         wide = list(self.wide.values())
         for start in range(0, len(wide), size):
-            demands, supplies, _ = zip(*wide[start : start + size], strict=True)
+            demands, supplies, *_ = zip(*wide[start : start + size], strict=True)
             yield np.array(demands, dtype=object), np.array(supplies, dtype=object)
 
     def row(self, job: int) -> Row:
@@ -210,20 +191,19 @@ class Rows(Immutable):
             if not to % _WIDE_ROWS:
                 look(stopped)
             if j in self.wide:
-                demanded, given, q = self.wide[j]
+                demanded, given, q, rule = self.wide[j]
                 chosen = (min(given[i], demanded) if cut else given[i] for i in columns)
-                wide[to] = reduced(
-                    Fraction(demanded, q), [Fraction(f, q) for f in chosen], f"job number {to}"
-                )
+                values = Fraction(demanded, q), [Fraction(f, q) for f in chosen]
+                wide[to] = reduced(*values, f"job number {to}", rule)
         return Rows(demands, supplies, denominators, {}).with_rows(wide)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
         if not rows:
             return self
-        long = {j: row for j, row in rows.items() if max(row.demand, *row.supply, row[2]) >= 2**63}
-        nothing = Row(0, (0,) * self.n_blocks, 0)
-        stored = [nothing if j in long else row for j, row in rows.items()]
+        long = {j: r for j, r in rows.items() if r.rule or max(r.demand, *r.supply, r[2]) >= 2**63}
+        nothing = 0, (0,) * self.n_blocks, 0
+        stored = [nothing if j in long else row[:3] for j, row in rows.items()]
         columns = self.demands.copy(), self.supplies.copy(), self.denominators.copy()
         for column, values in zip(columns, zip(*stored, strict=True), strict=True):
             column[[*rows]] = values
@@ -270,7 +250,7 @@ class Rows(Immutable):
 
     @property
     def far(self) -> frozenset[int]:
-        """Jobs to be worked out by hand: their images are too coarse to be of use, or few."""
+        """Jobs to be worked out by hand: those with rules, and of coarse images, or few."""
         return self._images.far
 
     @cached_property
@@ -279,13 +259,13 @@ class Rows(Immutable):
 
     @classmethod
     def from_fractions(
-        cls,
-        rows: Iterable[tuple[Fraction, Sequence[Fraction]]],
-        n_blocks: int,
-        job_names: Sequence[str] | None = None,
+        cls, rows: Iterable[tuple[Any, ...]], n_blocks: int, job_names: Sequence[str] | None = None
     ) -> Rows:
-        """Build from one ``(demand, supply of every block)`` pair a job."""
-        found = {j: reduced(*pair, _job(job_names, j)) for j, pair in enumerate(rows)}
+        """Build from a demand, the supply of every block, and perhaps a rule a job."""
+        found = {
+            j: reduced(demand, supply, _job(job_names, j), *rule)
+            for j, (demand, supply, *rule) in enumerate(rows)
+        }
         nothing = np.zeros((len(found), n_blocks + 2), dtype=np.int64)
         return cls(nothing[:, 0], nothing[:, 2:], nothing[:, 1], {}).with_rows(found)
 
@@ -338,7 +318,7 @@ def _images_of(
     that are too large even without common divisors get an inner image, supply rounded down, and an
     outer one, supply rounded up and demand down. A job that needs more than 2^20 of its best block
     has only a coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as
-    all are that had to shrink if they are few.
+    all are that had to shrink if they are few, and all with a rule: their inner image serves none.
     """
     if any((column > demand).any() for column in supply.T):
         supply = np.minimum(supply, demand[:, None])
@@ -377,7 +357,9 @@ def _images_of(
         down = max(0, (most.bit_length() + (wanted + most).bit_length() - _IMAGE_BITS + 1) // 2)
         inner[0][j], inner[1][j] = _safe_inner(-(-wanted >> down), [f >> down for f in cut])
         outer[0][j], outer[1][j] = _safe_outer(wanted >> down, [-(-f >> down) for f in cut])
-        if down and (everything or wanted > most * _FAR):
+        if row.rule is not None:
+            inner[0][j], inner[1][j] = 1, 0
+        if row.rule is not None or (down and (everything or wanted > most * _FAR)):
             by_hand.add(j)
     images = [Image(read_only(d), read_only(f)) for d, f in (inner, outer)]
     return Images(images[0], images[1], frozenset(by_hand))

@@ -34,8 +34,8 @@ class Violation(NamedTuple):
     Attributes
     ----------
     kind : str
-        "demand", "configuration", "blocks", "limit", "job", "block" or "count"; other kinds of
-        problems have words of their own.
+        "demand", "replicas", "configuration", "blocks", "limit", "job", "block" or "count"; other
+        kinds of problems have words of their own.
     where : str
         The job, or the group of machines (counted from 0), at fault.
     has, needs : str
@@ -208,8 +208,15 @@ def _demand_faults(
     starts, ends = (np.searchsorted(jobs, at_fault, side=side) for side in ("left", "right"))
     for j, start, end in zip(at_fault.tolist(), starts.tolist(), ends.tolist(), strict=True):
         row = rows.row(j)
-        total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in range(start, end))
+        bundle = [0] * k
+        for at in range(start, end):
+            bundle[int(blocks[at])] = int(given[at])
+        where, total = f"job {problem.job_names[j]!r}", row.served(bundle)
         if total < row.demand:
             has = f"{shown(Fraction(total, row.denominator))} of its demand served"
-            needs = shown(Fraction(row.demand, row.denominator))
-            yield Violation("demand", f"job {problem.job_names[j]!r}", has, needs)
+            has += f" by {shown(sum(bundle))} blocks in equal shares" if row.is_equal else ""
+            yield Violation("demand", where, has, shown(Fraction(row.demand, row.denominator)))
+        if row.rule is not None and row.demand and row.replicas(bundle) < row.rule.number:
+            least = shown(row.rule.share * Fraction(row.demand, row.denominator))
+            has = f"{shown(row.replicas(bundle))} blocks that each satisfy {least} of its demand"
+            yield Violation("replicas", where, has, f"at least {row.rule.number}")

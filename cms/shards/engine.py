@@ -13,7 +13,8 @@ import numpy as np
 from ..running.stopping import look, never
 
 if TYPE_CHECKING:
-    from ..problem.rows import Row, Rows
+    from ..problem.row import Row
+    from ..problem.rows import Rows
 
 #: Jobs of a shard, but for the last one.
 SHARD = 2**20

@@ -22,7 +22,7 @@ from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Shard, Work
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.rows import Row
+    from ..problem.row import Row
 
 #: What says, or works out, what a pass over all jobs finds.
 Recall: TypeAlias = Callable[[Sequence[Any], Callable[[], Any]], Any]
@@ -98,6 +98,8 @@ class ShardedProblem(MachineProblem):
     ) -> ShardedProblem:
         """Cut a problem in memory into shards of `size` jobs, which get other names."""
         rows, n = problem.rows, problem.n_jobs
+        if rows.ruled:
+            raise InvalidProblem("a job has replicas or equal routing, which shards do not hold")
         shards = [
             MemoryShard(at, min(size, n - at), f"the shard of job {at}", None, rows)
             for at in range(0, n, size)

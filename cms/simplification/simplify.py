@@ -161,9 +161,9 @@ class _Blocks:
 
 
 def even_shares(problem: Problem, schedule: Schedule, *, effort: int = MAX_STEPS) -> Schedule:
-    """Lift the least share of the jobs with the machines that are there."""
+    """Lift the least share of the jobs with the machines that are there; none with rules."""
     size = len(schedule.columns.entry_count) + len(schedule.groups)
-    if size * len(problem.blocks) > effort or problem.n_jobs > effort:
+    if size * len(problem.blocks) > effort or problem.n_jobs > effort or problem.rows.ruled:
         return schedule
     rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
     wanting = [j for j, row in enumerate(rows) if row.demand]

@@ -11,9 +11,10 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from .boxes import Extra, dearest_with_extras
+from .bundles import able, cheapest_bundle, most_used
 from .dearest import Function
 from .functions import paid, read_functions
-from .knapsacks import cheapest_price, integers
+from .knapsacks import integers
 from .problem import Bounded, Listed, Problem, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
 
@@ -203,7 +204,8 @@ class JobsAtHand:
         coin, costs = integers(prices)
         left = self._rows - Counter(self._problem.jobs[j].row for j in special)
         return coin * sum(
-            (cheapest_price(costs, row.supply, row.demand) or 0) * n for row, n in left.items()
+            (cheapest_bundle(costs, row.rule, row.demand, row.supply) or 0) * n
+            for row, n in left.items()
         )
 
     def use(self, block: str) -> int:
@@ -212,11 +214,11 @@ class JobsAtHand:
 
     def _used(self, at: int) -> int:
         rows = self._rows.items()
-        return sum(-(-r.demand // r.supply[at]) * times for r, times in rows if r.supply[at])
+        return sum(most_used(r.rule, r.demand, r.supply, at) * times for r, times in rows)
 
     def unserved(self) -> bool:
         """Look for such a job."""
-        return any(row.demand and not any(row.supply) for row in self._rows)
+        return any(row.demand and not able(row.rule, row.demand, row.supply) for row in self._rows)
 
 
 def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
@@ -234,10 +236,10 @@ def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
            >= Σ_ij π_i y_ij + Σ s·μ·(quantity, of machines or their blocks) - Σ_g σ_g n_g
            >= Σ_j h_j + Σ s·μ·limit - Σ_g σ_g n_g,
 
-    where h_j is the cheapest option of job j at the prices π_i, minus the s·μ of the sides that
-    count the blocks i of job j; these prices must be >= 0. If all this holds even for machines that
-    cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
-    is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
+    where h_j is the cheapest option of job j (``bundles.py``) at the prices π_i, minus the s·μ of
+    the sides that count the blocks i of job j; these prices must be >= 0. If all this holds even
+    for machines that cost nothing, and the last line is positive, then every schedule has 0 > 0:
+    there is none. There is none either if some job has a demand and no option; its h_j is then 0.
 
     Where blocks serve mixes, the jobs have price functions instead: in the place of h_j stands what
     job j pays for its demand, and what the mixes on blocks i pay, the s·μ of the sides that count
@@ -285,7 +287,7 @@ def _jobs_pay(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction:
     for job in sorted(read.special):
         row = problem.jobs[job].row
         coin, costs = integers(_own_prices(read, problem, job))
-        worth += coin * (cheapest_price(costs, row.supply, row.demand) or 0)
+        worth += coin * (cheapest_bundle(costs, row.rule, row.demand, row.supply) or 0)
     return worth
 
 

@@ -13,6 +13,7 @@ from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
+from .bundles import Rule, read_rule
 from .mixes import Sharing, read_shared_job, read_time_sharing
 from .reading import (
     Fault,
@@ -92,6 +93,7 @@ class Row(NamedTuple):
     scale: int
     demand: int
     supply: tuple[int, ...]  # of every block, in the problem's order
+    rule: Rule | None = None  # what else the job asks for
 
 
 @dataclass(frozen=True)
@@ -225,9 +227,9 @@ def read_problem(document: object) -> Problem:
     shared = "time_sharing" in table
     key = "points" if shared else "demand_function"
     rows = [
-        record(
-            row, "a job", "name demand limit points" if shared else "name demand demand_function"
-        )
+        record(row, "a job", "name demand limit points")
+        if shared
+        else record(row, "a job", "name demand demand_function", "replicas routing")
         for row in as_a(list, table["jobs"], "jobs")
     ]
     no_duplicates([new_name(row["name"], "the name of a job") for row in rows], "job")
@@ -262,7 +264,8 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
         else number(f, "the demand function of job", name, "at", i)
         for i, f in table.items()
     }
-    return _job(name, demand, supply, blocks)
+    job = _job(name, demand, supply, blocks)
+    return Job(demand, job.row._replace(rule=read_rule(fields, name)))
 
 
 def _job(
@@ -346,10 +349,10 @@ def _leaves(problem: Problem) -> Iterator[bytes]:
         names = "".join(f"{name}\n" for _, (name, _) in leaf)
         table, too_long = bytearray(), ""
         for index, (_, job) in leaf:
-            scale, demand, supply = job.row
+            scale, demand, supply, rule = job.row
             integers = [scale, demand, *(supply[at] for at in order)]
-            if max(integers) >= 2**63:
-                too_long += ":".join(map(str, [index, *integers])) + "\n"
+            if rule is not None or max(integers) >= 2**63:
+                too_long += ":".join(map(str, [index, *integers, *(rule or ())])) + "\n"
                 integers = [0] * len(integers)
             table += pack(*integers)
         yield leaf_sha256(names.encode(), bytes(table), too_long)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from .bundles import bundle_faults
 from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, record, sentences, show
@@ -129,6 +130,7 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
     faults = machine_faults(problem, groups)
     # In the integers of the jobs' rows where a block serves one job, else in the jobs' own unit.
     covered: dict[str, Fraction | int] = dict.fromkeys(problem.jobs, 0)
+    bundles = {name: Counter[int]() for name, job in problem.jobs.items() if job.row.rule}
     place = {block: at for at, block in enumerate(problem.blocks)}
     for index, group in enumerate(groups):
         what = f"groups[{index}] of the schedule"
@@ -149,6 +151,8 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
             faults += [f"{what} {words}" for words in wrong]
             for job, each in gives.items():
                 covered[job] += each * amount * group.count
+                if job in bundles:
+                    bundles[job][place[block]] += amount * group.count
         for block, amount in used.items():
             has = group.configuration.get(block, 0)
             if amount > has:
@@ -158,7 +162,10 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
                 )
     for name, wants in problem.jobs.items():
         alone = problem.sharing is None
-        if covered[name] < (wants.row.demand if alone else wants.demand):
+        scale, demand, supply, rule = wants.row
+        if rule is not None:
+            faults += bundle_faults(name, rule, demand, supply, scale, bundles[name])
+        elif covered[name] < (wants.row.demand if alone else wants.demand):
             part = Fraction(covered[name]) / (wants.row.scale if alone else 1)
             faults.append(uncovered(name, part, wants.demand))
     return faults

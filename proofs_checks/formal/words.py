@@ -28,8 +28,8 @@ ABSENT = "-"
 def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """Write a problem, a schedule (None if there is none) and a tree of prices as one line.
 
-    A Fault if the problem has limits of groups or its blocks are shared in time, or a name is none
-    of the problem's.
+    A Fault if the problem has limits of groups, its blocks are shared in time, a job has a rule, or
+    a name is none of the problem's.
     """
     for name in problem.groups:
         raise Fault(
@@ -38,6 +38,9 @@ def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -
         )
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
+    for name, job in problem.jobs.items():
+        if job.row.rule is not None:
+            raise Fault(f"job {show(name)} has replicas or equal routing, unknown to this checker")
     return " ".join(
         [
             *_problem_words(problem),
@@ -85,7 +88,7 @@ def _problem_words(problem: Problem) -> Iterator[str]:
             yield from (_number(c.capacity), _maybe(c.max_blocks))
     yield str(len(problem.jobs))
     for job in problem.jobs.values():
-        scale, _, supply = job.row
+        scale, _, supply, _ = job.row
         yield _number(job.demand)
         yield from _many(str(f if scale == 1 else Fraction(f, scale)) for f in supply)
 

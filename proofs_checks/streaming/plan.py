@@ -89,7 +89,7 @@ def uncovered_jobs(shard: Shard, rows: Rows, counts: Counts) -> list[str]:
     places = _uncovered(rows, counts)
     faults = []
     for place in places[: SPELLED_OUT - 1]:
-        scale, demand, supply = rows.row(place)
+        scale, demand, supply, _ = rows.row(place)
         has = _given(supply, counts.of(place))
         name = f"j{shard.jobs[place]}"
         faults.append(uncovered(name, Fraction(has, scale), Fraction(demand, scale)))
@@ -115,7 +115,7 @@ def _uncovered(rows: Rows, counts: Counts) -> list[int]:
         covered += each * counts.table[:, at]
     places: list[int] = np.flatnonzero((covered < rows.demand) & ~long).tolist()
     for place in np.flatnonzero(long).tolist():
-        _, demand, supply = rows.row(place)
+        _, demand, supply, _ = rows.row(place)
         if _given(supply, counts.of(place)) < demand:
             places.append(place)
     return sorted(places)

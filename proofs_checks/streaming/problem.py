@@ -137,7 +137,7 @@ class Folder:
         too_long = ""
         for place in range(start, start + len(numbers)) if rows.wide else ():
             if place in rows.wide:
-                q, d, supply = rows.wide[place]
+                q, d, supply, _ = rows.wide[place]
                 table[place - start] = 0
                 integers = [shard.jobs[place], q, d, *(supply[at] for at in order)]
                 too_long += ":".join(map(str, integers)) + "\n"
@@ -170,7 +170,7 @@ def _not_reduced(rows: Rows) -> Iterator[int]:
             divisor = np.gcd(divisor, rows.supply[:, at])
         wrong = np.flatnonzero((divisor != 1) | (rows.scale == 0))
         yield from (at for at in wrong.tolist() if at not in rows.wide)
-    for at, (scale, demand, supply) in rows.wide.items():
+    for at, (scale, demand, supply, _) in rows.wide.items():
         if scale == 0 or gcd(scale, demand, *supply) != 1:
             yield at
 

@@ -153,6 +153,8 @@ REACHED = [
     Reach('plan.rate_margin = "10%"', f"{PLAN} --json", '"rate_margin": "0.1"', "--rate-margin 0"),
     Reach("plan.max_processes = 1", PLAN, "was left out", "--max-processes 9"),
     Reach("plan.balance = false", PLAN, option="--balance"),
+    Reach('plan.routing = "equal"', f"{PLAN} --json", '"routing": "equal"'),
+    Reach('plan.replica_share = "50%"', f"{PLAN} --json", '"replica_share": "0.5"'),
     Reach("plan.time_sharing = true", f"{PLAN} --json", "round_robin", "--no-time-sharing"),
     Reach("time_sharing.max_services = 1", SHARED, '"max_services": 1'),
     Reach('time_sharing.splits = "any"', SHARED, '"splits": "any"'),
@@ -253,6 +255,7 @@ def test_every_setting_and_every_option_of_a_setting_is_tried() -> None:
     }
     optional |= {key for key in LEAVES if key.startswith(("tables.", "gpus."))}
     optional |= {"plan.time_sharing", "transition.floor", "transition.floors"}
+    optional -= {"plan.routing"}  # --routing is of a replay
     assert {key for key, each in tried.items() if each.option} == optional
 
 

@@ -27,14 +27,7 @@ from ..folders import new_folder
 from ..problems import MachinesDocument, MachineTypePart, problem_to_json
 from ..schema_version import head
 from .journal import Journal
-from .stored import (
-    StoredShard,
-    array_bytes,
-    lines_bytes,
-    read_files,
-    write_files,
-    write_shard,
-)
+from .stored import StoredShard, array_bytes, lines_bytes, read_files, write_files, write_shard
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

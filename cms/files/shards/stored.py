@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import FileError
-from ...problem.rows import Row, Rows
+from ...problem.row import Row
+from ...problem.rows import Rows
 from ...shards.engine import Shard
 from ...values.arrays import narrowest
 from ...values.numbers import LARGEST_DIGITS

@@ -13,7 +13,7 @@ from ...infeasibility.shortage import Growth, Shortage
 from ...problem.machine_problem import MachineProblem
 from ...solving.words import verdict
 from ...values.words import at_least, count, decimal, percent, printable
-from ..serving import Plan, ServicePlan, Use
+from ..serving import Plan, ServicePlan, ServingProblem, Use
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
@@ -97,6 +97,7 @@ def _subject(plan: Plan) -> str:
         rule = "no service has a latency limit"
     elif free:
         rule += f" ({free:,} without a limit)"
+    rule += ", equal routing" if serving.routing == "equal" else ""
     keys = ", ".join(gpu.key for gpu in serving.gpus)
     return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
 
@@ -157,7 +158,7 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
         return Section("services", "Services", [*parts, *warnings], only="web")
-    said = [tightest_line(plan), proofs.promised(plan.serving)]
+    said = [tightest_line(plan), replicas_line(plan), proofs.promised(plan.serving)]
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
     parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
     found = proofs.worths(plan.solution, plan.serving.problem)
@@ -201,6 +202,18 @@ def instance_words(plan: Plan, use: Use) -> str:
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
     of = f" of a {cycle} duty cycle" if use.length_ms != use.duty_cycle_ms else f" alone, {cycle}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
+
+
+def replicas_line(plan: Plan) -> str:
+    """Say which services have replicas; empty if none have."""
+    jobs = plan.serving.problem.jobs if isinstance(plan.serving, ServingProblem) else ()
+    asked = {job.name: job.replicas for job in jobs if job.replicas is not None}
+    said = (
+        f"{printable(cut(name))} {count(each.count, 'instance')}"
+        f"{f' of {percent(each.share)} of its rate' if each.share else ''}"
+        for name, each in asked.items()
+    )
+    return f"replicas at least: {', '.join(said)}" if asked else ""
 
 
 def tightest_line(plan: Plan) -> str:

@@ -95,8 +95,9 @@ def _given_to_jobs(
             for entry in own.tolist():
                 block = columns.blocks[int(columns.entry_block[entry])]
                 given[block] += int(columns.entry_count[entry]) * int(machines[entry])
-        supplies = (problem.rows.supply(j, problem.block_index[b]) * n for b, n in given.items())
-        yield name, problem.rows.demand(j), sum(supplies, Fraction(0)), given
+        row = problem.rows.row(j)
+        served = row.served([given[block] for block in problem.blocks])
+        yield name, problem.rows.demand(j), Fraction(served, row.denominator), given
 
 
 def _given_to_shared_jobs(

@@ -275,13 +275,14 @@ def promised(serving: AnyServing) -> str:
     tried = "'cms simulate' tries them"
     if "measured" in found:
         tried = "'cms simulate' replays batches, so no service that counts on a measured curve"
+    others = "unequal shares" if serving.routing == "equal" else "equal shares"
     without = "the service" if free == 1 else f"the {free:,} services"
     return (
         f"promised by the rule {name}: {promise}"
         f"{'; services with a late share or queue of their own keep to that' if own else ''}"
         f"{f' (by {rests})' if rests else ''}. Not promised: "
         f"{f'any latency of {without} without a limit, ' if free else ''}"
-        f"other arrivals, higher rates, equal shares; {tried}"
+        f"other arrivals, higher rates, {others}; {tried}"
     )
 
 

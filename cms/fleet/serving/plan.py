@@ -55,6 +55,7 @@ class ServicePlan:
     service: Service
     uses: tuple[Use, ...]  #: in the order of the problem's blocks
     planned_rps: Fraction  #: the rate it asks for, with margin and head-room
+    routing: str = "weighted"  #: of its requests over its instances, or ``equal``
 
     @property
     def wanted_rps(self) -> Fraction:
@@ -63,7 +64,9 @@ class ServicePlan:
 
     @property
     def provided_rps(self) -> Fraction:
-        """What its instances supply together."""
+        """What its instances supply together; in equal shares each as much as the smallest."""
+        if self.routing == "equal":
+            return self.instances * min((use.supply_rps for use in self.uses), default=Fraction(0))
         return sum((use.count * use.supply_rps for use in self.uses), Fraction(0))
 
     @property
@@ -277,8 +280,9 @@ class Plan(Viewed, Tabular):
         for (block, content), count in sorted(counts.items(), key=lambda of: index[of[0][0]]):
             for name, use in self._uses(block, content, count):
                 uses[name].append(use)
+        planned = self.serving.planned_rps
         return tuple(
-            ServicePlan(each, tuple(uses[each.name]), self.serving.planned_rps(each))
+            ServicePlan(each, tuple(uses[each.name]), planned(each), self.serving.routing)
             for each in self.serving.services
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator
 
@@ -23,7 +23,7 @@ from ...files.problems import EmbeddedProblem
 from ...files.solutions import SolutionDocument
 from ...files.source import StrPath, plain
 from ...infeasibility.shortage import Shortage
-from ...problem.parts import Block, Job
+from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
@@ -49,7 +49,7 @@ from .plan import Plan
 from .posing import AnyServing
 from .queueing import QueueingRule
 from .service import Promise
-from .serving_problem import ServingProblem
+from .serving_problem import ServingProblem, pose_job
 from .shared_document import SharedPoint, SharingPart
 from .time_sharing import SharedServing
 
@@ -233,6 +233,8 @@ class PlanDocument(_AnyPlan):
 
     rule: dict[str, Any]
     sharing: None = f.omitted(None)
+    routing: Literal["weighted", "equal"] = f.omitted("weighted")
+    replica_share: f.Exact = f.left_out()
     operating_points: tuple[PlannedPoint, ...]
 
     def serving(self, rule: QueueingRule | None, **common: Any) -> ServingProblem:
@@ -254,15 +256,16 @@ class PlanDocument(_AnyPlan):
         with f.blaming("rule"):
             counted = read_rule(self.rule, rule, curves)
         serving = ServingProblem(
-            rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common
-        )
+            rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common,
+            routing=self.routing, replica_share=self.replica_share,
+        )  # fmt: skip
         supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
         for (name, block), (point,) in points.items():
             supply[name][block] = counted.supply(serving.service(name), point)
         wanted = Problem(
             configurations=allowed_configurations(serving),
             jobs=[
-                Job(each.name, serving.planned_rps(each), supply[each.name])
+                pose_job(each, serving.planned_rps(each), supply[each.name], serving)
                 for each in serving.services
             ],
             machine_types=problem.machine_types,
@@ -292,6 +295,7 @@ class PlanDocument(_AnyPlan):
                         )
                     )  # fmt: skip
         fields = cls.fields_of(value)
+        fields |= {"routing": serving.routing, "replica_share": serving.replica_share}
         return cls.from_fields(rule=serving.rule.to_json(), operating_points=points, **fields)
 
 

@@ -57,6 +57,8 @@ class Posed(ABC, Generic[P]):
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None  #: points with more processes in an instance were left out
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
+    routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
+    replica_share: Fraction | None = None  #: of its service's rate, as of :func:`build_problem`
 
     @property
     @abstractmethod
@@ -146,6 +148,8 @@ class PlanRequest(NamedTuple):
     limits: Mapping[str, int] | None = None
     costs: Mapping[str, Number] | None = None
     group_limits: tuple[GroupLimit, ...] = ()
+    routing: str = "weighted"
+    replica_share: Fraction | None = None
 
     @property
     def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
@@ -168,8 +172,9 @@ class PlanRequest(NamedTuple):
     @property
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
-        terms = {"rate_margin": self.margin, "max_processes": self.max_processes}
-        return {"services": self.services, "gpus": self.fleet, **terms}
+        own = "services", "max_processes", "routing", "replica_share"
+        kept = {name: getattr(self, name) for name in own}
+        return kept | {"gpus": self.fleet, "rate_margin": self.margin}
 
     def warnings(self, *, batches: bool) -> tuple[str, ...]:
         """Say what looks odd about services and points that are known to go together.

@@ -40,6 +40,8 @@ class _Terms(TypedDict, total=False):
     splits: str | None
     headroom: str | Headroom | None
     classes: int | None
+    routing: str
+    replica_share: Number | None
 
 
 @overload
@@ -99,6 +101,8 @@ def build_problem(
     headroom: str | Headroom | None = None,
     interference: Interference | None = None,
     classes: int | None = None,
+    routing: str = "weighted",
+    replica_share: Number | None = None,
 ) -> AnyServing:
     """Turn services and measured operating points into a problem.
 
@@ -126,6 +130,10 @@ def build_problem(
     default, or ``"any"``), and `headroom` beyond rates and lengths (``"gpulet"``).
     `interference`: With sharing, measured pairs: limits hold beside any neighbour.
     `classes`: With interference, classes of batches by how much they slow others (3).
+    `routing`: of requests over a service's instances, ``"weighted"`` like their supplies, or
+    ``"equal"``: each counts as the smallest. A service with a column ``min_replicas`` has so many
+    instances at least that each serve `replica_share` of its rate; by default
+    1 / (2 min_replicas), or any part where no instance serves so much, and in equal shares.
 
     Examples
     --------
@@ -137,7 +145,7 @@ def build_problem(
     >>> serving = build_problem([service], points)
     >>> serving.problem.jobs[0]
     Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
-Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
+Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routing='weighted')
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 requests/s at 10 ms
     """
@@ -178,6 +186,10 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
+    if sharing is not None and (routing != "weighted" or replica_share is not None):
+        said = "routing and replica_share are for instances that serve one service each"
+        raise InvalidOption(f"{said}; leave them out")
+    least = None if replica_share is None else exact(replica_share, "the replica share")
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
     wanted: dict[str, Service] = {}
@@ -190,7 +202,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(
         tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs,
-        tuple(group_limits),
+        tuple(group_limits), routing, least,
     )  # fmt: skip
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import InvalidProblem
+from ...files.numerals import is_whole
+from ...problem.parts import MOST_REPLICAS
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
@@ -15,7 +17,7 @@ from ...values.numbers import Number, exact, shown
 QUEUES = ("instance", "process")
 _WAIT = {"instance": "each", "process": "a process"}
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
-#: Further columns that placing a plan heeds.
+#: Further columns that placing a plan heeds; planning heeds the first.
 HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 
@@ -90,6 +92,15 @@ class Service:
             )
         put(self, "queue", queue)
 
+    @property
+    def min_replicas(self) -> int:
+        """Instances that its column of this name asks for; InvalidProblem if it is no number."""
+        asked = self.extra.get("min_replicas", "").strip() or "0"
+        if not is_whole(asked) or int(asked) > MOST_REPLICAS:
+            expected = f"expected a whole number up to {MOST_REPLICAS}"
+            raise self.fault(f"min_replicas of {self.name!r} is {asked!r}; {expected}")
+        return int(asked)
+
     def fault(self, what: str) -> InvalidProblem:
         """Build an error about this service that says where it was read."""
         return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
@@ -116,15 +127,16 @@ class Promise:
     queue: str  #: where requests wait, of :data:`QUEUES`; a service's own word goes before it
     rate_margin: Fraction = Fraction(0)  #: rates may be higher than the services' by this share
     arrivals: str = "poisson"  #: how requests arrive
-    #: How they are spread over a service's instances: by the weights in the plan, their supplies.
+    #: How they are spread over instances: ``weighted``, like their supplies, or ``equal``.
     routing: str = "weighted"
 
     def __str__(self) -> str:
         most = f"{shown(100 * self.rate_margin)} % more than " if self.rate_margin else ""
+        shares = "equal shares" if self.routing == "equal" else "shares like their supplies"
         return (
             f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, at up to "
-            f"{most}the rates given, if they arrive as a Poisson stream and instances get shares "
-            f"like their supplies and have one queue {_WAIT[self.queue]}"
+            f"{most}the rates given, if they arrive as a Poisson stream and instances get {shares} "
+            f"and have one queue {_WAIT[self.queue]}"
         )
 
 

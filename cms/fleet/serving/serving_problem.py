@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
-from ...problem.parts import Block, Job
+from ...problem.parts import Block, Job, Replicas
 from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
@@ -59,7 +59,9 @@ class ServingProblem(Posed[Problem]):
         promise = self.rule.promise
         if self.services and all(each.latency_limit_ms is None for each in self.services):
             return None
-        return None if promise is None else replace(promise, rate_margin=self.rate_margin)
+        if promise is None:
+            return None
+        return replace(promise, rate_margin=self.rate_margin, routing=self.routing)
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
         """Return how long batches take in such an instance; KeyError if it cannot serve it."""
@@ -105,7 +107,8 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
                 fills[service.name, block] = known[place]
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
-        jobs.append(Job(service.name, service.rate_rps * (1 + request.margin), supply))
+        planned = service.rate_rps * (1 + request.margin)
+        jobs.append(pose_job(service, planned, supply, request))
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -115,6 +118,25 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         unservable=FrozenMap(unservable),
         **request.kept,
     )
+
+
+def pose_job(
+    service: Service,
+    planned: Fraction,
+    supply: Mapping[Block, Fraction],
+    terms: PlanRequest | ServingProblem,
+) -> Job:
+    """Pose the job of a service, with the replicas that it asks for.
+
+    Without a share each of r serves 1 / (2 r) of the rate, so that none is one in name only. In
+    equal shares none is; and where no instance serves so much, none of them matters much.
+    """
+    count, share, routing = service.min_replicas, terms.replica_share, terms.routing
+    if share is None and count:
+        small = max(supply.values(), default=Fraction(0)) < planned / (2 * count)
+        share = Fraction(0) if small or routing == "equal" else None
+    replicas = Replicas(count, share) if count else None
+    return Job(service.name, planned, supply, replicas, routing)
 
 
 def _why_unservable(

@@ -199,8 +199,7 @@ class _Run:
         clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
         # Times are rounded to a nanosecond for the record alone: late requests stay late.
         waits = np.array(
-            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took],
-            dtype=np.int64,
+            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took], dtype=np.int64
         )
         for _ in range(instances):
             tally.add(clocks, waits)

@@ -33,7 +33,7 @@ _WORTH_COMPILING = 50_000
 def simulate(
     plan: Plan | Sequence[ModelledService],
     arrivals: Arrivals | None = None,
-    routing: str = "weighted_random",
+    routing: str | None = None,
     *,
     seconds: Number | None = None,
     requests: int | None = None,
@@ -56,7 +56,8 @@ def simulate(
     not replayed; its verdict is ``NOT_REPLAYED``.
 
     `plan`: without a schedule, every request is lost. `arrivals`: Poisson by default. `routing`: a
-    key of :data:`cms.fleet.simulation.replay.ROUTINGS`. `seconds`, `requests`: of each service;
+    key of :data:`cms.fleet.simulation.replay.ROUTINGS`; by default that of the plan's routing,
+    ``"weighted_random"`` or ``"equal_random"``. `seconds`, `requests`: of each service;
     with both, `requests` is the most, for services whose verdict is open after `seconds`; by
     default 200,000 requests, or with events 600 seconds. `rate`: the factor of all rates.
     `on_failure`: ``"retry"`` sends requests that a failure hits to another instance, once,
@@ -86,7 +87,8 @@ def simulate(
         modelled, warnings = services_of(plan)
     else:
         modelled, warnings = tuple(plan), ()
-    process, how = arrivals or Poisson(), routing_of(routing)
+    own_routing = "weighted" if serving is None else serving.routing
+    process, how = arrivals or Poisson(), routing_of(routing or f"{own_routing}_random")
     factor = exact(rate, "the factor of all rates", error=InvalidOption)
     until = _until(seconds, requests, events)
     seed = whole(seed, "the seed", least=0, error=InvalidOption)

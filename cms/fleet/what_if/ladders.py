@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Protocol, runtime_checkable
 
-from ...problem.rows import Row
+from ...problem.row import Row
 from ..serving.latency_rule import Breakpoint
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service

@@ -20,10 +20,10 @@ from ...certificate.certificate import Certificate, proved_leaves
 from ...certificate.conditions import Condition, prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
 from ...errors import InvalidCertificate
-from ...knapsack.pricing import cheapest_option, common_denominator
+from ...knapsack.pricing import cheapest_bundle, cheapest_option, common_denominator
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...problem.rows import Row
+from ...problem.row import Row
 from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
 from ...time_sharing.prices import MixPrices
 from ...time_sharing.problem import TimeSharedProblem
@@ -61,9 +61,10 @@ class OneJob(NamedTuple):
     alone: Mapping[Block, tuple[Case, ...]] | None = None
 
     def needed(self, block: Block) -> int | None:
-        """Return how many blocks of one type serve the job by themselves; None if none do."""
-        gives = self.row.supply[self.blocks.index(block)]
-        return -(-self.row.demand // gives) if gives else None
+        """Return how many blocks of one type the job can use by themselves; None if none."""
+        at = self.blocks.index(block)
+        number = self.row.enough[at]
+        return number if number or (self.row.supply[at] and not self.row.demand) else None
 
     def bound_if(self, given: Given, cases: Iterable[Case] | None = None) -> Fraction | None:
         """Return what every schedule that gives it so costs at least; None if there is none."""
@@ -93,7 +94,13 @@ class OneJob(NamedTuple):
                 left -= count * supply[at]
                 paid += count * prices[at]
         found = cheapest_option(prices, supply, left)
-        return None if found is None else Fraction(paid + found.value, denominator)
+        # A bundle by the job's rule, too, of all types that are left.
+        pairs = zip(self.blocks, self.row.supply, strict=True)
+        able = tuple(0 if block in given.without else f for block, f in pairs)
+        whole = cheapest_bundle(prices, self.row._replace(supply=able)) if self.row.rule else found
+        if found is None or whole is None:
+            return None
+        return Fraction(max(paid + found.value, whole.value), denominator)
 
 
 def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
@@ -105,7 +112,7 @@ def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
             general, special = prices_of_jobs(problem, leaf, path)
             prices = tuple(special.get(j, general))
             # at its cheapest, or a little more where the search for that ended early
-            found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
+            found = cheapest_bundle(common_denominator(prices)[0], row)
             assert found is not None, "a leaf with a job that nothing serves is infeasible"
             paid = (p * n for p, n in zip(prices, found.option, strict=True))
             rest = proved.value - sum(paid, Fraction(0))

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from ...errors import InvalidOption
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...problem.rows import Row, reduced
+from ...problem.row import Row, reduced
 from ...values.numbers import shown
 from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey

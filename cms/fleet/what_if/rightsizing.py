@@ -76,6 +76,8 @@ def rightsize(
             f"{WANTED} takes plans with a schedule, and this one has none; 'cms plan' says what "
             "would do"
         )
+    if serving.problem.rows.ruled:
+        raise UnsupportedProblem(f"{WANTED} takes plans of weighted routing without replicas")
     if not plan.solution.cost:
         raise UnsupportedProblem("the plan costs nothing, so that there is nothing to save")
     known = {service.name: service for service in serving.services}

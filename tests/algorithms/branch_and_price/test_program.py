@@ -29,7 +29,7 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from cms import Problem, SolverBound, check
 from cms.presolver.presolve import PresolvedProblem, presolve
-from cms.problem.rows import Row
+from cms.problem.row import Row
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

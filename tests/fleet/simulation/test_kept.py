@@ -26,13 +26,14 @@ def kept(found: Simulation) -> int:
 
 
 @cache
-def planned(name: str, rule: str, *, grown: bool = False) -> Plan:
+def planned(name: str, rule: str, *, grown: bool = False, routing: str = "weighted") -> Plan:
     scenario = published.scenario(name)
     serving = build_problem(
         scenario.services,
         scenario.operating_points,
         rule=rule,
         load_curves=scenario.curves_for(rule),
+        routing=routing,
     )
     found = solve(serving.problem)
     if grown:
@@ -52,6 +53,22 @@ def test_every_limit_is_kept_as_promised(rule: str, routing: str, seed: int) -> 
     ]
     assert sum(map(kept, runs)) == SERVICES
     assert sum(run.count(Verdict.VIOLATED) for run in runs) == 0
+
+
+def test_plans_for_equal_shares_need_a_gpu_more_for_s5_and_s6() -> None:
+    plans = [planned(name, "capacity", routing="equal").solution for name in SCENARIOS]
+    assert [plan.cost for plan in plans] == [2, 3, 5, 7, 14, 16]
+    assert all(plan.proof == "checked" for plan in plans)
+
+
+@pytest.mark.long
+def test_plans_for_equal_shares_keep_every_limit_in_equal_shares() -> None:
+    plans = [planned(name, "capacity", routing="equal") for name in SCENARIOS]
+    runs = [simulate(plan, requests=1_000_000) for plan in plans]
+    assert {run.routing for run in runs} == {"equal-weight random"}
+    assert sum(map(kept, runs)) == SERVICES
+    weighted = [simulate(planned(name, "capacity"), routing="equal_random") for name in SCENARIOS]
+    assert sum(map(kept, weighted)) < SERVICES
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ from cms import (
 )
 from cms.fleet.what_if import one_job
 from cms.fleet.what_if.one_job import Case, Given, OneJob, plain_job, shared_job
-from cms.problem.rows import Row
+from cms.problem.row import Row
 from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
