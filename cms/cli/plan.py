@@ -88,6 +88,9 @@ LoadCurves = Annotated[
     ),
 ]
 RateMargin = Annotated[str, option("SHARE", "Plan for higher rates: 10%, or 0.1.")]
+LatencyMargin = Annotated[
+    str, option("SHARE", "Plan for batches that take longer than measured: 5%, or 0.05.")
+]
 MaxProcesses = Annotated[int | None, option("N", "At most N processes in an instance.", min=1)]
 Costs = Annotated[Texts, option("KEY=C", "What one GPU costs (default 1); may be repeated.")]
 
@@ -117,6 +120,7 @@ def plan(
     rule: Rule = None,
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
+    latency_margin: LatencyMargin = "0",
     max_processes: MaxProcesses = None,
     time_sharing: Shared = False,
     balance: Annotated[
@@ -193,7 +197,8 @@ def plan(
     how = Search(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
-        load_curves, options.share(rate_margin, "--rate-margin"), time_sharing,
+        load_curves, options.share(rate_margin, "--rate-margin"),
+        options.share(latency_margin, "--latency-margin"), time_sharing,
         options.scales(scale), drop or [], options.columns(map),
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
@@ -265,6 +270,7 @@ class _Wishes:
     costs: dict[str, Fraction]
     load_curves: Path | None
     rate_margin: Fraction
+    latency_margin: Fraction
     shares: bool
     scales: dict[str, Fraction]
     drop: list[str]
@@ -324,8 +330,8 @@ class _Wishes:
         if self.load_curves is not None:
             load_curves = cms.fleet.read_load_curves(self.load_curves)
         how: dict[str, Any] = {
-            "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
-            "max_processes": max_processes,
+            "rate_margin": self.rate_margin, "latency_margin": self.latency_margin,
+            "limits": self.limits, "costs": self.costs, "max_processes": max_processes,
         }  # fmt: skip
         given = changed, points, self._gpus(gpus)
         if not self.shares:

@@ -17,7 +17,7 @@ from .measurements import only_device, sort_measurements
 from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
 from .posed import PlanRequest
-from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves, with_latency_margin
 from .service import Service
 from .serving_problem import ServingProblem, pose_unshared
 from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_shared
@@ -30,6 +30,7 @@ _Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
 class _Terms(TypedDict, total=False):
     load_curves: Mapping[PointKey, LoadCurve] | None
     rate_margin: Number
+    latency_margin: Number
     max_processes: int | None
     limits: Mapping[str, int] | None
     costs: Mapping[str, Number] | None
@@ -86,6 +87,7 @@ def build_problem(
     rule: str | QueueingRule | DutyCycleRule | None = None,
     load_curves: Mapping[PointKey, LoadCurve] | None = None,
     rate_margin: Number = 0,
+    latency_margin: Number = 0,
     max_processes: int | None = None,
     limits: Mapping[str, int] | None = None,
     costs: Mapping[str, Number] | None = None,
@@ -114,6 +116,7 @@ def build_problem(
     :class:`cms.DutyCycleRule`; by default ``"capacity"``, or ``"round_robin"``.
     `load_curves`: Of :func:`cms.fleet.read_load_curves`; they override the rule's own table.
     `rate_margin`: Share by which rates may be higher. Rates are those of the busiest minute.
+    `latency_margin`: Share by which batches may take longer than measured; fewer are then served.
     `max_processes`: Operating points with more processes are left out.
     `limits`, `costs`: ``{gpu: number there are}`` (any), ``{gpu: cost of one}`` (1).
     `mps`: Whether points measured under MPS percentages (``mps:40``) may be used.
@@ -156,6 +159,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
                 "sharing='time', or take one of cms.fleet.serving.RULES"
             )
         terms = queueing_rule(DEFAULT_RULE if rule is None else rule)
+        terms = with_latency_margin(terms, latency_margin)
     else:
         if sharing != "time":
             raise InvalidOption(
@@ -172,7 +176,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
                 f"classes is {classes!r} and there is no interference; leave it out, or give both"
             )
         how = DEFAULT_FRAME_RULE if rule is None else rule
-        terms = TimeSharing(how, max_services, splits or "pairs", headroom)
+        terms = TimeSharing(how, max_services, splits or "pairs", headroom, latency_margin)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
