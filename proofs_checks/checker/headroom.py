@@ -69,4 +69,6 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
         told = optional(told["share"], f"the share of the {what}"), told["service"]
     if told != least:
         faults.append(f"the {what} of the plan is {show(told)}, not {show(least)}")
-    return faults, "" if least is None else f"its batches may take {show(1 + least[0])} x as long"
+    tenths = 0 if least is None else least[0] * 1000 // 1
+    said = f"it holds up to {tenths // 10}.{tenths % 10} % slower batches"
+    return faults, "" if least is None else said
