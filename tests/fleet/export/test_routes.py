@@ -160,8 +160,17 @@ def test_without_a_gateway_the_limits_that_equal_shares_break_are_counted() -> N
     uneven = node(card(0, serving("4g.40gb", 0)), card(1, serving("1g.10gb", 2)))
     written = export(replace(uneven, services=services), "kubernetes")
     assert "routes.yaml" not in written.files
-    assert any("break the limits of 1 service: chat." in each for each in written.losses)
+    said = " ".join(each for each in written.losses if re.match("Traffic|Routes", each))
+    for words in (
+        "limits of 1 service: chat.",
+        "12, 33 requests/s",
+        "24 of their 45",
+        "for the 50",
+    ):
+        assert words in said
     assert any("overrun no pod" in each for each in export(uneven, "kubernetes").losses)
+    even = node(card(0, serving("3g.40gb", 0), serving("3g.40gb", 4)))
+    assert not any(each.startswith("Traffic") for each in export(even, "kubernetes").losses)
 
 
 class EqualRule(CapacityRule):
