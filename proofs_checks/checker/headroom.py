@@ -21,12 +21,10 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
 
     Of a schedule that holds. Not of services that share instances, or by a rule of the user's own.
     """
-    what, rule = "latency_headroom", None
     if "operating_points" not in plan:  # a problem and its solution in a plan's place
         return [], ""
-    if problem.sharing is None:
-        rule = read_rule(plan.get("rule"))
-    if rule is None:
+    what, rule = "latency_headroom", read_rule(plan.get("rule"))
+    if rule is None or problem.sharing is not None:
         return [], f"its {what} is taken from the file"
     given = [as_a(dict, each, "a service") for each in as_a(list, plan.get("services"), "services")]
     services = read_services([{k: each.get(k) for k in SERVICE.split()} for each in given])
@@ -45,9 +43,10 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
     is_equal = (plan.get("promise") or {}).get("routing") == "equal"
     least: tuple[Fraction, str] | None = None
     for fields in given:
-        name, found, counts = fields["name"], [], uses[fields["name"]]
+        name, found = fields["name"], []
         demand, row = problem.jobs[name].demand, problem.jobs[name].row
-        supply = {i: Fraction(row.supply[problem.blocks.index(i)], row.scale) for i in counts}
+        supply = {i: Fraction(row.supply[problem.blocks.index(i)], row.scale) for i in uses[name]}
+        counts = Counter({i: n for i, n in uses[name].items() if supply[i]})  # others are wasted
         provided = sum((supply[i] * n for i, n in counts.items()), ZERO)
         for block in counts:
             entry = entries.get((name, block))

@@ -105,9 +105,8 @@ class LatencyRule:
         relaxed = Fraction(-(-needed * 100 // 1), 100)
         words = "a limit above" if self.strict and relaxed == needed else "a limit of"
         return (
-            f"{short(self._latency_ms(point), math.ceil)} ms{margin_words(self.latency_margin)} is "
-            f"not {sign} {product}{short(allowed, math.floor)} ms; {words} {shown(relaxed)} ms "
-            "would do"
+            f"{short(point.latency_ms, math.ceil)} ms{margin_words(self.latency_margin)} is not "
+            f"{sign} {product}{short(allowed, math.floor)} ms; {words} {shown(relaxed)} ms would do"
         )
 
     def to_json(self) -> dict[str, Any]:
