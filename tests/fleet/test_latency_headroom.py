@@ -33,6 +33,7 @@ from proofs_checks.checker.__main__ import _examined
 from proofs_checks.checker.reading import sentences
 from tests.fleet.plans import POINTS, SERVICES, printed, set_at
 from tests.fleet.simulation.test_kept import SCENARIOS, kept
+from tests.fleet.test_plan import Halved
 from tests.proofs_checks.both import read
 from tests.property.problems import share
 
@@ -158,22 +159,11 @@ def test_a_plan_near_a_limit_says_so_and_who_can_check_it() -> None:
 
 
 def test_a_margin_that_cannot_be_is_refused() -> None:
-    class Own:
-        name, promise = "own", None
-
-        def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-            return point.throughput_rps
-
-        def refusal(self, service: Service, point: OperatingPoint) -> str:
-            return ""
-
-        def to_json(self) -> dict[str, Any]:
-            return {"name": "own"}
-
-    assert near(rule=Own()).latency_headroom is None
+    assert near(rule=Halved()).latency_headroom is None
     for rule, margin, message in (
-        (Own(), "0.1", "which the rule 'own' does not know"), ("half", -1, "the latency margin"),
-    ):  # fmt: skip
+        (Halved(), "0.1", "which the rule 'halved' does not know"),
+        ("half", -1, "the latency margin"),
+    ):
         with pytest.raises(InvalidOption, match=message):
             near(rule=rule, latency_margin=margin)
 
