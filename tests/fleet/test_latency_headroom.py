@@ -178,7 +178,7 @@ def test_a_margin_that_cannot_be_is_refused() -> None:
         ("latency_headroom.share", "0.5", False),
         ("latency_headroom.service", "code", False),
         ("rule.latency_margin", "0.01", False),
-        ("operating_points.0.latency_ms", 50, False),
+        ("operating_points.0.throughput_rps", 163, False),
         ("promise.latency_margin", "0.5", True),
         ("checkers", ["package"], True),
     ],

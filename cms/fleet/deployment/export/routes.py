@@ -110,7 +110,7 @@ def find_weights(capacities: Sequence[Fraction]) -> list[int]:
 def _read_gateway(text: str) -> ParentRef:
     space, _, name = text.rpartition("/")
     try:
-        return ParentRef(name=name, namespace=space)
+        return ParentRef(name=name if space else text, namespace=space)
     except ValidationError:
         raise InvalidProblem(
             f"gateway in [export] is {text!r}; expected the name of a Gateway, or its namespace "
