@@ -80,8 +80,9 @@ def measured(draw: st.DrawFn) -> tuple[list[Service], list[OperatingPoint], Any]
 def pose(
     services: list[Service], points: list[OperatingPoint], rule: str, curves: Any, **more: Any
 ) -> ServingProblem:
-    own = curves if rule == "capacity" else None
-    return build_problem(services, points, rule=rule, load_curves=own, **more)
+    more["load_curves"] = curves if rule == "capacity" else None
+    posed: ServingProblem = build_problem(services, points, rule=rule, **more)
+    return posed
 
 
 def holds(given: ServicePlan, rule: str, curves: Any, factor: Fraction) -> bool:

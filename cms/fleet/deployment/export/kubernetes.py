@@ -40,7 +40,7 @@ def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
     workloads = find_workloads(deployment, place)
     files, routes = _overlay(deployment, workloads, options)
     told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
-    return assemble("kubernetes", deployment, options, files, **told)
+    return assemble("kubernetes", deployment, options, files, (), **told)
 
 
 def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
@@ -62,7 +62,7 @@ def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
     if classes:
         files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
     told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
-    return assemble("dra", deployment, options, files, **told, classes=classes)
+    return assemble("dra", deployment, options, files, (), **told, classes=classes)
 
 
 def _gone(
@@ -142,14 +142,11 @@ def _overlay(
     _require_distinct(services)
     bases = _bases(options.base, services)
     routes = find_routes(deployment, options, {name: each.port for name, each in bases.items()})
-    for each in routes:
-        if not each.port:
-            raise FileError(
-                bases[each.service].source,
-                f"the container {bases[each.service].server!r} names no port, to which the route "
-                f"of service {each.service!r} could lead",
-                expected="ports with a containerPort",
-            )
+    for route in routes:
+        if not route.port:
+            base = bases[route.service]
+            what = f"the container {base.server!r} names no port, to which the route of service"
+            raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
     files: dict[str, str] = {}
     if routes:
         files[_ROUTES] = render(_ROUTES, routes=routes)
@@ -161,8 +158,8 @@ def _overlay(
     for each in workloads:
         folder = f"workloads/{each.name}"
         parts.append(folder)
-        base = f"../../base/{dns_label(each.key.service)}"
-        files[f"{folder}/kustomization.yaml"] = _kustomization([base], patch=True)
+        own = f"../../base/{dns_label(each.key.service)}"
+        files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
         claim = claims[each.name] if claims else None
         group = group_name(each.key, deployment) if routes else ""
         files[f"{folder}/patch.yaml"] = _patch(each, bases[each.key.service], claim, group)
