@@ -149,14 +149,14 @@ def read_rule(value: object) -> Rule | None:
     name = as_a(str, table.get("name"), "the name of the rule")
     rule = None
     if "latency_share" in table:
-        fields = record(table, "the rule", "name latency_share strict latency_margin", "source")
+        fields = record(table, "the rule", "name latency_share strict", "source latency_margin")
         share = number(fields["latency_share"], "the latency_share of the rule")
         if not 0 < share <= 1:
             raise Fault(f"the latency_share of the rule is {show(share)}, not > 0 and <= 1")
         as_a(str, fields.get("source", ""), "the source of the rule")
         rule = Rule(name, share, boolean(fields["strict"], "strict of the rule"), ZERO, "", False)
     elif "late_share" in table:
-        fields = record(table, "the rule", "name late_share queue certified latency_margin")
+        fields = record(table, "the rule", "name late_share queue certified", "latency_margin")
         late = _tolerated(number(fields["late_share"], "the late_share"), "the rule's late_share")
         queue = one_of(_QUEUES, fields["queue"], "the queue of the rule")
         certified = boolean(fields["certified"], "certified of the rule")

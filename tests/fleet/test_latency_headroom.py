@@ -146,7 +146,7 @@ def test_a_plan_near_a_limit_says_so_and_who_can_check_it() -> None:
     assert plan.latency_headroom == (Fraction(1, 49), "chat")
     said = " ".join(printed(plan_page(plan, "plan")).split())
     assert "Holds up to 2 % slower batches; first to break: chat, at 98 % of what its" in said
-    assert "checked by the package; cms-check rechecks the file independently, and" in said
+    assert "checked by the package; cms-check and cms-check --proved (Coq) recheck" in said
     wide = near(400)
     assert "slower batches; first to break: chat." in " ".join(
         printed(plan_page(wide, "plan")).split()

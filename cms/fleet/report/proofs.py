@@ -148,8 +148,9 @@ def recheck(*sources: str, proved: bool = False) -> Bullets:
 
 def checked_by(plan: Plan) -> str:
     """Say who has checked a plan's proof, and which other checkers know its form."""
-    proved = ", and cms-check --proved is proved in Coq" if "proved" in plan.checkers else ""
-    return f"checked by the package; cms-check rechecks the file independently{proved}"
+    others = "cms-check and cms-check --proved (Coq) recheck"
+    others = others if "proved" in plan.checkers else "cms-check rechecks"
+    return f"checked by the package; {others} the file"
 
 
 MOST_REASONS = 20

@@ -15,7 +15,7 @@ from ...files.documents import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ...values.words import short
-from .latency_rule import NO_LIMIT, Breakpoint, margin_words, require_margin
+from .latency_rule import NO_LIMIT, Breakpoint, margin_to_json, margin_words, require_margin
 from .load_curve import LoadCurve, PointKey, key_of
 from .loads import LEAST_RATIO, late_shares, list_ratios, sustainable_load
 from .operating_point import OperatingPoint
@@ -178,7 +178,7 @@ class CapacityRule:
             "late_share": number_to_json(self.late_share),
             "queue": self.queue,
             "certified": self.certified,
-            "latency_margin": number_to_json(self.latency_margin),
+            **margin_to_json(self.latency_margin),
         }
 
     def __str__(self) -> str:

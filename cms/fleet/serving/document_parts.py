@@ -152,7 +152,7 @@ class _LatencyRulePart(m.Part):
     latency_share: f.Exact
     strict: f.Flag
     source: f.Text = ""
-    latency_margin: f.Exact
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
     def build(self) -> LatencyRule:
         told = dict(self)
@@ -166,7 +166,7 @@ class _CapacityRulePart(m.Part):
     late_share: f.Exact
     queue: Queue
     certified: f.Flag
-    latency_margin: f.Exact
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
 
 def read_rule(

@@ -116,7 +116,7 @@ class LatencyRule:
             "latency_share": format_exact(self.share),
             "strict": self.strict,
             "source": self.source,
-            "latency_margin": number_to_json(self.latency_margin),
+            **margin_to_json(self.latency_margin),
         }
 
     def __str__(self) -> str:
@@ -131,6 +131,11 @@ class LatencyRule:
 def require_margin(margin: Number) -> Fraction:
     """Return a latency margin exactly; InvalidOption if it is no number >= 0."""
     return exact(margin, "the latency margin", error=InvalidOption)
+
+
+def margin_to_json(margin: Fraction) -> dict[str, Any]:
+    """Return the key of a margin in a rule; nothing without."""
+    return {"latency_margin": number_to_json(margin)} if margin else {}
 
 
 def margin_words(margin: Fraction) -> str:

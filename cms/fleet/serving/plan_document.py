@@ -107,7 +107,7 @@ class PromisePart(m.Part):
     routing: f.Text
     queue: Queue
     rate_margin: f.Exact
-    latency_margin: f.Exact
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
 
 class HeadroomPart(m.Part):

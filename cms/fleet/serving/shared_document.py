@@ -153,7 +153,7 @@ class SharingPart(m.Part):
     max_services: f.AtLeastOne | None
     splits: Literal["pairs", "any"]
     headroom: Annotated[Headroom, m.Built(_HeadroomPart)] | None
-    latency_margin: f.Exact
+    latency_margin: f.Exact = f.omitted(Fraction(0))
     interference: _InterferencePart | None = f.omitted(None)
 
     @classmethod
