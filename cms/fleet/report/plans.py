@@ -55,7 +55,8 @@ def plan_page(
     sections += plan_sections(plan, source, curve)
     end = proofs.closing(plan.answer, "GPU")
     if plan.answer.proof == "checked":
-        end.insert(0, Words(proofs.checked_by(plan), "soft"))
+        said = Words(proofs.checked_by(plan), "soft")
+        sections.append(Section("checked", "", [said], only="terminal"))
     if left_open := proofs.between_classes(plan):
         end.append(Words(left_open))
     return Page(title, _subject(plan), list(_facts(plan)), sections, source, end)
