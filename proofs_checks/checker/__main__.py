@@ -89,7 +89,8 @@ def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
     if faults:
         return faults, ""
     faults, bounded = examine_beside(plan, problem)
-    return faults, f"{words}; {bounded}"
+    _, taken = examine_headroom(plan, problem)
+    return faults, f"{words}; {bounded}; {taken}"
 
 
 if __name__ == "__main__":

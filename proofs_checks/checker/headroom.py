@@ -62,8 +62,7 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
             faults.append(f"the {what} of {show(name)} is {show(fields[what])}, not {show(share)}")
         if share is not None and (least is None or share < least[0]):
             least = share, name
-    told = plan.get(what)
-    if told is not None:
+    if (told := plan.get(what)) is not None:
         told = record(told, f"the {what}", "share service")
         told = optional(told["share"], f"the share of the {what}"), told["service"]
     if told != least:

@@ -27,7 +27,7 @@ from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
 from .tables import Cell, in_ms, key_of, limit_of, number, table
 
-#: With less head-room a plan says how near a limit is: repeated measurements differ by as much.
+#: With less headroom a plan says how near a limit is: repeated measurements differ by as much.
 _TIGHT = Fraction(1, 20)
 
 

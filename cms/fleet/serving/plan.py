@@ -305,7 +305,7 @@ class Plan(Viewed, Tabular):
 
     @property
     def latency_headroom(self) -> LatencyHeadroom | None:
-        """The least latency head-room of a service; None if none is known."""
+        """The least latency headroom of a service; None if none is known."""
         known = (
             LatencyHeadroom(each.latency_headroom, each.service.name)
             for each in self.services

@@ -262,4 +262,4 @@ def test_only_the_rates_of_a_curve_count_since_nothing_is_known_between_them() -
     for limit, most in ((19, 0), (20, 10), (29, 10), (33, 20), (89, 30), (90, 40), (99, 40)):
         assert curve.sustained(Fraction(limit)) == most
         beyond = next((each for each in curve.highest_ms if each > limit), None)
-        assert beyond is None if most == 40 else curve.sustained(beyond or 0) == most + 10
+        assert beyond is None if most == 40 else curve.sustained(beyond or CENT) == most + 10
