@@ -40,7 +40,7 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
         if pair[1] in uses[pair[0]]:
             entries[pair[0], pair[1]] = {k: each.get(k) for k in POINT.split()} | {"name": name}
     points, faults, _ = read_points([*entries.values()], services, rule, {}, set())
-    is_equal = (plan.get("promise") or {}).get("routing") == "equal"
+    is_equal = "equal" in (plan.get("routing"), (plan.get("promise") or {}).get("routing"))
     least: tuple[Fraction, str] | None = None
     for fields in given:
         name, found = fields["name"], []

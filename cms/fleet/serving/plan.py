@@ -268,6 +268,13 @@ class Plan(Viewed, Tabular):
         proved = () if isinstance(self.serving, SharedServing) else ("proved",)
         return ("package", "independent", *proved)
 
+    @property
+    def routing(self) -> str:
+        """How requests have to be spread over the instances of a service."""
+        promise = self.serving.promise
+        own = "weighted" if promise is None else promise.routing
+        return str(getattr(self.serving, "routing", own))
+
     def unshared(self, wanted_for: str, instead: str = "plan without sharing") -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
 
@@ -330,7 +337,7 @@ class Plan(Viewed, Tabular):
         rule = serving.rule
         if not isinstance(rule, CapacityRule | LatencyRule):
             return None
-        is_equal = rule.promise is not None and rule.promise.routing == "equal"
+        is_equal = self.routing == "equal"
         loads = [
             planned / given.instances if is_equal else planned / provided * use.supply_rps
             for use in given.uses

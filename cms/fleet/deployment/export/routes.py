@@ -71,8 +71,7 @@ def needs_routes(deployment: Deployment, options: ExportOptions) -> bool:
 
 def is_for_equal_shares(deployment: Deployment) -> bool:
     """Whether the plan's limits hold if each instance of a service gets an equal share."""
-    promise = None if deployment.plan is None else deployment.plan.serving.promise
-    return promise is not None and promise.routing == "equal"
+    return deployment.plan is not None and deployment.plan.routing == "equal"
 
 
 def group_name(key: WorkloadKey, deployment: Deployment) -> str:
