@@ -140,7 +140,7 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 505,
     "instances": 2_169,
-    "cms.cli": 5_463,
+    "cms.cli": 5_455,
     "cms.fleet": 42_052,
     "proofs_checks": 15_153,
     "bench": 12_109,
