@@ -44,13 +44,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="cms-check --theorems",
         description="Check the theorems by machine: one line each, and what failed.",
     )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        type=_name,
-        metavar="FILE",
-        help=f"theorem files to run, all by default: {', '.join(CHECKS)}",
-    )
+    files = f"theorem files to run, all by default: {', '.join(CHECKS)}"
+    parser.add_argument("files", nargs="*", type=_name, metavar="FILE", help=files)
     parser.add_argument("--seed", type=_whole, default=0, help="which instances (default 0)")
     parser.add_argument("--cases", type=_whole, help="about how many instances a file")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -74,15 +69,9 @@ def _whole(text: str) -> int:
 def _cells(finding: Finding) -> tuple[str, ...]:
     worst = "" if finding.worst is None else f"{finding.worst:.3f}"
     return (
-        finding.theorem,
-        finding.checked,
-        str(finding.cases),
-        finding.ratio,
-        worst,
-        finding.proved,
-        f"{finding.seconds:.1f}",
-        "ok" if finding.ok else "FAILED",
-    )
+        finding.theorem, finding.checked, str(finding.cases), finding.ratio, worst, finding.proved,
+        f"{finding.seconds:.1f}", "ok" if finding.ok else "FAILED",
+    )  # fmt: skip
 
 
 def _line(finding: Finding) -> str:

@@ -171,18 +171,9 @@ def hub(rng: random.Random) -> Tiny:
 Family = Callable[[random.Random], Tiny]
 #: Where the cost of a schedule is its number of machines.
 UNIT: tuple[Family, ...] = (
-    mig,
-    anything,
-    one_shape,
-    chain,
-    one_job,
-    equal_ratios,
-    almost,
-    zeros,
-    one_block,
-    identity,
+    mig, anything, one_shape, chain, one_job, equal_ratios, almost, zeros, one_block, identity,
     thirds,
-)
+)  # fmt: skip
 #: Those of them with integers only.
 WHOLE: tuple[Family, ...] = tuple(family for family in UNIT if family is not thirds)
 ALL: tuple[Family, ...] = (*UNIT, costs)

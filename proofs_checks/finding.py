@@ -112,16 +112,11 @@ class Tally:
         more = len(self._failures) - len(shown)
         if more:
             shown.append(f"and {more} more")
+        worst = None if self._worst is None else float(self._worst)
         return Finding(
-            self._theorem,
-            self._checked,
-            self._cases,
-            self._ratio,
-            None if self._worst is None else float(self._worst),
-            self._proved,
-            time.monotonic() - self._started,
-            tuple(shown),
-        )
+            self._theorem, self._checked, self._cases, self._ratio, worst, self._proved,
+            time.monotonic() - self._started, tuple(shown),
+        )  # fmt: skip
 
 
 def theorem(

@@ -82,11 +82,8 @@ def scale_a_row(tiny: Tiny, rng: random.Random) -> Tiny:
     """Measure one job in another unit."""
     j, unit = rng.randrange(tiny.n), Fraction(rng.randint(1, 9), rng.randint(1, 9))
     row = tuple(f * unit for f in tiny.supply[j])
-    return replace(
-        tiny,
-        demands=_with(tiny.demands, j, tiny.demands[j] * unit),
-        supply=_with(tiny.supply, j, row),
-    )
+    demands = _with(tiny.demands, j, tiny.demands[j] * unit)
+    return replace(tiny, demands=demands, supply=_with(tiny.supply, j, row))
 
 
 def permute(tiny: Tiny, rng: random.Random) -> Tiny:
@@ -131,20 +128,11 @@ def split_a_type(tiny: Tiny, rng: random.Random) -> Tiny:
 
 
 NOT_LOWER: tuple[Change, ...] = (
-    raise_a_demand,
-    lower_a_supply,
-    delete_a_configuration,
-    delete_a_block,
-    add_a_job,
-)
+    raise_a_demand, lower_a_supply, delete_a_configuration, delete_a_block, add_a_job,
+)  # fmt: skip
 SAME: tuple[Change, ...] = (
-    scale_a_row,
-    permute,
-    add_a_dominated_configuration,
-    add_a_useless_type,
-    truncate,
-    split_a_type,
-)
+    scale_a_row, permute, add_a_dominated_configuration, add_a_useless_type, truncate, split_a_type,
+)  # fmt: skip
 
 
 @theorem(

@@ -35,32 +35,15 @@ from . import (
 from .finding import Finding
 from .promises import Solver
 
+_MODULES = (
+    bound_chain, rounding_lemma, t2_tadd, inner_problem, g_int, g_real, g_alone, huge_demands,
+    set_cover, theorem_a, few_configurations, theorem_b, ptas_switch, structure_theorem,
+    list_hardness, prices, limits, monotone, queueing, parallel_order, time_sharing, assignment,
+    monitor, launch_gate,
+)  # fmt: skip
 #: The check of every file, in the order of the theory.
 CHECKS: Mapping[str, Callable[..., Finding]] = {
-    "bound_chain": bound_chain.check,
-    "rounding_lemma": rounding_lemma.check,
-    "t2_tadd": t2_tadd.check,
-    "inner_problem": inner_problem.check,
-    "g_int": g_int.check,
-    "g_real": g_real.check,
-    "g_alone": g_alone.check,
-    "huge_demands": huge_demands.check,
-    "set_cover": set_cover.check,
-    "theorem_a": theorem_a.check,
-    "few_configurations": few_configurations.check,
-    "theorem_b": theorem_b.check,
-    "ptas_switch": ptas_switch.check,
-    "structure_theorem": structure_theorem.check,
-    "list_hardness": list_hardness.check,
-    "prices": prices.check,
-    "limits": limits.check,
-    "monotone": monotone.check,
-    "queueing": queueing.check,
-    "parallel_order": parallel_order.check,
-    "time_sharing": time_sharing.check,
-    "assignment": assignment.check,
-    "monitor": monitor.check,
-    "launch_gate": launch_gate.check,
+    module.__name__.rpartition(".")[2]: module.check for module in _MODULES
 }
 
 

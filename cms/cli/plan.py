@@ -34,63 +34,62 @@ def _scenarios() -> Iterable[str]:
 
 
 Services = Annotated[
-    File,
-    option(
-        "S.csv",
-        "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
-        "--services",
-        "-s",
+    File, option(
+        "S.csv", "Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
+        "--services", "-s",
     ),
-]
+]  # fmt: skip
 Points = Annotated[
-    File,
-    option(
-        "P.csv",
-        "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
-        "--operating-points",
-        "-p",
+    File, option(
+        "P.csv", "Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
+        "--operating-points", "-p",
     ),
-]
+]  # fmt: skip
 Published = Annotated[
-    Text,
-    option(
-        "NAME",
-        "A published scenario, with its own rule: S1 to S6.",
+    Text, option(
+        "NAME", "A published scenario, with its own rule: S1 to S6.",
         autocompletion=offering(_scenarios),
     ),
-]
+]  # fmt: skip
 Gpus = Annotated[
-    Texts,
-    option(
-        "KEY",
-        "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one that all "
-        "points were measured on]",
-        "--gpu",
-        "-g",
-        autocompletion=offering(gpu_keys),
+    Texts, option(
+        "KEY", "A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one "
+        "that all points were measured on]",
+        "--gpu", "-g", autocompletion=offering(gpu_keys),
     ),
-]
+]  # fmt: skip
 Rule = Annotated[
-    Text,
-    option(
-        "NAME",
-        "What an instance counts for: capacity (the rate it sustains within the limit), "
+    Text, option(
+        "NAME", "What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
         "plain. With --time-sharing, others.  [default: capacity]",
         autocompletion=offering_from("cms.fleet", "RULES"),
     ),
-]
+]  # fmt: skip
 LoadCurves = Annotated[
-    File,
-    option(
-        "C.csv",
-        "Latencies of the operating points at several rates; they go before the table of the rule "
-        "capacity. 'none' leaves out that of fleet.toml.",
+    File, option(
+        "C.csv", "Latencies of the operating points at several rates; they go before the table of "
+        "the rule capacity. 'none' leaves out that of fleet.toml.",
     ),
-]
+]  # fmt: skip
 RateMargin = Annotated[str, option("SHARE", "Plan for higher rates: 10%, or 0.1.")]
+LatencyMargin = Annotated[
+    str, option("SHARE", "Plan for batches that take longer than measured: 5%, or 0.05.")
+]
 MaxProcesses = Annotated[int | None, option("N", "At most N processes in an instance.", min=1)]
 Costs = Annotated[Texts, option("KEY=C", "What one GPU costs (default 1); may be repeated.")]
+_Nodes = Annotated[
+    File, option(
+        "nodes.csv", "Place the plan on these GPUs: columns node, gpu, count and, if wanted, "
+        "driver, zone. With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
+    ),
+]  # fmt: skip
+_Free = Annotated[
+    str, option(
+        "gpus|nodes", "With --compact: what is to come free first.",
+        autocompletion=offering_from("cms.cli.placing", "FREED"),
+    ),
+]  # fmt: skip
 
 
 @with_fleet_file
@@ -102,11 +101,7 @@ def plan(
     services: Services = None,
     operating_points: Points = None,
     map: Annotated[
-        Texts,
-        option(
-            "YOURS=COLUMN",
-            "A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
-        ),
+        Texts, option("YOURS=COLUMN", "A column called otherwise: qps=rate_rps; may be repeated.")
     ] = None,
     published: Published = None,
     fleet: FleetFile = None,
@@ -118,6 +113,7 @@ def plan(
     rule: Rule = None,
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
+    latency_margin: LatencyMargin = "0",
     max_processes: MaxProcesses = None,
     time_sharing: Shared = False,
     balance: Annotated[
@@ -130,44 +126,21 @@ def plan(
         ),
     ] = None,
     scale: Annotated[
-        Texts,
-        option(
-            "[SERVICE=]X",
-            "What if: all rates times X, or the rate of one service times its own; repeatable.",
-        ),
+        Texts, option("[SERVICE=]X", "What if: all rates, or a service's, times X; repeatable.")
     ] = None,
     drop: Annotated[Texts, option("SERVICE", "What if: without it; may be repeated.")] = None,
-    nodes: Annotated[
-        File,
-        option(
-            "nodes.csv",
-            "Place the plan on these GPUs: columns node, gpu, count and, if wanted, driver, zone. "
-            "With --current: GPUs beside it. 'none' leaves out those of fleet.toml.",
-        ),
-    ] = None,
+    nodes: _Nodes = None,
     current: Current = None,
     extra_gpus: Annotated[
-        int | None,
-        option("K", "With --current: use up to K more GPUs to keep more of what runs.", min=0),
+        int | None, option("K", "With --current: up to K more GPUs to keep more of it.", min=0)
     ] = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs.")
     ] = False,
     max_restarts: Annotated[
-        Text,
-        option(
-            "K[,K...]",
-            "With --compact: move at most K instances. Of several numbers, the last one counts.",
-        ),
+        Text, option("K[,K...]", "With --compact: move at most K instances; of several, the last.")
     ] = None,
-    free: Annotated[
-        str,
-        option(
-            "gpus|nodes",
-            "With --compact: what is to come free first.",
-            autocompletion=offering_from("cms.cli.placing", "FREED"),
-        ),
-    ] = "gpus",
+    free: _Free = "gpus",
     max_age: MaxAge = "15min",
     method: options.Method = "auto",
     option: options.MethodOptions = None,
@@ -194,7 +167,8 @@ def plan(
     how = Search(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
-        load_curves, options.share(rate_margin, "--rate-margin"), time_sharing,
+        load_curves, options.share(rate_margin, "--rate-margin"),
+        options.share(latency_margin, "--latency-margin"), time_sharing,
         options.scales(scale), drop or [], options.columns(map),
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
@@ -269,6 +243,7 @@ class _Wishes:
     costs: dict[str, Fraction]
     load_curves: Path | None
     rate_margin: Fraction
+    latency_margin: Fraction
     shares: bool
     scales: dict[str, Fraction]
     drop: list[str]
@@ -334,8 +309,9 @@ class _Wishes:
             for one in changed
         )
         how: dict[str, Any] = {
-            "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
-            "max_processes": max_processes, "routing": settings.routing,
+            "rate_margin": self.rate_margin, "latency_margin": self.latency_margin,
+            "limits": self.limits, "costs": self.costs, "max_processes": max_processes,
+            "routing": settings.routing,
         }  # fmt: skip
         if settings.replica_share is not None:
             how["replica_share"] = options.share(settings.replica_share, "replica_share")

@@ -18,7 +18,7 @@ from .catalogue import find_gpu
 from .fleet_file import FleetFile, limit_groups, with_fleet_file
 from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
 from .options import option
-from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
+from .plan import Costs, Gpus, LatencyMargin, Points, RateMargin, Rule, Services
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 from .time_sharing import Shared, read_time_sharing
@@ -70,6 +70,7 @@ def replan(
     cost: Costs = None,
     rule: Rule = None,
     rate_margin: RateMargin = "5%",
+    latency_margin: LatencyMargin = "0",
     time_sharing: Shared = False,
     forecast: _Forecast = "daily",
     every: _Every = "1h",
@@ -137,6 +138,7 @@ def replan(
         "margin": options.share(rate_margin, "--rate-margin"), "costs": options.costs(cost),
         "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
         "max_processes": session.fleet.plan.max_processes,
+        "latency_margin": options.share(latency_margin, "--latency-margin"),
     }  # fmt: skip
     with session.reading():
         from cms.files.documents import document_text

@@ -162,6 +162,7 @@ class Planning(m.Part):
 
     rule: _Rule | None = None
     rate_margin: _Share | None = None
+    latency_margin: _Share | None = None
     max_processes: f.AtLeastOne | None = None
     balance: f.Flag | None = None
     time_sharing: f.Flag | None = None
@@ -218,6 +219,7 @@ class Export(m.Part):
     merge: f.Text | None = None
     base: tuple[f.Text, ...] = ()
     namespace: f.Text | None = None
+    gateway: f.Text | None = None
     pin_nodes: f.Flag = False
     pin_gpus: f.Flag = False
     slurm_types: dict[str, f.Text] = Field(default_factory=dict)

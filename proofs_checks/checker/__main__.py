@@ -11,6 +11,7 @@ from typing import Any
 from .colocation import examine_colocation, read_colocation
 from .cut import cut_faults
 from .deployment import examine_deployment
+from .headroom import examine_headroom
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
 from .rates import rate_faults
@@ -73,7 +74,11 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
         if faults := [*cut_faults(first, problem), *rate_faults(first, problem)]:
             return faults, ""
     if len(documents) == 2:
-        return examine(problem, documents[1])
+        faults, words = examine(problem, documents[1])
+        if kind == "cms-plan" and not faults:
+            faults, more = examine_headroom(first, problem)
+            words = "; ".join(filter(None, (words, more)))
+        return faults, words
     return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
 
 
@@ -84,7 +89,8 @@ def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
     if faults:
         return faults, ""
     faults, bounded = examine_beside(plan, problem)
-    return faults, f"{words}; {bounded}"
+    _, taken = examine_headroom(plan, problem)
+    return faults, f"{words}; {bounded}; {taken}"
 
 
 if __name__ == "__main__":

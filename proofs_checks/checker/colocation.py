@@ -102,12 +102,10 @@ def _read_offline(entry: object, known: dict[str, Any]) -> _Work:
         raise Fault(f"the priority of {show(name)} is {show(priority)}, not in (0, 10^6]")
     memory = number(one["memory_mib"], "the memory of", name)
     known[name] = {
-        "name": name,
-        "count": integer(one["count"], "the count of", name),
-        "memory_mib": str(memory),
-        "model": new_name(one["model"], "a model"),
+        "name": name, "count": integer(one["count"], "the count of", name),
+        "memory_mib": str(memory), "model": new_name(one["model"], "a model"),
         "priority": str(priority),
-    }
+    }  # fmt: skip
     return _Work(name, memory, int(_FULL * priority))
 
 
@@ -126,16 +124,12 @@ def _read_online(one: dict[str, Any], known: dict[str, Any], margin: int, lowest
     if limit is not None and limit < 1:
         raise Fault(f"the slowdown_limit of {show(name)} is {show(limit)}, less than 1")
     known[name] = {
-        "name": name,
-        "count": integer(one["count"], "the count of", name),
-        "device": new_name(one["device"], "a device"),
-        "sm_activity": str(activity),
-        "memory_mib": str(used),
-        "memory_total_mib": _text(total),
-        "model": new_name(model, "a model") if model else "",
-        "slowdown_limit": _text(limit),
+        "name": name, "count": integer(one["count"], "the count of", name),
+        "device": new_name(one["device"], "a device"), "sm_activity": str(activity),
+        "memory_mib": str(used), "memory_total_mib": _text(total),
+        "model": new_name(model, "a model") if model else "", "slowdown_limit": _text(limit),
         "running": one["running"],
-    }
+    }  # fmt: skip
     left = 100 - (-(-activity.numerator // activity.denominator)) - margin
     share = max(left, 0) if left >= lowest else 0
     return _Room(name, share, None if total is None else total - used)
@@ -181,11 +175,9 @@ def read_colocation(document: object) -> Colocation:
         weights |= {(room.name, work.name): weight for work, weight in pairs if weight >= 0}
         numbers += found
     head = {
-        "online": list(online.values()),
-        "offline": list(offline.values()),
-        "margin": margin,
-        "lowest_share": lowest,
-    }
+        "online": list(online.values()), "offline": list(offline.values()),
+        "margin": margin, "lowest_share": lowest,
+    }  # fmt: skip
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     data = b"".join(each.to_bytes(8, "little", signed=True) for each in numbers)
     digest = hashlib.sha256(f"cms-sharing-problem-1\n{text}\n".encode() + data).hexdigest()
@@ -218,9 +210,8 @@ def _plan_faults(problem: Colocation, value: object) -> tuple[list[str], int, in
     for counts, known in ((used, problem.online), (placed, problem.offline)):
         for name, count in counts.items():
             if count > known[name]:
-                faults.append(
-                    f"{show(name)} is in use {show(count)} times; it counts {known[name]}"
-                )
+                what = f"{show(name)} is in use {show(count)} times"
+                faults.append(f"{what}; it counts {known[name]}")
     return faults, worth, sum(placed.values())
 
 
@@ -239,9 +230,8 @@ def _proved(problem: Colocation, certificate: dict[str, Any]) -> int:
                 f"the prices of {show(gpus)} and {show(work)} are {show(u.get(gpus, 0))} and "
                 f"{show(v.get(work, 0))}, less than the weight {weight}"
             )
-    return sum(price * problem.online[name] for name, price in u.items()) + sum(
-        price * problem.offline[name] for name, price in v.items()
-    )
+    sides = (u, problem.online), (v, problem.offline)
+    return sum(price * counts[name] for side, counts in sides for name, price in side.items())
 
 
 def examine_colocation(problem: Colocation, document: object) -> tuple[list[str], str]:
@@ -263,29 +253,20 @@ def examine_colocation(problem: Colocation, document: object) -> tuple[list[str]
         as_a(str, one["source"], "a source")
         values.append(integer(one["value"], "a value of the history"))
         bounds.append(integer(one["upper_bound"], "an upper bound of the history"))
+    claim = "the status is", show(status), "with the proof", show(proof), "at a gap of", show(gap)
+    earned = ("feasible", "none") if gap else ("optimal", "checked")
+    values, bounds, own = [*values, value], [*bounds, bound], certificate["problem_sha256"]
     rules = [
         (fields["problem_sha256"] == problem.sha256, "the problem_sha256 is not this problem's"),
-        (
-            certificate["problem_sha256"] == problem.sha256,
-            "the certificate's problem_sha256 is not this problem's",
-        ),
+        (own == problem.sha256, "the certificate's problem_sha256 is not this problem's"),
         (value == worth, f"the value is {show(value)}; the plan is worth {show(worth)}"),
-        (
-            bound >= proved,
-            f"the upper_bound is {show(bound)}; the certificate proves {show(proved)}",
-        ),
+        (bound >= proved, f"the upper_bound is {show(bound)}; {show(proved)} is proved"),
         (gap == bound - value, f"the gap is {show(gap)}, not {show(bound - value)}"),
-        (
-            (status, proof) == (("optimal", "checked") if not gap else ("feasible", "none")),
-            f"the status is {show(status)} with the proof {show(proof)}, at a gap of {show(gap)}",
-        ),
+        ((status, proof) == earned, " ".join(claim)),
         (reason in _STOP_REASONS, f"the stop_reason {show(reason)} is unknown"),
         (reason != "proved" or proof == "checked", "the stop_reason is proved, but nothing is"),
-        ([*values, value] == sorted([*values, value]), "the history's values fall"),
-        (
-            [*bounds, bound] == sorted([*bounds, bound], reverse=True),
-            "the history's upper bounds rise",
-        ),
+        (values == sorted(values), "the history's values fall"),
+        (bounds == sorted(bounds, reverse=True), "the history's upper bounds rise"),
     ]
     faults += [sentence for holds, sentence in rules if not holds]
     words = (

@@ -13,6 +13,7 @@ from typing import Any
 from .cut import cut_faults
 from .devices import read_devices
 from .fleet import Card, layout_faults, read_cards, supplies, work_fault
+from .headroom import examine_headroom
 from .problem import Problem, read_problem
 from .reading import check_head, record, sentences, show
 from .solution import examine
@@ -95,5 +96,5 @@ def _plan(plan: Any) -> tuple[Problem, list[str], str]:
     check_head(plan, "plan")
     problem = read_problem(plan.get("problem"))
     faults, about = examine(problem, plan.get("solution"))
-    faults = [*cut_faults(plan, problem), *faults]
+    faults = [*cut_faults(plan, problem), *faults] or examine_headroom(plan, problem)[0]
     return problem, [f"its plan: {fault}" for fault in faults], about

@@ -92,23 +92,16 @@ def rules(device: Device, mode: str, there: Sequence[Instance] = ()) -> Iterator
         def being(name: str) -> Callable[[Instance], Fraction]:
             return lambda each: Fraction(of[each.profile].name == name)
 
+        def summing(key: str) -> Callable[[Instance], Fraction]:
+            return lambda each: Fraction(getattr(of[each.profile], key))
+
         for slot in range(device.memory):
             yield Rule(f"the instances in memory slice {slot}", taking(slot), Fraction(1))
         for name in sorted({profile.name for profile in of.values()}):
             yield Rule(f"the instances of {name}", being(name), Fraction(of[name].most))
-        yield Rule(
-            "the compute slices",
-            lambda each: Fraction(of[each.profile].compute),
-            Fraction(device.compute),
-        )
-        yield Rule(
-            "the instances with media engines",
-            lambda each: Fraction(of[each.profile].media),
-            Fraction(1),
-        )
-        yield Rule(
-            "the memory slices", lambda e: Fraction(of[e.profile].memory), Fraction(device.memory)
-        )
+        yield Rule("the compute slices", summing("compute"), Fraction(device.compute))
+        yield Rule("the instances with media engines", summing("media"), Fraction(1))
+        yield Rule("the memory slices", summing("memory"), Fraction(device.memory))
 
 
 def share_of(profile: str) -> int | None:
@@ -300,16 +293,10 @@ def _card(
         for at, each in enumerate(as_a(list, fields["instances"], f"instances of {side}GPU", name))
     ]
     uuid = _uuid_or_null(fields["uuid"], f"the uuid of {side}GPU {name}")
-    card = Card(
-        name,
-        devices[key],
-        driver,
-        one_of(MODES, fields["mode"], f"the mode of {side}GPU {name}"),
-        tuple(instance for instance, _ in pairs),
-        uuid,
-        fields["start_source"] != "unknown",
-        tuple(marks for _, marks in pairs),
-    )
+    mode = one_of(MODES, fields["mode"], f"the mode of {side}GPU {name}")
+    held, is_known = tuple(instance for instance, _ in pairs), fields["start_source"] != "unknown"
+    marks = tuple(own for _, own in pairs)
+    card = Card(name, devices[key], driver, mode, held, uuid, is_known, marks)
     return card, [each for each in (uuid, *(own for own, *_ in card.marks)) if each is not None]
 
 

@@ -82,9 +82,8 @@ def examine_beside(plan: Mapping[str, Any], problem: Problem) -> tuple[list[str]
     told = _told(plan, terms)
     _refuse_more_than_two(problem)
     groups = read_schedule(plan["solution"]["schedule"], problem)
-    faults = (
-        [] if plan["solution"]["cost"] is None else list(_schedule_faults(problem, told, groups))
-    )
+    is_planned = plan["solution"]["cost"] is not None
+    faults = list(_schedule_faults(problem, told, groups)) if is_planned else []
     within = record(terms["outer"], "the outer problem of the interference", "problem solution")
     outer = read_problem(within["problem"])
     faults += _outer_faults(problem, outer, told)

@@ -22,10 +22,10 @@ from typing import NamedTuple
 from .fleet import boolean, one_of, share_of, text_or_null
 from .loads import why_not
 from .reading import ZERO, Fault, as_a, integer, new_name, number, optional, record, show
-from .tables import Entry, looked_up
+from .tables import Entry, looked_up, ratios
 
-_SERVICE = "name model rate_rps latency_limit_ms late_share queue allowed_profiles extra"
-_POINT = (
+SERVICE = "name model rate_rps latency_limit_ms late_share queue allowed_profiles extra"
+POINT = (
     "name service model device profile processes batch throughput_rps latency_ms extra evidence "
     "load_curve supply_rps"
 )
@@ -63,7 +63,7 @@ class Point(NamedTuple):
     supply: Fraction
 
 
-class _Curve(NamedTuple):
+class Curve(NamedTuple):
     """Rates, and the latency that all but a share of the requests keep at each."""
 
     rates: list[Fraction]
@@ -82,6 +82,7 @@ class Rule(NamedTuple):
     late_share: Fraction
     queue: str
     certified: bool
+    margin: Fraction = ZERO  # batches are taken to be slower than measured by this share
 
 
 #: What the package's names of rules mean.
@@ -101,7 +102,7 @@ def read_services(value: object, what: str = "services") -> dict[str, Service]:
     """Read services by name."""
     services: dict[str, Service] = {}
     for at, entry in enumerate(as_a(list, value, what)):
-        fields = record(entry, f"{what}[{at}]", _SERVICE)
+        fields = record(entry, f"{what}[{at}]", SERVICE)
         name = new_name(fields["name"], f"the name of {what}[{at}]")
         if name in services:
             raise Fault(f"{what} has the service {show(name)} twice")
@@ -148,27 +149,22 @@ def read_rule(value: object) -> Rule | None:
     name = as_a(str, table.get("name"), "the name of the rule")
     rule = None
     if "latency_share" in table:
-        fields = record(table, "the rule", "name latency_share strict", "source")
+        fields = record(table, "the rule", "name latency_share strict", "source latency_margin")
         share = number(fields["latency_share"], "the latency_share of the rule")
         if not 0 < share <= 1:
             raise Fault(f"the latency_share of the rule is {show(share)}, not > 0 and <= 1")
         as_a(str, fields.get("source", ""), "the source of the rule")
         rule = Rule(name, share, boolean(fields["strict"], "strict of the rule"), ZERO, "", False)
     elif "late_share" in table:
-        fields = record(table, "the rule", "name late_share queue certified")
-        rule = Rule(
-            name,
-            None,
-            False,
-            _tolerated(
-                number(fields["late_share"], "the late_share"), "the late_share of the rule"
-            ),
-            one_of(_QUEUES, fields["queue"], "the queue of the rule"),
-            boolean(fields["certified"], "certified of the rule"),
-        )
+        fields = record(table, "the rule", "name late_share queue certified", "latency_margin")
+        late = _tolerated(number(fields["late_share"], "the late_share"), "the rule's late_share")
+        queue = one_of(_QUEUES, fields["queue"], "the queue of the rule")
+        certified = boolean(fields["certified"], "certified of the rule")
+        rule = Rule(name, None, False, late, queue, certified)
     if _NAMED.get(name, rule) != rule:
         raise Fault(f"the rule is not what {show(name)} means")
-    return rule
+    margin = number(table.get("latency_margin", 0), "the latency_margin of the rule")
+    return None if rule is None else rule._replace(margin=margin)
 
 
 def read_points(
@@ -187,9 +183,9 @@ def read_points(
     bare: list[tuple[str, Point, Service]] = []
     faults: list[str] = []
     taken: Counter[str] = Counter()
-    curves: dict[tuple[object, ...], _Curve] = {}
+    curves: dict[tuple[object, ...], Curve] = {}
     for at, entry in enumerate(as_a(list, value, "points")):
-        fields = record(entry, f"points[{at}]", _POINT)
+        fields = record(entry, f"points[{at}]", POINT)
         name = as_a(str, fields["name"], f"the name of points[{at}]")
         if name in points:
             raise Fault(f"the point {show(name)} is there twice")
@@ -214,7 +210,7 @@ def read_points(
         of = services[service], before.get(service)
         if model not in {each.model for each in of if each is not None}:
             faults.append(f"point {show(name)} is of another model than its service")
-        curve = _curve(fields["load_curve"], f"the load curve of point {show(name)}")
+        curve = read_curve(fields["load_curve"], f"the load curve of point {show(name)}")
         if curve is not None and curves.setdefault(point[1:6], curve) != curve:
             raise Fault(f"point {show(name)} has another load curve than the same point before")
         if rule is None:
@@ -255,7 +251,8 @@ def read_points(
     return points, faults, taken
 
 
-def _curve(value: object, what: str) -> _Curve | None:
+def read_curve(value: object, what: str) -> Curve | None:
+    """Read a load curve; None if there is none."""
     if value is None:
         return None
     fields = record(value, what, "late_share evidence rates_rps latencies_ms", "batches_sha256")
@@ -275,7 +272,7 @@ def _curve(value: object, what: str) -> _Curve | None:
         raise Fault(f"{what} does not have one latency at each of ascending rates")
     what = f"the late_share of {what}"
     share = _tolerated(number(fields["late_share"], what), what)
-    return _Curve(rates, latencies, share, evidence, digest)
+    return Curve(rates, latencies, share, evidence, digest)
 
 
 def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:
@@ -284,7 +281,7 @@ def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:
     return share, service.queue or rule.queue
 
 
-def _speaks(curve: _Curve | None, point: Point, service: Service, rule: Rule) -> bool:
+def _speaks(curve: Curve | None, point: Point, service: Service, rule: Rule) -> bool:
     """Whether a load curve says enough: it is of one queue, and not of a larger late share."""
     share, queue = _asked(service, rule)
     if curve is None or curve.late_share > share:
@@ -293,29 +290,60 @@ def _speaks(curve: _Curve | None, point: Point, service: Service, rule: Rule) ->
 
 
 def _granted(
-    point: Point, service: Service, rule: Rule, curve: _Curve | None
+    point: Point, service: Service, rule: Rule, curve: Curve | None
 ) -> tuple[Fraction, str | Entry | None]:
     """What the rule makes of a point, and what has to be proved of that, or what it rests on."""
+    slower = 1 + rule.margin
     if rule.share is not None:
         allowed = None if service.limit is None else rule.share * service.limit
-        admitted = allowed is None or point.latency < allowed
-        admitted = admitted or (point.latency == allowed and not rule.strict)
-        return (point.throughput if admitted else ZERO), None
-    batch_ms = _batch_ms(point)
+        admitted = allowed is None or point.latency * slower < allowed
+        admitted = admitted or (point.latency * slower == allowed and not rule.strict)
+        return (point.throughput / slower if admitted else ZERO), None
     if service.limit is None:
-        return 1000 * point.processes * point.batch / batch_ms, None
+        return 1000 * point.processes * point.batch / _batch_ms(point) / slower, None
+    rate, rests = _sustained(point, service, rule, curve, service.limit / slower)
+    return _rounded_down(rate / slower), rests
+
+
+def _sustained(
+    point: Point, service: Service, rule: Rule, curve: Curve | None, limit: Fraction
+) -> tuple[Fraction, str | Entry | None]:
+    """The rate within a limit by the batch times measured, and what that rests on."""
     if curve is not None and _speaks(curve, point, service, rule):
-        return _rounded_down(_sustained(curve, service.limit)), None
+        within = takewhile(lambda pair: pair[1] <= limit, zip(*curve[:2], strict=True))
+        return max((rate for rate, _ in within), default=ZERO), None
     share, queue = _asked(service, rule)
     if rule.certified and queue != "process":
         return ZERO, None
-    asked = point.processes, point.batch, service.limit / batch_ms, share
+    asked = point.processes, point.batch, limit / _batch_ms(point), share
     alone, together = looked_up("certified", *asked), None
     if queue == "instance":
         together = looked_up("simulated", *asked)
     proved, seen = (ZERO if e is None else e.per_batch_time for e in (alone, together))
-    rate = _rounded_down(1000 * max(proved, seen) / batch_ms)
+    rate = 1000 * max(proved, seen) / _batch_ms(point)
     return rate, SIMULATED if seen > proved else alone
+
+
+def slowest(
+    point: Point, service: Service, rule: Rule, curve: Curve | None, load: Fraction
+) -> Fraction:
+    """By which factor batches may take longer than measured until a load > 0 is too much.
+
+    What is sustained within a limit changes at steps: at a step s, up to the factor limit / s, as
+    long as the rate there is enough for the load that many times.
+    """
+    assert service.limit is not None
+    if rule.share is not None:
+        return min(rule.share * service.limit / point.latency, point.throughput / load)
+    parts = 1000
+    while load * parts < 1000:
+        parts *= 10
+    least = Fraction(-(-load * parts // 1), parts)  # what is granted is rounded down
+    steps = [ratio * _batch_ms(point) for ratio in ratios()]
+    if curve is not None and _speaks(curve, point, service, rule):
+        steps = curve.latencies
+    rates = ((s, _sustained(point, service, rule, curve, s)[0]) for s in steps)
+    return max(min(service.limit / s, rate / least) for s, rate in rates)
 
 
 def _rounded_down(rate: Fraction) -> Fraction:
@@ -330,11 +358,6 @@ def _batch_ms(point: Point) -> Fraction:
     steady = 1000 * point.processes * point.batch / point.throughput
     longer = point.latency > steady + 1 and point.latency > steady * Fraction(105, 100)
     return point.latency if longer else steady
-
-
-def _sustained(curve: _Curve, limit: Fraction) -> Fraction:
-    within = takewhile(lambda pair: pair[1] <= limit, zip(*curve[:2], strict=True))
-    return max((rate for rate, _ in within), default=ZERO)
 
 
 _cached = cache(why_not)

@@ -69,6 +69,11 @@ def looked_up(
     )
 
 
+def ratios() -> list[Fraction]:
+    """List where the tables change: limits in batch times."""
+    return sorted({*_table("certified")["ratios"], *_table("simulated")["ratios"]})
+
+
 @cache
 def _table(name: str) -> Any:
     document = parse_document((_PACKAGE / "serving" / "loads" / f"{name}.json").read_text("utf-8"))

@@ -112,9 +112,8 @@ def read_transition(document: object) -> tuple[Transition, list[str], Counter[st
     for name, value in as_a(dict, fields["floors"], "floors").items():
         floor = record(value, f"the floor of {show(name)}", "rps reason")
         as_a(str, floor["reason"], "the reason for the floor of", name)
-        floors[one_of(services, name, "the service of a floor")] = number(
-            floor["rps"], "the floor of", name
-        )
+        service = one_of(services, name, "the service of a floor")
+        floors[service] = number(floor["rps"], "the floor of", name)
     actions, after = [], []
     there = {name: Counter(zip(c.held, c.marks, strict=True)) for name, c in start.cards.items()}
     for at, value in enumerate(as_a(list, fields["actions"], "actions")):
@@ -128,14 +127,11 @@ def read_transition(document: object) -> tuple[Transition, list[str], Counter[st
         for name in sorted(old & comes)
     ]
     spare = record(fields["spare"], "spare", "count least reason borrowed proof")
-    counts = [
-        integer(part[key], f"{key} of {what}")
-        for part, key, what in ((spare, "count", "spare"), (spare, "least", "spare"))
-    ]
+    count, least = (integer(spare[key], f"{key} of spare") for key in ("count", "least"))
     found = Transition(
         points, start, target, floors, actions, after, ended_before(after),
         _kept(fields["kept"], points),
-        (counts[0], counts[1], as_a(str, spare["reason"], "the reason of spare")),
+        (count, least, as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
         None if spare["proof"] is None else _proof(spare["proof"], points),
     )  # fmt: skip
@@ -212,42 +208,28 @@ def _action(
     card = f"{node}/{integer(index, f'the index of {what}')}"
     if card not in cards:
         raise Fault(f"{what} is on GPU {show(card)}, which the start does not have")
-    marked = [
-        [
-            read_instance(each, points, f"an instance that {what} {key}")
-            for each in as_a(list, fields[key], f"{key} of {what}")
-        ]
-        for key in ("removes", "adds")
-    ]
+    marked = []
+    for key in ("removes", "adds"):
+        own, each = as_a(list, fields[key], f"{key} of {what}"), f"an instance that {what} {key}"
+        marked.append([read_instance(value, points, each) for value in own])
     removes, adds = (tuple(each for each, _ in part) for part in marked)
-    waits = [
-        integer(each, f"after of {what}")
-        for each in as_a(list, fields["after"], f"after of {what}")
-    ]
+    after = f"after of {what}"
+    waits = [integer(each, after) for each in as_a(list, fields["after"], after)]
     if any(low >= high for low, high in pairwise([*waits, at])):
         raise Fault(f"after of {what} is not ascending, all before {at}")
     mode = fields["mode"]
-    return (
-        Action(
-            one_of(_WHATS, fields["what"], f"what of {what}"),
-            card,
-            removes,
-            adds,
-            None if mode is None else one_of(MODES, mode, f"the mode of {what}"),
-            boolean(fields["is_temporary"], f"is_temporary of {what}"),
-        ),
-        waits,
-        marked,
-    )
+    action = Action(
+        one_of(_WHATS, fields["what"], f"what of {what}"), card, removes, adds,
+        None if mode is None else one_of(MODES, mode, f"the mode of {what}"),
+        boolean(fields["is_temporary"], f"is_temporary of {what}"),
+    )  # fmt: skip
+    return action, waits, marked
 
 
 def _marked(
-    action: Action,
-    what: str,
-    there: Counter[tuple[Instance, Marks]],
-    removes: list[tuple[Instance, Marks]],
-    adds: list[tuple[Instance, Marks]],
-) -> Iterator[str]:
+    action: Action, what: str, there: Counter[tuple[Instance, Marks]],
+    removes: list[tuple[Instance, Marks]], adds: list[tuple[Instance, Marks]],
+) -> Iterator[str]:  # fmt: skip
     """Say which instances an action calls otherwise than they are called there; then do it."""
     for each in removes:
         if not there[each] and any(n > 0 and one[0] == each[0] for one, n in there.items()):

@@ -24,11 +24,9 @@ _APART = Fraction(1, 100)
 
 
 def turn_faults(
-    name: str,
-    held: Iterable[Instance],
-    points: Mapping[str, Point],
+    name: str, held: Iterable[Instance], points: Mapping[str, Point],
     services: Mapping[str, Service],
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Say what is wrong with the turns on a GPU under MPS."""
     shares: dict[tuple[int, int], list[Point]] = {}
     foreign = set()

@@ -156,7 +156,7 @@ def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_pa
     )  # fmt: skip
     assert (run.returncode, "warning" in run.stderr) == (0, False), run.stderr
     assert "optimal, proof checked" in run.stdout
-    assert run.stdout.endswith("the certificate proves that every schedule costs at least 4\n")
+    assert "every schedule costs at least 4; it holds up to " in run.stdout
     assert (tmp_path / "plan.svg").exists()
 
 

@@ -233,7 +233,7 @@ def test_a_plan_says_what_each_service_gets_and_is_no_deployment_yet() -> None:
     assert str(made).splitlines()[2] == (
         "chat: 23000/33 requests/s by 1 x mps:40, 1 x mps:60, wanted 300"
     )
-    words = r"placing takes plans .* share instances in time; .*reorganise brings"
+    words = r"placing takes plans .* share instances in time; plan without"
     with pytest.raises(UnsupportedProblem, match=words):
         desired_state(plan())
 

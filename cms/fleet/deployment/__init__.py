@@ -26,41 +26,18 @@ from .wishes import PlacementConstraints, placement_constraints
 
 __all__ = [
     # what runs where
-    "Deployment",
-    "FleetNode",
-    "FleetGpu",
-    "Instance",
-    "Work",
-    "Kind",
-    "Mode",
-    "StartSource",
-    "State",
-    "Observation",
-    "WHOLE",
+    "Deployment", "FleetNode", "FleetGpu", "Instance", "Work", "Kind", "Mode", "StartSource",
+    "State", "Observation", "WHOLE",
     # what is to run
-    "DesiredState",
-    "desired_state",
-    "read_nodes",
+    "DesiredState", "desired_state", "read_nodes",
     # placed
-    "place",
-    "PlacementResult",
-    "PlacementInfeasible",
-    "check_unplaceable",
-    "PlacementConstraints",
+    "place", "PlacementResult", "PlacementInfeasible", "check_unplaceable", "PlacementConstraints",
     "placement_constraints",
     # near what runs
-    "nearest",
-    "Nearest",
+    "nearest", "Nearest",
     # together
-    "compact",
-    "Compacted",
+    "compact", "Compacted",
     # checked, and in files
-    "check_deployment",
-    "difference",
-    "Difference",
-    "GpuDifference",
-    "read_deployment",
-    "write_deployment",
-    "deployment_to_json",
-    "deployment_from_json",
-]
+    "check_deployment", "difference", "Difference", "GpuDifference", "read_deployment",
+    "write_deployment", "deployment_to_json", "deployment_from_json",
+]  # fmt: skip

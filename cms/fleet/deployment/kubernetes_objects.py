@@ -135,10 +135,16 @@ class NodeObject(_Object):
     conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
 
 
+class _ContainerPort(_Part):
+    name: str = ""
+    container_port: int
+
+
 class Container(_Part):
     """A container of a pod."""
 
     name: str = ""
+    ports: list[_ContainerPort] = []
     limits: Amounts = _at("resources", "limits", default={})
     requests: Amounts = _at("resources", "requests", default={})
     restart_policy: str = ""
@@ -168,6 +174,35 @@ class DeploymentObject(_Object):
     kind: Literal["Deployment"]
     strategy: Any = _at("spec", "strategy", default=None)
     containers: list[Container] = _at("spec", "template", "spec", "containers")
+
+
+#: The largest weight of a backend, and the most backends of a rule, in the Gateway API v1.
+MAX_WEIGHT, MAX_BACKENDS = 1_000_000, 16
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_Label = Annotated[str, Field(max_length=63, pattern=f"^{_LABEL}$")]
+
+
+class BackendRef(_Part):
+    """A Service that a route leads to, and its part of the requests."""
+
+    name: Annotated[_Label, Field(pattern="^[a-z]")]
+    port: Annotated[int, Field(ge=1, le=65_535)]
+    weight: Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
+
+
+class ParentRef(_Part):
+    """The Gateway of a route; without a namespace it is in that of the route."""
+
+    name: Annotated[str, Field(max_length=253, pattern=rf"^{_LABEL}(\.{_LABEL})*$")]
+    namespace: Literal[""] | _Label
+
+
+class HttpRoute(_Part):
+    """An HTTPRoute of the Gateway API v1 with one rule."""
+
+    name: _Label
+    parent: ParentRef | None
+    backends: Annotated[tuple[BackendRef, ...], Field(min_length=1, max_length=MAX_BACKENDS)]
 
 
 class DeviceEntry(_Part):

@@ -18,7 +18,7 @@ from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, fold, fold_differences, names, sized
 from .page import Bars, Bullets, Fact, Page, Part, Section, Words
-from .plans import plan_sections
+from .plans import headroom_line, plan_sections
 from .proofs import recheck
 from .tables import Grid, key_of, limit_of, number, table
 
@@ -51,9 +51,12 @@ def deployment_page(
     said = [Words(line, "head") for line in end.split("\n") if line]
     if deployment.plan is not None:
         sections += plan_sections(deployment.plan, source, curve)
-        wanted = count(sum(desired_state(deployment.plan).gpus.values()), "GPU")
+        wanted = desired_state(deployment.plan)
+        gpus = count(sum(wanted.gpus.values()), "GPU")
         least = verdict(deployment.plan.solution, "GPU")
-        said.insert(0, Words(f"of a plan with {wanted}: {least}", "soft"))
+        if wanted.counts == deployment.kinds() and (line := headroom_line(deployment.plan)):
+            said.insert(0, Words(line, "soft"))
+        said.insert(0, Words(f"of a plan with {gpus}: {least}", "soft"))
     else:
         commands = recheck(source or "deployment.json")
         sections.append(Section("proof", "How to recheck it", [commands], only="web"))

@@ -27,6 +27,9 @@ from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
 from .tables import Cell, in_ms, key_of, limit_of, number, table
 
+#: With less headroom a plan says how near a limit is: repeated measurements differ by as much.
+_TIGHT = Fraction(1, 20)
+
 
 def plan_page(
     plan: Plan,
@@ -51,6 +54,9 @@ def plan_page(
     sections.append(_services(plan, growth))
     sections += plan_sections(plan, source, curve)
     end = proofs.closing(plan.answer, "GPU")
+    if plan.answer.proof == "checked":
+        said = Words(proofs.checked_by(plan), "soft")
+        sections.append(Section("checked", "", [said], only="terminal"))
     if left_open := proofs.between_classes(plan):
         end.append(Words(left_open))
     return Page(title, _subject(plan), list(_facts(plan)), sections, source, end)
@@ -71,9 +77,7 @@ def plan_sections(
         problem = plan.serving.outer
     else:
         yield from proofs.bounds_section(plan.solution, cost_unit(plan, "GPUs"))
-    yield proofs.proof_section(
-        plan.answer, problem, "GPU", source, more=proofs.between_classes(plan)
-    )
+    yield proofs.proof_section(plan, problem, source)
 
 
 def cost_unit(plan: Plan, gpus: str = "GPU") -> str:
@@ -126,6 +130,9 @@ def _facts(plan: Plan) -> Iterator[Fact]:
         claimed = ("claimed", "claimed by the solver: the checked bound is lower", "fair")
         proof = ("optimal", "the proof was checked exactly", "good") if checked else claimed
     yield Fact("Proof", *proof)
+    if (found := plan.latency_headroom) is not None:
+        note, tone = f"first to break: {cut(found.service)}", "fair" if found.share < _TIGHT else ""
+        yield Fact("Slower batches", f"+ {percent(found.share)}", note, tone)
     whole = whole_gpus(plan)
     if whole.unknown:
         first = f", {whole.unknown[0]} for one" if len(whole.unknown) < len(plan.services) else ""
@@ -146,19 +153,23 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
     grid = table(
         "Services",
         f">#|service|{'model:3|' * models}>limit:2|>wanted/s|{'>planned/s|' * more}>served/s|"
-        ">headroom|>needs:9|>of the limit:9|instances*",
+        ">headroom|>needs:9|>of the limit:9|>slower batches:9|instances*",
         (_row(plan, place, each, models, more) for place, each in enumerate(plan.services)),
         "more service| (all with --json)",
     )  # fmt: skip
     note = (
         "Headroom: by how much this service's rate alone may rise on what it has. Needs: what the "
-        "slowest of its instances needs by the rule, also as a share of its latency limit."
+        "slowest of its instances needs by the rule, also as a share of its latency limit. Slower "
+        "batches: by how much all may take longer than measured until its limit breaks."
     )
     parts: list[Part] = [Words(note, "soft", "web"), grid]
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
         return Section("services", "Services", [*parts, *warnings], only="web")
-    said = [tightest_line(plan), replicas_line(plan), proofs.promised(plan.serving)]
+    said = [
+        tightest_line(plan), replicas_line(plan), proofs.promised(plan.serving),
+        headroom_line(plan),
+    ]  # fmt: skip
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
     parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
     found = proofs.worths(plan.solution, plan.serving.problem)
@@ -189,6 +200,7 @@ def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) ->
     yield number(longest, in_ms)
     part = None if longest is None or not limit else longest / limit
     yield number(part, partial(percent, up=True))
+    yield number(each.latency_headroom, percent)
     yield Cell("\n".join(instance_words(plan, use) for use in each.uses) or "-")
 
 
@@ -214,6 +226,20 @@ def replicas_line(plan: Plan) -> str:
         for name, each in asked.items()
     )
     return f"replicas at least: {', '.join(said)}" if asked else ""
+
+
+def headroom_line(plan: Plan) -> str:
+    """Say how much slower batches may be than measured, and whose limit breaks then."""
+    if (found := plan.latency_headroom) is None:
+        return ""
+    said = (
+        f"holds up to {percent(found.share)} slower batches; first to break: "
+        f"{printable(cut(found.service))}"
+    )
+    if found.share >= _TIGHT:
+        return said
+    used = percent(1 / (1 + found.share), up=True)
+    return f"{said}, at {used} of what its limit allows; --latency-margin 5% plans for more"
 
 
 def tightest_line(plan: Plan) -> str:

@@ -102,25 +102,24 @@ def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
         yield Section("bounds", "Both bounds over time", parts, only="web")
 
 
-def proof_section(
-    solution: Solution, problem: MachineProblem, machine: str, source: str, more: str = ""
-) -> Section:
-    """Say what the certificate of a solution proves, and how; `more`: what else it leaves open."""
+def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
+    """Say what the certificate of a plan proves of a problem, and how it is rechecked."""
+    solution, more = plan.answer, between_classes(plan)
     leaves = list(solution.certificate.leaves())
-    parts: list[Part] = [f"{verdict(solution, machine)}."]
+    parts: list[Part] = [f"{verdict(solution, 'GPU')}."]
     if solution.status == "infeasible" and solution.proof == "checked":
         parts.append(
-            f"The proof: prices under which the demands are worth more than all {machine}s there "
-            "are, however they are partitioned."
+            "The proof: prices under which the demands are worth more than all GPUs there are, "
+            "however they are partitioned."
         )
     elif solution.lower_bound > 0:
         shared = not isinstance(leaves[0], BlockPrices)
         what = "a function of what is put on an instance" if shared else "a price on every instance"
         parts.append(
-            f"The proof of the bound: {what}, such that whatever a {machine} can be partitioned "
-            f"into is worth at most what the {machine} costs. Every plan must then pay at least "
-            "what each service pays at these prices where it is cheapest; together that is at "
-            f"least {at_least(solution.lower_bound)}, rounded up to what {machine}s can cost."
+            f"The proof of the bound: {what}, such that whatever a GPU can be partitioned into is "
+            "worth at most what the GPU costs. Every plan must then pay at least what each service "
+            "pays at these prices where it is cheapest; together that is at least "
+            f"{at_least(solution.lower_bound)}, rounded up to what GPUs can cost."
         )
         if len(leaves) > 1:
             parts.append(
@@ -132,17 +131,26 @@ def proof_section(
         "The schedule (each service gets its rate, each GPU can be partitioned so) and the proof "
         "were rechecked from the file before this page was made, in whole numbers and fractions. "
         "So can you; the independent checker shares no code with the package:",
-        recheck(source or "plan.json"),
+        recheck(source or "plan.json", proved="proved" in plan.checkers),
         f"SHA-256 of the problem: {problem.sha256}",
     ]
     return Section("proof", "The proof", parts, only="web")
 
 
-def recheck(*sources: str) -> Bullets:
-    """Return the two commands that recheck files."""
+def recheck(*sources: str, proved: bool = False) -> Bullets:
+    """Return the commands that recheck files; `proved`: also by the checker proved in Coq."""
     names = shlex.join(sources)
-    every = (f"cms check {names}", "everything the file says, exactly")
-    return Bullets([every, (f"cms-check {names}", "the same by an independent checker")])
+    every = [(f"cms check {names}", "everything the file says, exactly")]
+    every.append((f"cms-check {names}", "the same by an independent checker"))
+    by_coq = (f"cms-check --proved {names}", "schedule and bound by a checker proved in Coq")
+    return Bullets([*every, *[by_coq] * proved])
+
+
+def checked_by(plan: Plan) -> str:
+    """Say who has checked a plan's proof, and which other checkers know its form."""
+    others = "cms-check and cms-check --proved (Coq) recheck"
+    others = others if "proved" in plan.checkers else "cms-check rechecks"
+    return f"checked by the package; {others} the file"
 
 
 MOST_REASONS = 20

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ...errors import InvalidOption
@@ -13,9 +15,9 @@ from ...files.documents import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ...values.words import short
-from .latency_rule import NO_LIMIT, Breakpoint
+from .latency_rule import NO_LIMIT, Breakpoint, margin_to_json, margin_words, require_margin
 from .load_curve import LoadCurve, PointKey, key_of
-from .loads import LEAST_RATIO, late_shares, next_ratio, sustainable_load
+from .loads import LEAST_RATIO, late_shares, list_ratios, sustainable_load
 from .operating_point import OperatingPoint
 from .service import QUEUES, Promise, Service, require_late_share
 
@@ -33,7 +35,9 @@ class CapacityRule:
     """A point supplies the largest Poisson rate at which its requests are in time.
 
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
-    times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
+    times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`. Batches that take f
+    times as long are a clock that runs slower: within a limit they sustain 1/f of the rate that
+    those measured sustain within 1/f of the limit.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class CapacityRule:
     queue: str = "instance"
     #: Whether only what is proved counts: batches of one length, a queue a process.
     certified: bool = False
+    #: Batches are taken to be slower than measured by this share.
+    latency_margin: Fraction = Fraction(0)
     #: Load curves of points; where there is one, it goes before the table. Equality ignores them:
     #: they are data, not the rule.
     curves: Mapping[PointKey, LoadCurve] = field(
@@ -60,6 +66,7 @@ class CapacityRule:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "late_share", require_late_share(self.late_share, f"rule {self.name!r}"))
+        put(self, "latency_margin", require_margin(self.latency_margin))
         put(self, "curves", FrozenMap(self.curves))
         if self.queue not in QUEUES:
             raise InvalidOption(
@@ -69,7 +76,7 @@ class CapacityRule:
     @property
     def promise(self) -> Promise:
         """All but a share of the requests are in time."""
-        return Promise(self.late_share, self.queue)
+        return Promise(self.late_share, self.queue, latency_margin=self.latency_margin)
 
     def with_curves(self, curves: Mapping[PointKey, LoadCurve]) -> CapacityRule:
         """Return the rule with load curves; InvalidOption if only what is proved counts."""
@@ -85,36 +92,36 @@ class CapacityRule:
 
         For a service without a limit all that the instance works off.
         """
-        if service.latency_limit_ms is None:
-            return 1000 * point.processes * point.batch / point.batch_ms
-        share, queue = self._asked(service)
-        if (curve := self._curve(service, point)) is not None:
-            return _round_down(curve.sustained(service.latency_limit_ms))
-        if self.certified and queue != "process":
-            return Fraction(0)
-        batch_ms = point.batch_ms
-        ratio = service.latency_limit_ms / batch_ms
-        load = sustainable_load(point.processes, point.batch, ratio, share, queue=queue)
-        return _round_down(load * point.processes * point.batch * 1000 / batch_ms)
+        limit, slower = service.latency_limit_ms, 1 + self.latency_margin
+        if limit is None:
+            return 1000 * point.processes * point.batch / point.batch_ms / slower
+        return _round_down(self._sustained(service, point, limit / slower) / slower)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
         """Return the next looser limit at which the point counts for more; None if none is."""
-        limit = service.latency_limit_ms
+        limit, slower = service.latency_limit_ms, 1 + self.latency_margin
         if limit is None:
             return None
-        now = self.supply(service, point)
-        if (curve := self._curve(service, point)) is not None:
-            following = now + Fraction(1, _parts(now))  # the next rate after rounding
-            least = curve.least_limit(following) if now else curve.latencies_ms[0]
-            return None if least is None else Breakpoint(least)
-        _, queue = self._asked(service)
-        ratio = next_ratio(limit / point.batch_ms, queue=queue)
-        while ratio is not None:
-            looser = replace(service, latency_limit_ms=ratio * point.batch_ms)
-            if self.supply(looser, point) > now:
-                return Breakpoint(ratio * point.batch_ms)
-            ratio = next_ratio(ratio, queue=queue)
+        now, steps = self.supply(service, point), self._steps(service, point)
+        for step in steps[bisect_right(steps, limit / slower) :]:
+            if _round_down(self._sustained(service, point, step) / slower) > now:
+                return Breakpoint(step * slower)
         return None
+
+    def find_slowest(self, service: Service, point: OperatingPoint, rate_rps: Fraction) -> Fraction:
+        """Return by which factor a batch may at most take longer than measured.
+
+        Up to it, and not beyond, the point supplies `rate_rps`, > 0, within the limit.
+        """
+        limit, parts = service.latency_limit_ms, _parts(rate_rps)
+        if limit is None:
+            return 1000 * point.processes * point.batch / point.batch_ms / rate_rps
+        rate = Fraction(-(-rate_rps * parts // 1), parts)  # what is not less after rounding
+        steps, sustained = self._steps(service, point), partial(self._sustained, service, point)
+        # From one step on the time is short, up to the next the throughput.
+        at = bisect_left(steps, True, key=lambda step: sustained(step) * step >= rate * limit)
+        shorter = (sustained(step) / rate for step in steps[at - 1 : at])
+        return max([*(limit / step for step in steps[at : at + 1]), *shorter])
 
     def looser_late_shares(
         self, service: Service, points: Iterable[OperatingPoint]
@@ -138,15 +145,16 @@ class CapacityRule:
     def refusal(self, service: Service, point: OperatingPoint) -> str:
         """Say how often a batch fits into the limit, and which limit would do."""
         share, queue = self._asked(service)
-        limit = service.latency_limit_ms
+        limit, slower = service.latency_limit_ms, 1 + self.latency_margin
+        more = margin_words(self.latency_margin)
         if limit is None:
             return NO_LIMIT
         if (curve := self._curve(service, point)) is not None:
             lowest = curve.latencies_ms[0]
             return (
-                f"its load curve has {short(lowest, math.ceil)} ms at "
+                f"its load curve has {short(lowest, math.ceil)} ms{more} at "
                 f"{short(curve.rates_rps[0])} requests/s, its lowest rate, which is not within "
-                f"{short(limit)} ms; a limit of {_up(lowest)} ms would do"
+                f"{short(limit)} ms; a limit of {_up(lowest * slower)} ms would do"
             )
         if self.certified and queue != "process":
             return "the rule is proved for a queue a process, and the service wants one an instance"
@@ -155,11 +163,11 @@ class CapacityRule:
                 f"a late share of {shown(share)} is below {shown(late_shares()[0])}, the least "
                 "in the table; a load curve of the point would do"
             )
-        ratio = limit / point.batch_ms
-        needed = _up(LEAST_RATIO * point.batch_ms)
-        times = shown(Fraction(int(100 * ratio), 100))
+        batch_ms = point.batch_ms * slower
+        needed = _up(LEAST_RATIO * batch_ms)
+        times = shown(Fraction(int(100 * limit / batch_ms), 100))
         return (
-            f"{short(point.batch_ms, math.ceil)} ms a batch is {times} times within "
+            f"{short(point.batch_ms, math.ceil)} ms{more} a batch is {times} times within "
             f"{short(limit)} ms; the rule needs {LEAST_RATIO}: a limit of {needed} ms would do"
         )
 
@@ -170,11 +178,32 @@ class CapacityRule:
             "late_share": number_to_json(self.late_share),
             "queue": self.queue,
             "certified": self.certified,
+            **margin_to_json(self.latency_margin),
         }
 
     def __str__(self) -> str:
         proved = " (proved)" if self.certified else ""
-        return f"{shown(100 * (1 - self.late_share))} % within the limit{proved}"
+        within = f"{shown(100 * (1 - self.late_share))} % within the limit{proved}"
+        more = margin_words(self.latency_margin)
+        return f"{within}, batch times{more}" if more else within
+
+    def _sustained(self, service: Service, point: OperatingPoint, limit_ms: Fraction) -> Fraction:
+        """The largest rate within a limit for the batch times measured, exactly."""
+        share, queue = self._asked(service)
+        if (curve := self._curve(service, point)) is not None:
+            return curve.sustained(limit_ms)
+        if self.certified and queue != "process":
+            return Fraction(0)
+        processes, batch, batch_ms = point.processes, point.batch, point.batch_ms
+        load = sustainable_load(processes, batch, limit_ms / batch_ms, share, queue=queue)
+        return load * processes * batch * 1000 / batch_ms
+
+    def _steps(self, service: Service, point: OperatingPoint) -> Sequence[Fraction]:
+        """The limits from which on more is sustained for the batch times measured, ascending."""
+        if (curve := self._curve(service, point)) is not None:
+            return curve.highest_ms
+        batch_ms = point.batch_ms
+        return [ratio * batch_ms for ratio in list_ratios(self._asked(service)[1])]
 
     def _asked(self, service: Service) -> tuple[Fraction, str]:
         """The late share and the queue that hold for a service."""

@@ -21,7 +21,7 @@ from .measurements import InstanceKind, find_allowed_instances, is_measured_on
 from .neighbours import classes_in
 from .operating_point import OperatingPoint, mps_share
 from .posing import AnyServing
-from .queueing import RULES, QueueingRule, evidence_of
+from .queueing import RULES, QueueingRule, evidence_of, with_latency_margin
 from .service import Service
 
 Queue = Literal["instance", "process"]
@@ -152,12 +152,12 @@ class _LatencyRulePart(m.Part):
     latency_share: f.Exact
     strict: f.Flag
     source: f.Text = ""
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
     def build(self) -> LatencyRule:
+        told = dict(self)
         with f.blaming("latency_share"):
-            return LatencyRule(
-                self.name, self.latency_share, strict=self.strict, source=self.source
-            )
+            return LatencyRule(share=told.pop("latency_share"), **told)
 
 
 class _CapacityRulePart(m.Part):
@@ -166,6 +166,7 @@ class _CapacityRulePart(m.Part):
     late_share: f.Exact
     queue: Queue
     certified: f.Flag
+    latency_margin: f.Exact = f.omitted(Fraction(0))
 
 
 def read_rule(
@@ -188,16 +189,12 @@ def read_rule(
         )
     rule: LatencyRule | CapacityRule = m.read_part(kind, value).build()
     known = RULES.get(name)
-    if isinstance(known, LatencyRule) and isinstance(rule, LatencyRule):
-        same = (known.share, known.strict) == (rule.share, rule.strict)
-    else:
-        same = known == rule
-    if known is not None and not same:
+    if known is not None and with_latency_margin(known, rule.latency_margin) != rule:
         raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {rule}")
     if isinstance(rule, CapacityRule) and curves:
         with f.blaming():
             return rule.with_curves(curves)
-    return rule if known is None else known
+    return rule
 
 
 _WHY = "as the rest of the plan has"

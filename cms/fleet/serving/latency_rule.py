@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...errors import InvalidOption
+from ...files.documents import number_to_json
 from ...values.numbers import Number, exact, format_exact, shown
 from ...values.words import short
 from .operating_point import OperatingPoint
@@ -39,14 +40,23 @@ class LatencyRule:
     name: str  #: what plans and messages call it
     share: Fraction  #: of the limit, > 0 and <= 1
     strict: bool  #: whether a batch latency of exactly that share is refused
-    source: str  #: where the rule is from
+    source: str = field(compare=False)  #: where the rule is from
+    latency_margin: Fraction  #: batches are taken to be slower than measured by this share
 
     @property
     def promise(self) -> None:
         """Nothing: how long a request waits depends on the load, which the rule does not know."""
         return None
 
-    def __init__(self, name: str, share: Number, *, strict: bool, source: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        share: Number,
+        *,
+        strict: bool,
+        source: str = "",
+        latency_margin: Number = 0,
+    ) -> None:
         put = object.__setattr__
         put(self, "name", name)
         put(self, "share", exact(share, f"the share of rule {name!r}", error=InvalidOption))
@@ -57,23 +67,31 @@ class LatencyRule:
             )
         put(self, "strict", bool(strict))
         put(self, "source", source)
+        put(self, "latency_margin", require_margin(latency_margin))
 
     def admits(self, service: Service, point: OperatingPoint) -> bool:
         """Whether the point's batch latency leaves enough of the service's limit, if it has one."""
         if service.latency_limit_ms is None:
             return True
-        allowed = self.share * service.latency_limit_ms
-        return point.latency_ms < allowed if self.strict else point.latency_ms <= allowed
+        allowed, latency = self.share * service.latency_limit_ms, self._latency_ms(point)
+        return latency < allowed if self.strict else latency <= allowed
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The point's throughput if it is admitted, else 0."""
-        return point.throughput_rps if self.admits(service, point) else Fraction(0)
+        """The point's throughput, less the margin, if it is admitted, else 0."""
+        throughput = point.throughput_rps / (1 + self.latency_margin)
+        return throughput if self.admits(service, point) else Fraction(0)
+
+    def find_slowest(self, service: Service, point: OperatingPoint, rate_rps: Fraction) -> Fraction:
+        """Return by which factor a batch may at most take longer; see :class:`CapacityRule`."""
+        limit = service.latency_limit_ms
+        enough = point.throughput_rps / rate_rps
+        return enough if limit is None else min(self.share * limit / point.latency_ms, enough)
 
     def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
         """Return the next looser limit at which the point counts for more; None if none is."""
         if self.admits(service, point):
             return None
-        return Breakpoint(point.latency_ms / self.share, self.strict)
+        return Breakpoint(self._latency_ms(point) / self.share, self.strict)
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
         """Compare the point's latency with what the limit allows, and name the limit it needs."""
@@ -83,13 +101,12 @@ class LatencyRule:
         sign = "<" if self.strict else "<="
         allowed = self.share * limit
         product = "" if self.share == 1 else f"{shown(self.share)} x {short(limit)} ms = "
-        needed = point.latency_ms / self.share
+        needed = self._latency_ms(point) / self.share
         relaxed = Fraction(-(-needed * 100 // 1), 100)
         words = "a limit above" if self.strict and relaxed == needed else "a limit of"
         return (
-            f"{short(point.latency_ms, math.ceil)} ms is not {sign} {product}"
-            f"{short(allowed, math.floor)} ms; "
-            f"{words} {shown(relaxed)} ms would do"
+            f"{short(point.latency_ms, math.ceil)} ms{margin_words(self.latency_margin)} is not "
+            f"{sign} {product}{short(allowed, math.floor)} ms; {words} {shown(relaxed)} ms would do"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -99,12 +116,31 @@ class LatencyRule:
             "latency_share": format_exact(self.share),
             "strict": self.strict,
             "source": self.source,
+            **margin_to_json(self.latency_margin),
         }
 
     def __str__(self) -> str:
         sign = "<" if self.strict else "<="
         share = "" if self.share == 1 else f"{shown(self.share)} x "
-        return f"batch latency {sign} {share}the limit"
+        return f"batch latency{margin_words(self.latency_margin)} {sign} {share}the limit"
+
+    def _latency_ms(self, point: OperatingPoint) -> Fraction:
+        return point.latency_ms * (1 + self.latency_margin)
+
+
+def require_margin(margin: Number) -> Fraction:
+    """Return a latency margin exactly; InvalidOption if it is no number >= 0."""
+    return exact(margin, "the latency margin", error=InvalidOption)
+
+
+def margin_to_json(margin: Fraction) -> dict[str, Any]:
+    """Return the key of a margin in a rule; nothing without."""
+    return {"latency_margin": number_to_json(margin)} if margin else {}
+
+
+def margin_words(margin: Fraction) -> str:
+    """Say that latencies are taken to be higher than measured: `` + 5 %``; nothing without."""
+    return f" + {shown(100 * margin)} %" if margin else ""
 
 
 #: Of a point that a rule admits, since there is nothing that it could miss.

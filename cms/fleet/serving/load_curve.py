@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -54,7 +54,8 @@ class LoadCurve:
     #: (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
     #: what rests on the curve; of any other curve, it would be another instance that it replays.
     batches_sha256: str
-    _highest: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
+    #: The highest latency up to each rate: limits from which on more is sustained.
+    highest_ms: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class LoadCurve:
         put(self, "rates_rps", tuple(exact(rate, "a rate of a load curve") for rate in rates_rps))
         latencies = tuple(exact(each, "a latency of a load curve") for each in latencies_ms)
         put(self, "latencies_ms", latencies)
-        put(self, "_highest", tuple(accumulate(latencies, max)))
+        put(self, "highest_ms", tuple(accumulate(latencies, max)))
         put(self, "late_share", require_late_share(late_share, "a load curve"))
         put(self, "evidence", evidence)
         put(self, "batches_sha256", batches_sha256)
@@ -95,13 +96,8 @@ class LoadCurve:
 
         Latencies count as the largest up to their rate.
         """
-        at = bisect_right(self._highest, limit_ms)
+        at = bisect_right(self.highest_ms, limit_ms)
         return self.rates_rps[at - 1] if at else Fraction(0)
-
-    def least_limit(self, rate: Fraction) -> Fraction | None:
-        """Return the least limit within which a rate > 0 is sustained; None if none is."""
-        at = bisect_left(self.rates_rps, rate)
-        return self._highest[at] if at < len(self.rates_rps) else None
 
     def to_json(self) -> dict[str, Any]:
         """The curve as a JSON object."""

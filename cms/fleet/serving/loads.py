@@ -54,14 +54,11 @@ def late_shares() -> list[Fraction]:
     return sorted({share for table in _tables() for share in table.late_shares})
 
 
-def next_ratio(ratio: Fraction, *, queue: str = "process") -> Fraction | None:
-    """Return the next greater ratio of limit to batch time from which more may be sustained."""
-    found = []
-    for table in _tables(queue):
-        at = bisect.bisect_right(table.sixteenths, 16 * ratio.numerator // ratio.denominator)
-        if at < len(table.sixteenths):
-            found.append(Fraction(table.sixteenths[at], 16))
-    return min(found, default=None)
+@cache
+def list_ratios(queue: str) -> list[Fraction]:
+    """Return the ratios of limit to batch time from which more may be sustained, ascending."""
+    found = {each for table in _tables(queue) for each in table.sixteenths}
+    return [Fraction(each, 16) for each in sorted(found)]
 
 
 def _entry(

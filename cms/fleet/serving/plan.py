@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 from ...certificate.certificate import Certificate
 from ...errors import InvalidSchedule, UnsupportedProblem
@@ -17,12 +18,15 @@ from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
 from ..hardware import Gpu, Layout, Placement
+from .capacity import CapacityRule
+from .latency_rule import LatencyRule
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served
 from .posing import AnyServing
 from .service import Service
 from .serving_problem import ServingProblem
+from .time_sharing import SharedServing
 
 #: Services that a printed plan lists before it says how many more there are.
 _SERVICES_SHOWN = 6
@@ -56,6 +60,9 @@ class ServicePlan:
     uses: tuple[Use, ...]  #: in the order of the problem's blocks
     planned_rps: Fraction  #: the rate it asks for, with margin and head-room
     routing: str = "weighted"  #: of its requests over its instances, or ``equal``
+    #: By which share all batches may take longer than measured until its limit breaks under the
+    #: plan's rule. None without limit, requests or instances, and if the rule does not know.
+    latency_headroom: Fraction | None = None
 
     @property
     def wanted_rps(self) -> Fraction:
@@ -107,6 +114,13 @@ class Instances:
     def __str__(self) -> str:
         names = " + ".join(one.service for one in self.serves) or "idle"
         return f"{self.count} x {self.profile} -> {names}"
+
+
+class LatencyHeadroom(NamedTuple):
+    """By which share batches may take longer until a limit breaks, and whose it is."""
+
+    share: Fraction
+    service: str
 
 
 def duty_cycle_ms(serves: Iterable[Served]) -> Fraction | None:
@@ -251,6 +265,19 @@ class Plan(Viewed, Tabular):
             claimed_bound=claimed, seconds=seconds, guarantee=None, history=(),
         )  # fmt: skip
 
+    @property
+    def checkers(self) -> tuple[str, ...]:
+        """The checkers that know the form of the plan's proof; the package's has accepted it."""
+        proved = () if isinstance(self.serving, SharedServing) else ("proved",)
+        return ("package", "independent", *proved)
+
+    @property
+    def routing(self) -> str:
+        """How requests have to be spread over the instances of a service."""
+        promise = self.serving.promise
+        own = "weighted" if promise is None else promise.routing
+        return str(getattr(self.serving, "routing", own))
+
     def unshared(self, wanted_for: str, instead: str = "plan without sharing") -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
 
@@ -280,11 +307,47 @@ class Plan(Viewed, Tabular):
         for (block, content), count in sorted(counts.items(), key=lambda of: index[of[0][0]]):
             for name, use in self._uses(block, content, count):
                 uses[name].append(use)
-        planned = self.serving.planned_rps
-        return tuple(
-            ServicePlan(each, tuple(uses[each.name]), planned(each), self.serving.routing)
-            for each in self.serving.services
+        found = []
+        for each in self.serving.services:
+            own, planned = tuple(uses[each.name]), self.serving.planned_rps(each)
+            given = ServicePlan(each, own, planned, self.serving.routing)
+            found.append(replace(given, latency_headroom=self._find_headroom(given)))
+        return tuple(found)
+
+    @property
+    def latency_headroom(self) -> LatencyHeadroom | None:
+        """The least latency headroom of a service; None if none is known."""
+        known = (
+            LatencyHeadroom(each.latency_headroom, each.service.name)
+            for each in self.services
+            if each.latency_headroom is not None
         )
+        return min(known, key=lambda each: each.share, default=None)
+
+    def _find_headroom(self, given: ServicePlan) -> Fraction | None:
+        """Find how much slower batches may be, at the planned rate in the promised shares.
+
+        The rules of cycles are linear: a mix of batches that take f times as long needs f times the
+        limit, and serves 1/f of the rates.
+        """
+        serving, service, planned = self.serving, given.service, given.planned_rps
+        limit, provided = service.latency_limit_ms, given.provided_rps
+        if limit is None or not planned or not given.uses:
+            return None
+        if isinstance(serving, SharedServing):
+            needed = [limit - (use.slack_ms or 0) for use in given.uses]
+            slower = min(limit / max(needed), provided / planned)
+            return slower * (1 + serving.sharing.latency_margin) - 1
+        rule = serving.rule
+        if not isinstance(rule, CapacityRule | LatencyRule):
+            return None
+        is_equal = self.routing == "equal"
+        loads = [
+            planned / given.instances if is_equal else planned / provided * use.supply_rps
+            for use in given.uses
+        ]
+        slowest = map(partial(rule.find_slowest, service), (u.point for u in given.uses), loads)
+        return min(slowest) - 1
 
     def service(self, name: str) -> ServicePlan:
         """Return what one service gets; KeyError if there is none of this name."""
@@ -334,7 +397,7 @@ def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
 
 
 def _service_record(each: ServicePlan) -> Record:
-    own = "wanted_rps", "planned_rps", "provided_rps", "headroom"
+    own = "wanted_rps", "planned_rps", "provided_rps", "headroom", "latency_headroom"
     return {
         "service": each.service.name,
         "model": each.service.model,

@@ -59,6 +59,7 @@ class GivenPart(ServicePart):
 
     provided_rps: f.Exact
     instances: f.Count
+    latency_headroom: f.Exact | None
 
     @classmethod
     def from_object(cls, value: Any, **other: Any) -> Self:
@@ -106,6 +107,14 @@ class PromisePart(m.Part):
     routing: f.Text
     queue: Queue
     rate_margin: f.Exact
+    latency_margin: f.Exact = f.omitted(Fraction(0))
+
+
+class HeadroomPart(m.Part):
+    """By which share batches may take longer until the first limit breaks, and whose it is."""
+
+    share: f.Exact
+    service: f.Text
 
 
 class ServedPart(m.Part):
@@ -152,6 +161,8 @@ class _AnyPlan(m.Document):
     rate_margin: f.Exact
     max_processes: f.AtLeastOne | None
     services: tuple[Annotated[Any, m.Built(GivenPart)], ...]
+    latency_headroom: Annotated[Any, m.Built(HeadroomPart)] | None
+    checkers: tuple[f.Text, ...]
     operating_points: Any
     groups: tuple[Annotated[Any, m.Built(GpuGroupPart)], ...]
     warnings: tuple[f.Text, ...]
@@ -194,12 +205,15 @@ class _AnyPlan(m.Document):
 
     def _require_derived(self, plan: Plan) -> None:
         """Compare what is written out for readers with what follows from the rest."""
-        derived = "promise", "services", "groups", "operating_points"
-        found = self.to_json(*derived)
-        wanted = type(self).from_object(plan).to_json(*derived)
-        agree(found["promise"], wanted["promise"], "what the rule promises", "promise")
-        agree(found["services"], wanted["services"], "as problem and solution have", "services")
-        agree(found["groups"], wanted["groups"], "as the solution has", "groups")
+        derived = {
+            "promise": "what the rule promises", "services": "as problem and solution have",
+            "latency_headroom": "the least of a service",
+            "checkers": "those that know the form of the proof", "groups": "as the solution has",
+        }  # fmt: skip
+        found = self.to_json(*derived, "operating_points")
+        wanted = type(self).from_object(plan).to_json(*derived, "operating_points")
+        for key, why in derived.items():
+            agree(found[key], wanted[key], why, key)
         keys = "service", "block", "processes", "batch"
         points = {tuple(point[k] for k in keys): point for point in wanted["operating_points"]}
         for index, point in enumerate(found["operating_points"]):
@@ -217,7 +231,8 @@ class _AnyPlan(m.Document):
         serving = plan.serving
         common = ("rate_margin", "max_processes", "promise", "warnings", "unservable", "problem")
         return {key: getattr(serving, key) for key in common} | {
-            "services": plan.services, "groups": plan.groups, "devices": serving.gpus,
+            "services": plan.services, "latency_headroom": plan.latency_headroom,
+            "checkers": [*plan.checkers], "groups": plan.groups, "devices": serving.gpus,
             "solution": plan.solution,
         }  # fmt: skip
 

@@ -18,7 +18,7 @@ from .measurements import only_device, sort_measurements
 from .neighbours import NeighbourServing, pose_beside
 from .operating_point import OperatingPoint
 from .posed import PlanRequest
-from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves, with_latency_margin
 from .service import Service
 from .serving_problem import ServingProblem, pose_unshared
 from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_shared
@@ -31,6 +31,7 @@ _Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
 class _Terms(TypedDict, total=False):
     load_curves: Mapping[PointKey, LoadCurve] | None
     rate_margin: Number
+    latency_margin: Number
     max_processes: int | None
     limits: Mapping[str, int] | None
     costs: Mapping[str, Number] | None
@@ -90,6 +91,7 @@ def build_problem(
     rule: str | QueueingRule | DutyCycleRule | None = None,
     load_curves: Mapping[PointKey, LoadCurve] | None = None,
     rate_margin: Number = 0,
+    latency_margin: Number = 0,
     max_processes: int | None = None,
     limits: Mapping[str, int] | None = None,
     costs: Mapping[str, Number] | None = None,
@@ -121,6 +123,7 @@ def build_problem(
     :class:`cms.DutyCycleRule`; by default ``"capacity"``, or ``"round_robin"``.
     `load_curves`: Of :func:`cms.fleet.read_load_curves`; they override the rule's own table.
     `rate_margin`: Share by which rates may be higher. Rates are those of the busiest minute.
+    `latency_margin`: Share by which batches may take longer than measured; fewer are then served.
     `max_processes`: Operating points with more processes are left out.
     `limits`, `costs`: ``{gpu: number there are}`` (any), ``{gpu: cost of one}`` (1).
     `group_limits`: Of GPUs of several types together, by their keys.
@@ -168,6 +171,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
                 "sharing='time', or take one of cms.fleet.serving.RULES"
             )
         terms = queueing_rule(DEFAULT_RULE if rule is None else rule)
+        terms = with_latency_margin(terms, latency_margin)
     else:
         if sharing != "time":
             raise InvalidOption(
@@ -184,7 +188,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
                 f"classes is {classes!r} and there is no interference; leave it out, or give both"
             )
         how = DEFAULT_FRAME_RULE if rule is None else rule
-        terms = TimeSharing(how, max_services, splits or "pairs", headroom)
+        terms = TimeSharing(how, max_services, splits or "pairs", headroom, latency_margin)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     if sharing is not None and (routing != "weighted" or replica_share is not None):
         said = "routing and replica_share are for instances that serve one service each"

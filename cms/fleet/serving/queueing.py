@@ -6,14 +6,16 @@ It decides the number of GPUs, so it has a name that every plan says; a user may
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption
 from ...values.names import nearest
+from ...values.numbers import Number, shown
 from .capacity import CAPACITY, CERTIFIED, CapacityRule, Evidence
-from .latency_rule import HALF, PARVAGPU, PLAIN
+from .latency_rule import HALF, PARVAGPU, PLAIN, LatencyRule, require_margin
 from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
 from .service import Promise, Service
@@ -98,6 +100,18 @@ def evidence_of(rule: QueueingRule, service: Service, point: OperatingPoint) -> 
     if not isinstance(rule, CapacityRule) or service.latency_limit_ms is None:
         return None
     return rule.evidence(service, point)
+
+
+def with_latency_margin(rule: QueueingRule, margin: Number) -> QueueingRule:
+    """Return a rule that takes batches to be slower than measured by a share; 0 changes nothing."""
+    if not (share := require_margin(margin)):
+        return rule
+    if not isinstance(rule, CapacityRule | LatencyRule):
+        raise InvalidOption(
+            f"the latency margin is {shown(share)}, which the rule {rule.name!r} does not know; "
+            "leave it out, or let the rule count with slower batches itself"
+        )
+    return replace(rule, latency_margin=share)
 
 
 def with_curves(rule: QueueingRule, curves: Mapping[PointKey, LoadCurve] | None) -> QueueingRule:

@@ -129,14 +129,17 @@ class Promise:
     arrivals: str = "poisson"  #: how requests arrive
     #: How they are spread over instances: ``weighted``, like their supplies, or ``equal``.
     routing: str = "weighted"
+    latency_margin: Fraction = Fraction(0)  #: batches may be slower than measured by this share
 
     def __str__(self) -> str:
         most = f"{shown(100 * self.rate_margin)} % more than " if self.rate_margin else ""
         shares = "equal shares" if self.routing == "equal" else "shares like their supplies"
+        slow = shown(100 * self.latency_margin)
+        slow = f", with batches up to {slow} % slower than measured" if self.latency_margin else ""
         return (
             f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, at up to "
-            f"{most}the rates given, if they arrive as a Poisson stream and instances get {shares} "
-            f"and have one queue {_WAIT[self.queue]}"
+            f"{most}the rates given{slow}, if they arrive as a Poisson stream and instances get "
+            f"{shares} and have one queue {_WAIT[self.queue]}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -147,11 +147,13 @@ class SharedPoint(PointPart):
 class SharingPart(m.Part):
     """The terms on which services share instances in time."""
 
+    _TERMS: ClassVar = ("rule", "max_services", "splits", "headroom", "latency_margin")
     kind: Literal["time"]
     rule: DutyCycleRule
     max_services: f.AtLeastOne | None
     splits: Literal["pairs", "any"]
     headroom: Annotated[Headroom, m.Built(_HeadroomPart)] | None
+    latency_margin: f.Exact = f.omitted(Fraction(0))
     interference: _InterferencePart | None = f.omitted(None)
 
     @classmethod
@@ -161,15 +163,14 @@ class SharingPart(m.Part):
         assert isinstance(serving, SharedServing)
         if isinstance(serving, NeighbourServing):
             told = _InterferencePart.of_plan(serving, plan.outer)
-        terms = ("rule", "max_services", "splits", "headroom")
-        own = {key: getattr(serving.sharing, key) for key in terms}
+        own = {key: getattr(serving.sharing, key) for key in cls._TERMS}
         return cls.from_fields(kind="time", interference=told, **own)
 
     def serving(
         self, points: Sequence[SharedPoint], problem: TimeSharedProblem, **common: Any
     ) -> SharedServing:
         """Build what a plan was made from; its problem must be what follows from the rest."""
-        sharing = TimeSharing(self.rule, self.max_services, self.splits, self.headroom)
+        sharing = TimeSharing(**{key: getattr(self, key) for key in self._TERMS})
         of_pair: dict[tuple[str, Block], list[OperatingPoint]] = {}
         for index, part in enumerate(points):
             with f.blaming("operating_points", index):

@@ -15,10 +15,11 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.numbers import whole
+from ...values.numbers import Number, whole
 from ...values.words import short
 from .gpus_used import SPLITS, block_prefixes
 from .headroom import Headroom
+from .latency_rule import margin_words, require_margin
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint
 from .posed import PlanRequest, Posed, Served
@@ -53,6 +54,7 @@ class TimeSharing:
     #: scheduler has it (``"pairs"``, the default), or with ``"any"`` in all ways up to 100 %.
     splits: str
     headroom: Headroom | None  #: what is planned for instead of the stated rates and lengths
+    latency_margin: Fraction  #: batches are taken to be slower than measured by this share
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class TimeSharing:
         max_services: int | None = None,
         splits: str = "pairs",
         headroom: str | Headroom | None = None,
+        latency_margin: Number = 0,
     ) -> None:
         put = object.__setattr__
         put(self, "rule", _cycle_rule(rule))
@@ -79,6 +82,7 @@ class TimeSharing:
                 "Headroom"
             )
         put(self, "headroom", Headroom(headroom) if isinstance(headroom, str) else headroom)
+        put(self, "latency_margin", require_margin(latency_margin))
 
     def planned_rps(self, rate: Fraction) -> Fraction:
         """Return the rate that is planned for instead of this one."""
@@ -87,7 +91,9 @@ class TimeSharing:
     def length_ms(self, point: OperatingPoint) -> Fraction:
         """Return how long a batch is planned to occupy its instance."""
         length = slot_ms(point)
-        return length if self.headroom is None else self.headroom.length_ms(length, point.batch)
+        if self.headroom is not None:
+            length = self.headroom.length_ms(length, point.batch)
+        return length * (1 + self.latency_margin)
 
     def job(
         self, service: Service, points: Mapping[Block, Iterable[OperatingPoint]], margin: Fraction
@@ -109,7 +115,9 @@ class TimeSharing:
     def __str__(self) -> str:
         cap = self.max_services
         most = "" if cap is None else f"; at most {cap} services in a block"
-        return f"blocks shared in time, {self.rule}: {_RULES[self.rule]}{most}"
+        slower = margin_words(self.latency_margin)
+        more = f"; batch times{slower}" if slower else ""
+        return f"blocks shared in time, {self.rule}: {_RULES[self.rule]}{most}{more}"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

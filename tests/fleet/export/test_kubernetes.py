@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -240,17 +239,6 @@ def test_the_users_deployment_is_patched_where_it_asks_for_a_gpu() -> None:
     ):
         with pytest.raises(FileError, match=rf"^{place}.*{has}"):
             export(MIXED, "kubernetes", ExportOptions(base=bases))
-
-
-def test_equal_parts_of_unequal_pods_are_counted_out() -> None:
-    services = tuple(replace(s, rate_rps=Fraction(50)) for s in SERVICES)
-    uneven = node(card(0, serving("4g.40gb", 0)), card(1, serving("1g.10gb", 2)))
-    uneven = replace(uneven, services=services)
-    (said,) = [s for s in export(uneven, "kubernetes").losses if s.startswith("Traffic")]
-    assert all(
-        each in said for each in ("12, 33 requests/s", "24 of their 45", "too little for the 50")
-    )
-    assert not any(s.startswith("Traffic") for s in export(HALVES, "kubernetes").losses)
 
 
 # --- names and YAML -------------------------------------------------------------------------------

@@ -261,7 +261,5 @@ def test_only_the_rates_of_a_curve_count_since_nothing_is_known_between_them() -
     curve = LoadCurve([10, 20, 30, 40], [20, 30, 34, 90], CENT, "simulated", "a" * 64)
     for limit, most in ((19, 0), (20, 10), (29, 10), (33, 20), (89, 30), (90, 40), (99, 40)):
         assert curve.sustained(Fraction(limit)) == most
-        beyond = curve.least_limit(Fraction(most) + Fraction(1, 1000))
-        assert beyond is None if most == 40 else beyond is not None and limit < beyond
-        if beyond is not None:
-            assert curve.sustained(beyond) == most + 10
+        beyond = next((each for each in curve.highest_ms if each > limit), None)
+        assert beyond is None if most == 40 else curve.sustained(beyond or CENT) == most + 10

@@ -43,8 +43,9 @@ class ExportOptions:
     empty text leaves the profile alone. `slurm_nodes`: ``{node: rest of its line in slurm.conf}``:
     ``CPUs=64 RealMemory=512000``. `base`: Manifests with a Deployment each, which are patched: one
     of a service, by its label ``cms.service`` or its name, or one for all services. `namespace`:
-    Namespace of the pods; by default the base's or kubectl's. `pin_nodes`, `pin_gpus`: Whether pods
-    are tied to their nodes, and with DRA to their GPUs.
+    Namespace of the pods; by default the base's or kubectl's. `gateway`: The Gateway, ``name`` or
+    ``namespace/name``, that spreads requests by capacity. `pin_nodes`, `pin_gpus`: Whether pods are
+    tied to their nodes, and with DRA to their GPUs.
     """
 
     now: Deployment | None = None
@@ -55,6 +56,7 @@ class ExportOptions:
     slurm_nodes: FrozenMap[str, str] = field(default_factory=FrozenMap)
     base: tuple[Source, ...] = ()
     namespace: str | None = None
+    gateway: str | None = None
     pin_nodes: bool = False
     pin_gpus: bool = False
 

@@ -21,12 +21,13 @@ from ..model import Deployment, FleetGpu
 from .advertised import resource_of
 from .export import Export, ExportOptions, render
 from .notes import assemble
+from .routes import Route, find_routes, group_name
 from .workloads import Workload, dns_label, find_workloads
 
 __all__ = ["write_dra", "write_kubernetes"]
 
 _PLACEHOLDER = "example.invalid/replace-this-image"
-_CLAIMS = "claims.yaml"
+_CLAIMS, _ROUTES = "claims.yaml", "routes.yaml"
 _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 
 
@@ -37,8 +38,9 @@ def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
         return card.node if options.pin_nodes else ""
 
     workloads = find_workloads(deployment, place)
-    files, gone = _overlay(workloads, options), _gone(workloads, options, place)
-    return assemble("kubernetes", deployment, options, files, workloads=workloads, gone=gone)
+    files, routes = _overlay(deployment, workloads, options)
+    told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
+    return assemble("kubernetes", deployment, options, files, (), **told)
 
 
 def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
@@ -52,17 +54,15 @@ def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
     workloads = find_workloads(deployment, place)
     made = {each.name: _claim(each, options) for each in workloads}
     claims = {claim.name: claim for claim in made.values()}
-    files = _overlay(workloads, options, made)
+    files, routes = _overlay(deployment, workloads, options, made)
     if claims:
         files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
     profiles = sorted({each.profile for _, each in deployment.instances()})
     classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
     if classes:
         files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
-    gone = _gone(workloads, options, place)
-    return assemble(
-        "dra", deployment, options, files, workloads=workloads, gone=gone, classes=classes
-    )
+    told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
+    return assemble("dra", deployment, options, files, (), **told, classes=classes)
 
 
 def _gone(
@@ -122,11 +122,16 @@ class _Base(NamedTuple):
     server: str  # the container that gets a part of a GPU
     taken: dict[str, tuple[str, ...]]  # GPU resources that it asks for, under limits and requests
     has_strategy: bool
+    port: int | str  # the server's first, by name or number; "" if it names none
+    source: str = ""
 
 
 def _overlay(
-    workloads: Iterable[Workload], options: ExportOptions, claims: dict[str, _Claim] | None = None
-) -> dict[str, str]:
+    deployment: Deployment,
+    workloads: Iterable[Workload],
+    options: ExportOptions,
+    claims: dict[str, _Claim] | None = None,
+) -> tuple[dict[str, str], tuple[Route, ...]]:
     space = options.namespace
     if space is not None and dns_label(space) != space:
         raise InvalidProblem(
@@ -136,8 +141,16 @@ def _overlay(
     services = sorted({each.key.service for each in workloads})
     _require_distinct(services)
     bases = _bases(options.base, services)
+    routes = find_routes(deployment, options, {name: each.port for name, each in bases.items()})
+    for route in routes:
+        if not route.port:
+            base = bases[route.service]
+            what = f"the container {base.server!r} names no port, to which the route of service"
+            raise FileError(base.source, f"{what} {route.service!r} could lead", expected="one")
     files: dict[str, str] = {}
-    parts = [_CLAIMS] if claims else []
+    if routes:
+        files[_ROUTES] = render(_ROUTES, routes=routes)
+    parts = [*[_CLAIMS] * bool(claims), *files]
     for service in services:
         folder = f"base/{dns_label(service)}"
         files[f"{folder}/kustomization.yaml"] = _kustomization(["deployment.yaml"])
@@ -145,12 +158,13 @@ def _overlay(
     for each in workloads:
         folder = f"workloads/{each.name}"
         parts.append(folder)
-        base = f"../../base/{dns_label(each.key.service)}"
-        files[f"{folder}/kustomization.yaml"] = _kustomization([base], patch=True)
+        own = f"../../base/{dns_label(each.key.service)}"
+        files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
         claim = claims[each.name] if claims else None
-        files[f"{folder}/patch.yaml"] = _patch(each, bases[each.key.service], claim)
+        group = group_name(each.key, deployment) if routes else ""
+        files[f"{folder}/patch.yaml"] = _patch(each, bases[each.key.service], claim, group)
     files["kustomization.yaml"] = _kustomization(parts, namespace=space)
-    return files
+    return files, routes
 
 
 def _kustomization(
@@ -159,7 +173,7 @@ def _kustomization(
     return render("kustomization.yaml", resources=resources, patch=patch, namespace=namespace)
 
 
-def _patch(workload: Workload, base: _Base, claim: _Claim | None) -> str:
+def _patch(workload: Workload, base: _Base, claim: _Claim | None, group: str) -> str:
     key, work = workload.key, workload.works[0]
     resources: dict[str, dict[str, str | None]] = {
         kind: dict.fromkeys(names) for kind, names in base.taken.items()
@@ -171,6 +185,7 @@ def _patch(workload: Workload, base: _Base, claim: _Claim | None) -> str:
     return render(
         "patch.yaml",
         workload=workload, key=key, base=base, resources=resources, claim=claim, share=share,
+        group=group,
         model=work.point.model, service=label_value(key.service), point=point_label(work),
         supply=shown(min(each.supply_rps for each in workload.works)),
     )  # fmt: skip
@@ -218,7 +233,7 @@ def _bases(given: tuple[Source, ...], services: Iterable[str]) -> dict[str, _Bas
 def _minimal(service: str) -> _Base:
     name, label = dns_label(service), label_value(service)
     text = render("base.yaml", name=name, label=label, image=_PLACEHOLDER)
-    return _Base(text, ("server",), "server", {}, has_strategy=False)
+    return _Base(text, ("server",), "server", {}, has_strategy=False, port="http")
 
 
 def _read_base(source: Source) -> tuple[set[str], _Base]:
@@ -251,4 +266,5 @@ def _read_base(source: Source) -> tuple[set[str], _Base]:
     own = tuple(each.name for each in containers)
     names = {found.name, found.labels.get(SERVICE_LABEL, found.name)}
     has_strategy = found.strategy is not None
-    return names, _Base(text, own, own[server], taken[server], has_strategy)
+    port = next((each.name or each.container_port for each in containers[server].ports), "")
+    return names, _Base(text, own, own[server], taken[server], has_strategy, port, source.name)

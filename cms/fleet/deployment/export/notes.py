@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from fractions import Fraction
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ....values.frozen import FrozenMap
 from ....values.numbers import shown
-from ..instance import Mode, State
+from ..instance import Mode, State, Work
 from ..model import Deployment
 from ..turns import shares_of
 from .export import END, HEAD, Export, ExportOptions, render
 from .workloads import list_working, offered_profiles
 
 __all__ = ["assemble"]
+
+_TOO_LITTLE = "which is too little"
 
 
 def assemble(
@@ -61,6 +62,7 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
                 for name in {work.service for work in working}}  # fmt: skip
     shared = [card for card in cards if card.mode is Mode.MPS]
     asked = list_working(deployment)
+    traffic = _traffic(deployment, [work for *_, work in asked])
     return {
         "asked": asked,
         "fixed": [card.name for card in cards if card.mode is Mode.FIXED],
@@ -74,12 +76,12 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
         "mixed": _mixed(deployment),
         "moved": [f"{c.name} {i}" for c, i in managed if i.work and i.state is not State.RUNNING],
         "nameless": any(card.uuid is None for card in cards),
+        "overrun": [name for name, told in traffic if told["verdict"] == _TOO_LITTLE],
         "not_running": [f"{c.name} {i}" for c, i in instances if i.state is not State.RUNNING],
         "services": [service.name for service in deployment.services],
         "shared": [card.name for card in shared],
         "supplies": supplies,
-        "traffic": _traffic(deployment, [work.service for *_, work in asked],
-                            [work.supply_rps for *_, work in asked]),
+        "traffic": traffic,
         "turns": [f"{card.name} {place}" for card in shared
                   for place, held in shares_of(card).items() if len(held) > 1],
         "unclear": [card.name for card in cards
@@ -100,16 +102,14 @@ def _mixed(deployment: Deployment) -> list[str]:
     return found
 
 
-def _traffic(
-    deployment: Deployment, services: list[str], supplies: list[Fraction]
-) -> list[tuple[str, dict[str, object]]]:
+def _traffic(deployment: Deployment, works: Sequence[Work]) -> list[tuple[str, dict[str, object]]]:
     """What is lost where a Service spreads requests evenly over uneven pods."""
     found = []
     rates = {service.name: service.rate_rps for service in deployment.services}
-    for name in sorted(set(services)):
-        own = [each for of, each in zip(services, supplies, strict=True) if of == name]
+    for name in sorted({work.service for work in works}):
+        own = [work.supply_rps for work in works if work.service == name]
         even = len(own) * min(own)
-        said = "which is still enough" if even >= rates[name] else "which is too little"
+        said = "which is still enough" if even >= rates[name] else _TOO_LITTLE
         if len({*own}) > 1:
             found.append((name, {
                 "supplies": ", ".join(shown(each) for each in sorted({*own})),

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
@@ -66,6 +67,7 @@ class Workload:
     name: str  # of their Deployment
     replicas: int
     works: tuple[Work, ...]  # what they do: one, unless a point was measured again
+    supply_rps: Fraction  # of all together
     card: FleetGpu  # the first on which the plan has one
     hosts: tuple[str, ...]  # the only nodes that will do, by their label; empty if all will
 
@@ -115,5 +117,6 @@ def find_workloads(
         # a node's name, unless its label says otherwise
         hosts = tuple(sorted(deployment.node(node).labels.get(HOSTNAME, node) for node in only))
         works = tuple(dict.fromkeys(work for _, work in held))
-        done.append(Workload(key, name, len(held), works, card, hosts))
+        supply = sum((work.supply_rps for _, work in held), Fraction(0))
+        done.append(Workload(key, name, len(held), works, supply, card, hosts))
     return tuple(done)
