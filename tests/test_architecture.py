@@ -49,6 +49,7 @@ LAYERS = (
     "cms.fleet.what_if",
     "cms.fleet.colocation",
     "cms.fleet.deployment",
+    "cms.fleet.apply",
     "cms.fleet.replanner",
     "cms.fleet.published",
     "cms.fleet.simulation",

@@ -107,7 +107,7 @@ def test_odd_gpu_is_fixed_and_all_commands_live_with_it(name: str, here: Path, c
         owners = [line for line in text.splitlines() if "Owners:" in line]
         assert not any(f"node-a/{index} " in line for line in owners)
     cms(f"show now.json now.json {ANY} --exit-code")
-    cms(f"apply target.json --current now.json {ANY} -q -o way")
+    cms(f"apply target.json --current now.json {ANY} -q --dry-run")
     sources = [f"node-a=t{n}" for n in range(len(texts) + 2)]
     cms("apply now.json --check", sources, ANY)
     cms("show target.json -o page.html --no-curve")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "refuse_doubtful",
-    "refuse_unnumbered", "remove_head", "render", "require_word", "shell_functions",
+    "refuse_unnumbered", "remove_head", "render", "require_word",
 ]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -98,11 +98,6 @@ def list_some(names: Collection[str]) -> str:
     """List a few names, and say how many more there are."""
     first = list(names)[:5]
     return ", ".join(first) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def shell_functions(tool: str) -> str:
-    """Return the shell functions of a tool, which the scripts of transitions use as well."""
-    return (_TEMPLATES / f"{tool}-functions.sh").read_text("utf-8")
 
 
 def write_scalar(value: str | int | None) -> str:

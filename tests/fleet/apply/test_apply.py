@@ -1,0 +1,397 @@
+"""`cms apply` against stand-ins: it arrives, does nothing twice, goes on and back after anything."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import random
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cms.fleet.deployment import Instance
+from cms.fleet.deployment.transition import Transition, What
+from tests.fleet.apply.site import Site
+from tests.fleet.transition.cases import does, leg, on_node, on_nodes, planned, reached, small
+from tests.samples import few
+
+#: Of a short transition that creates, deletes and restarts.
+SEED = 5
+TOOLS = ("nvidia-smi", "mig-parted", "slurm")
+#: Of operations of nvidia-smi, and what goes wrong with them.
+FAULTS = [
+    ("dgi", "in_use"), ("cgi", "insufficient"), ("cgi", "no_effect"), ("cgi", "half"),
+    ("cgi", "delayed"), ("cgi", "killed_after"), ("cci", "unknown"), ("dci", "in_use"),
+    ("dci", "no_effect"), ("dgi", "no_effect"), ("dgi", "delayed"), ("dgi", "killed_before"),
+    ("list", "unknown"),
+]  # fmt: skip
+long = pytest.mark.long
+
+
+def of(tool: str, seed: int) -> Transition:
+    return planned(seed, tool) if seed else small(tool)
+
+
+def done_once(site: Site, found: Transition) -> bool:
+    """Whether no instance was created or deleted more often than the transition does it."""
+    if site.tool != "nvidia-smi":
+        return True
+    for node in site.nodes:
+        lines = [line for line in site.nodes[node].log() if line.endswith("-> 0")]
+        for word, side in (("-cgi", "adds"), ("-dgi", "removes")):
+            ran = Counter(line.split()[3] for line in lines if word in line)
+            meant = Counter[str]()
+            for action in found.actions:
+                if action.node == node and action.what is not What.RESTART:
+                    meant[str(action.index)] += len(getattr(action, side))
+            if ran - meant:
+                return False
+    return True
+
+
+def arrives(site: Site, found: Transition, *words: str) -> None:
+    """Type it once more: it ends well, and all is as at the end, or as at the beginning."""
+    assert site.apply(*words, "-q") == 0
+    assert site.is_as(found, found.start if "--undo" in words else found.target)
+    assert site.floors_held(found)
+    assert site.refused == 0
+    assert not any(node.drain for node in site.slurm.nodes.values())
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_it_arrives_does_nothing_twice_and_goes_back(tmp_path: Path, tool: str) -> None:
+    found = of(tool, 42 if tool == "nvidia-smi" else 0)
+    site = Site(tmp_path, found, tool)
+    before = site.trace()
+    assert site.apply("--dry-run", "-q") == 0
+    assert site.trace() == before
+    arrives(site, found)
+    assert done_once(site, found)
+    done = site.trace()
+    assert site.apply("--resume", "-q") == 0
+    assert site.trace() == done, "it did something the second time"
+    arrives(site, found, "--undo")
+    arrives(site, found.__class__(found.target, found.start, {}, (), found.spare, found.kept))
+
+
+def a_kill_is_survived(folder: Path, tool: str, seed: int, back: bool, draw: int) -> None:
+    """Killed at a change, before or after it, forwards or on the way back: on, or back again."""
+    rest = random.Random(f"{tool}{seed}{back}{draw}")
+    found = of(tool, seed)
+    site = Site(folder, found, tool)
+    at, when = rest.randint(1, 12), rest.choice(("before", "after", "after"))
+    code = site.killed(at, when)
+    if rest.random() < 0.3:
+        code = site.killed(rest.randint(1, 6), "after", "--resume") or code
+    assert code in (0, -signal.SIGKILL)
+    assert site.floors_held(found)
+    if not back:
+        arrives(site, found, "--resume")
+        assert done_once(site, found)
+        return
+    if rest.random() < 0.5:
+        assert site.killed(rest.randint(1, 6), "after", "--undo") in (0, -signal.SIGKILL)
+        arrives(site, found, "--resume") if False else site.apply("--resume", "-q")
+        assert site.is_as(found, found.start)
+    else:
+        arrives(site, found, "--undo")
+
+
+MOMENTS = [
+    ("nvidia-smi", SEED, False, 0), ("nvidia-smi", SEED, True, 1),
+    *((tool, seed, back, draw) for draw in range(2, 19) for tool in TOOLS
+      for seed, back in ((SEED, False), (SEED, True), (4, False), (42, True))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", few(2, MOMENTS), ids=str)
+def test_a_kill_at_any_moment_is_survived(
+    tmp_path: Path, moment: tuple[str, int, bool, int]
+) -> None:
+    a_kill_is_survived(tmp_path, *moment)
+
+
+def a_fault_is_survived(folder: Path, tool: str, seed: int, command: str, kind: str) -> None:
+    """The fault is found or mended; then the way goes on from what is there."""
+    rest = random.Random(f"{seed}{command}{kind}{tool}")
+    found = of(tool, seed)
+    site = Site(folder, found, tool)
+    where = site.nodes[rest.choice(sorted({action.node for action in found.actions}))]
+    if command == "cci" and tool == "nvidia-smi":
+        where.fault("cgi", "half")
+    at = rest.randint(1, 20 if command == "list" else 2)
+    where.fault(command, kind, at=at, times=99 if command != "list" else 1)
+    code = site.apply("-q")
+    for node in site.nodes.values():  # what was not met is not to befall who looks
+        node.clear_faults()
+    assert code == 1 or site.is_as(found, found.target)
+    assert site.floors_held(found)
+    arrives(site, found, rest.choice(("--resume", "--undo")))
+
+
+@pytest.mark.parametrize("fault", few(1, FAULTS), ids=str)
+@pytest.mark.parametrize("tool", ["nvidia-smi", pytest.param("mig-parted", marks=long)])
+def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, tool: str, fault: tuple[str, str]) -> None:
+    a_fault_is_survived(tmp_path, tool, SEED if tool == "nvidia-smi" else 0, *fault)
+
+
+@long
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("seed", range(1, 30))
+def test_random_transitions_arrive_and_go_back(tmp_path: Path, tool: str, seed: int) -> None:
+    found = planned(seed, tool)
+    site = Site(tmp_path, found, tool)
+    arrives(site, found, "--parallel", str(1 + seed % 4))
+    arrives(site, found, "--undo")
+
+
+@long
+@pytest.mark.parametrize("step", range(4))
+def test_the_published_chain_arrives(tmp_path: Path, step: int) -> None:
+    found = leg(step)[0]
+    site = Site(tmp_path, found)
+    arrives(site, found)
+    arrives(site, found, "--undo")
+
+
+# --- several nodes --------------------------------------------------------------------------------
+
+
+def on_four_nodes() -> Transition:
+    """An instance is created on each of four nodes."""
+    now, then = (on_nodes(on_node(*[held] * 4), 1) for held in ((), (does("a", "1g.6gb"),)))
+    return reached(now, then, floor=0)
+
+
+def ended(site: Site, result: str = "done") -> list[str]:
+    lines = (site.folder / ".cms/apply/state.jsonl").read_text("utf-8").splitlines()
+    return [told["node"] for told in map(json.loads, lines[1:]) if told["result"] == result]
+
+
+def test_the_first_node_is_changed_alone_then_others_side_by_side(tmp_path: Path) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    arrives(site, found, "--parallel", "3")
+    assert len(ended(site)) == 4
+    assert ended(site)[0] == "n0"
+    assert ended(site, "begun")[0] == "n0"
+    lines = (tmp_path / ".cms/apply/state.jsonl").read_text("utf-8").splitlines()[1:]
+    told = [
+        (json.loads(line)["node"], json.loads(line)["result"]) for line in lines if "node" in line
+    ]
+    assert told[:2] == [("n0", "begun"), ("n0", "done")]
+
+
+@pytest.mark.parametrize(
+    ("most", "bad", "done"), [(0, "n0", 0), (1, "n0", 0), (1, "n2", 3), (0, "n1", 1)]
+)
+def test_a_lost_node_stops_it_as_far_as_is_allowed(
+    tmp_path: Path, most: int, bad: str, done: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A first node that fails stops all; so do more than so many of the others."""
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    reach = (tmp_path / "reach.sh").read_text("utf-8")
+    lost = f'#!/bin/sh\n[ "$1" != {bad} ] || {{ echo no route to host >&2; exit 255; }}\n'
+    (tmp_path / "reach.sh").write_text(lost + reach, "utf-8")
+    assert site.apply("--max-failures", str(most)) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"node {bad} cannot be observed" in said
+    assert "no route to host" in said
+    assert f"{done} done, 1 failed, {3 - done} not begun" in said
+    assert "go on: cms apply" in said
+    (tmp_path / "reach.sh").write_text(reach, "utf-8")
+    arrives(site, found, "--resume")
+
+
+def test_ctrl_c_ends_what_is_under_way_and_says_how_to_go_on(tmp_path: Path) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    assert site.killed(1, "before", sign=signal.SIGINT) == 130
+    assert ended(site) == ["n0"]
+    assert ended(site, "begun") == ["n0"]
+    arrives(site, found, "--resume")
+
+
+def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    (tmp_path / ".cms").mkdir()
+    with (tmp_path / ".cms/lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = site.trace()
+        assert site.apply() == 1
+        assert site.trace() == before
+    assert "another 'cms apply' is changing this fleet" in capsys.readouterr().err
+    assert site.killed(1, "before") == -signal.SIGKILL
+    arrives(site, found, "--resume")
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_foreign_instance_that_appeared_is_not_touched(
+    tmp_path: Path, tool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the way of what comes, on a GPU that is cut anew, or in the very place of what comes."""
+    gpu, profile = (0, "1g.6gb") if tool == "nvidia-smi" else (1, "1g.6gb")
+    found = on_four_nodes() if tool == "nvidia-smi" else small(tool)
+    site = Site(tmp_path, found, tool)
+    node = site.nodes[found.actions[0].node]
+    node.put(gpu, [(profile, 0 if tool == "nvidia-smi" else 3)])
+    before = site.trace(), node.instances(gpu)
+    assert site.apply() == 1
+    assert (site.trace(), node.instances(gpu)) == before
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("which cms has not made" in said) or ("expected" in said), said
+
+
+def test_a_foreign_instance_that_took_the_place_of_one_is_not_deleted(tmp_path: Path) -> None:
+    now = on_node((does("a", "1g.6gb"), does("a", "1g.6gb", 1)))
+    found = reached(now, on_node((does("a", "1g.6gb"),)), floor=0)
+    site = Site(tmp_path, found)
+    seen = site.seen(found.start)
+    found = reached(seen, on_node((does("a", "1g.6gb"),)), floor=0)
+    site = Site(tmp_path / "again", found)
+    (action,) = found.actions
+    (start,) = (each.start for each in action.removes)
+    assert start is not None
+    node = site.nodes["n"]
+    node.leave(site.works.pop(("n", 0, start))[1])
+    gi = node.at(0, start).gi
+    assert [node.smi(f"mig -i 0 -gi {gi} {word}").code for word in ("-dci", "-dgi")] == [0, 0]
+    node.put(0, [("1g.6gb", start)])
+    assert site.apply("-q") == 1
+    assert node.at(0, start).compute_instances == 1
+
+
+def test_another_gpu_a_lost_gpu_and_nonsense_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(SEED)
+    site = Site(tmp_path, found)
+    known = site.seen(found.start)
+    found = reached(known, found.target, floor=0)
+    site = Site(tmp_path / "known", found)
+    reach = tmp_path / "known/reach.sh"
+    good, index = reach.read_text("utf-8"), found.actions[0].index
+    former = site.nodes["n"].swap(index, "GPU-another")
+    before = site.trace()
+    assert site.apply() == 1
+    assert f"is GPU-another, not {former}" in capsys.readouterr().out
+    site.nodes["n"].swap(index, former)
+    for listing, words in (
+        ("GPU 7: NVIDIA A30 (UUID: GPU-0)\\nNo GPU instances found\\n", "is not there"),
+        ("|  what  MIG  1g.6gb |\\n", "cannot be observed"),
+        (
+            "Unable to determine the device handle for GPU0000:01:00.0: GPU is lost.\\n",
+            "be observed",
+        ),
+    ):
+        reach.write_text(f"#!/bin/sh\nprintf '{listing}'\n", "utf-8")
+        assert site.apply() == 1
+        assert words in " ".join(capsys.readouterr().out.split()), listing
+    reach.write_text(good, "utf-8")
+    assert site.trace() == before
+    arrives(site, found, "--resume")
+
+
+def test_work_that_floors_need_and_nothing_starts_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(SEED)
+    site = Site(tmp_path, found)
+    settings = tmp_path / "fleet.toml"
+    settings.write_text(settings.read_text("utf-8").partition("[work]")[0], "utf-8")
+    before = site.trace()
+    assert site.apply("-q") == 1
+    assert "expected start, stop, ready and drained in [work]" in capsys.readouterr().err
+    assert site.trace() == before
+    empty = reached(on_node(()), on_node((does("a", "1g.6gb"),)), floor=0)
+    site = Site(tmp_path / "empty", empty)
+    (tmp_path / "empty/fleet.toml").write_text(settings.read_text("utf-8").replace(
+        str(tmp_path), str(tmp_path / "empty")), "utf-8")  # fmt: skip
+    assert site.apply("-q") == 0
+    assert site.nodes["n"].layout(0) == (("1g.6gb", 0),)
+    assert site.works == {}
+
+
+def test_no_work_stops_that_measured_capacity_cannot_miss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(SEED)
+    site = Site(tmp_path, found)
+    site.settle(hooks=['capacity = "echo 3.5"'])
+    assert site.apply() == 1
+    assert "has 3.5 requests/s now; before" in " ".join(capsys.readouterr().out.split())
+    assert site.lowest == site.capacities, "nothing was stopped"
+    site.settle(hooks=['capacity = "echo 1e6"'])
+    arrives(site, found, "--resume")
+
+
+def test_hooks_are_told_of_which_instance(tmp_path: Path) -> None:
+    found = reached(on_node(()), on_node((does("a", "1g.6gb"),)), floor=0)
+    site = Site(tmp_path, found)
+    site.settle(hooks=['capacity = "true"\n[tables]\nmap = {}'])
+    text = (tmp_path / "fleet.toml").read_text("utf-8")
+    start = f"env | grep ^CMS_ | sort >{tmp_path}/told"
+    lines = [
+        f'start = "{start}"' if line.startswith("start") else line for line in text.splitlines()
+    ]
+    lines = ['ready = "true"' if line.startswith("ready") else line for line in lines]
+    (tmp_path / "fleet.toml").write_text(
+        "\n".join(lines).replace('ready = "true"', f'ready = "test -s {tmp_path}/told"'), "utf-8"
+    )
+    assert site.apply("-q") == 0
+    told = dict(line.split("=", 1) for line in (tmp_path / "told").read_text().splitlines())
+    uuid = site.nodes["n"].mig_uuids(0)[0]
+    assert told == {
+        "CMS_SERVICE": "a", "CMS_MODEL": "a", "CMS_POINT": "1g.6gb-1x4", "CMS_PROCESSES": "1",
+        "CMS_BATCH": "4", "CMS_SUPPLY": "10", "CMS_NODE": "n", "CMS_GPU": "0", "CMS_GPU_UUID": "",
+        "CMS_PROFILE": "1g.6gb", "CMS_START": "0", "CMS_NUMBER": "1", "CMS_UUID": uuid,
+    }  # fmt: skip
+
+
+def test_state_cut_off_in_a_line_is_gone_on_from_and_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    assert site.apply("--resume", "-q") == 1
+    assert "there is no state to go on from" in capsys.readouterr().err
+    assert site.killed(2, "after") == -signal.SIGKILL
+    with (tmp_path / ".cms/apply/state.jsonl").open("a") as file:
+        file.write('{"at": "20')
+    arrives(site, found, "--resume")
+
+
+# --- scripts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["nvidia-smi", "mig-parted", "slurm"])
+def test_printed_scripts_do_the_same_and_check_before_and_after(tmp_path: Path, tool: str) -> None:
+    now = on_node((Instance("2g.12gb", 0), Instance("1g.6gb", 2)), ())
+    then = on_node((Instance("1g.6gb", 0), Instance("1g.6gb", 2)), (Instance("4g.24gb", 0),))
+    found = reached(now, then, tool=tool)
+    site = Site(tmp_path, found, tool)
+    if tool == "slurm":
+        assert site.apply("--print", str(tmp_path / "out"), "-q") == 2
+        return
+    assert site.apply("--print", str(tmp_path / "out"), "-q") == 0
+    scripts = sorted((tmp_path / "out").glob("*.sh"))
+    node = site.nodes["n"]
+    node.put(1, [("1g.6gb", 0)])
+    before = node.layouts()
+    assert [node.sh(f"sh {script}", quick=tool == "nvidia-smi").code for script in scripts][0] == 1
+    assert node.layouts() == before
+    gi = node.at(1, 0).gi
+    assert [node.smi(f"mig -i 1 -gi {gi} {word}").code for word in ("-dci", "-dgi")] == [0, 0]
+    for script in scripts * 2:
+        ran = node.sh(f"sh {script}")
+        assert ran.code == (0 if script in scripts else 1), ran
+    assert site.is_as(found, found.target)
