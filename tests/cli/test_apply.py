@@ -47,9 +47,8 @@ def test_transition_is_told_written_checked_and_its_drift_reported(here: Path, c
     assert "add 1 '3g.40gb' 4 # start 3g.40gb@4 chat (2p b4, 120 requests/s) on node-a/1" in said
     said = cms("check way.json").out
     assert "in every execution that respects the waits all floors hold" in said
-    assert cms("apply way.json --dry-run --json").json == json.loads(
-        (here / "way.json").read_text()
-    )
+    told = json.loads((here / "way.json").read_text("utf-8"))
+    assert cms("apply way.json --dry-run --json").json == told
     for source, code in (("now", 1), ("then", 0)):
         cms(f"apply way.json --check {source}.json -q", code=code)
     cms("observe now.json --plan way.json -q")

@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,16 +100,17 @@ class Journal:
         return {at for at, result in self.results.items() if result == "done"}
 
     def where(self, units: Iterable[Unit]) -> Deployment:
-        """Return what is known to be there: where something is under way nothing is."""
+        """Return what is known to be there: nothing where something is under way."""
         told = [unit for unit in units if unit.number in self.phases]
         ended = {at for unit in told if unit.number in self.ended for at in unit.positions}
         there = shorten(self.head.transition, ended).target
-        busy = {unit.gpus for unit in told if unit.number not in self.ended}
-        touched = self.head.loose.union(*busy)
-        cards = {
-            (card.node, card.index): card.with_instances(()) for card in there.gpus()
-            if card.name in touched
-        }  # fmt: skip
+        busy = [a for unit in told if unit.number not in self.ended for a in unit.actions]
+        cards = {}
+        for card in there.gpus():
+            own = [a for a in busy if a.gpu == (card.node, card.index)]
+            loose = {i for a in own for i in (*a.removes, *a.adds)}
+            held = () if card.name in self.head.loose else {*card.instances} - loose
+            cards[card.node, card.index] = replace(card, instances=tuple(held))
         return there.with_gpus(cards)
 
     def note(self, unit: int, result: str, **more: Any) -> None:

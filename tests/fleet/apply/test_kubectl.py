@@ -53,7 +53,9 @@ class ClusterSite:
                 "spec": {
                     "replicas": each.replicas if name in running else 0,
                     "selector": {"matchLabels": {"cms.workload": name}},
-                    "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+                    "template": {
+                        "metadata": {"labels": labels}, "spec": {"containers": [container]},
+                    },
                 },
             })  # fmt: skip
         c.settle()
