@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,7 +157,7 @@ def apply(
     if asks and not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
         raise options.usage_error("nobody can be asked here: give --yes, or --dry-run")
     if resume or undo:
-        heeded = "target resume undo yes dry_run parallel max_failures"
+        heeded = "target resume undo yes dry_run parallel max_failures max_age"
         options.refuse_others(context, heeded, "the state says it; leave it out")
         return _go_on(session, target, undo, dry_run, asks, parallel, max_failures)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
@@ -207,8 +208,14 @@ def apply(
         return Exit.ANSWER
     if dry_run:
         return _list_commands(session, prepared)
+    if asks and not _is_wanted(session, prepared, parallel):
+        return Exit.FAILED
+    from cms.fleet.apply import Journal, hold_lock
+
     path = (session.folder / ".cms" / "apply" if output is None else output.parent) / _STATE
-    return _carry_out(session, prepared, path, None, asks, parallel, max_failures)
+    with hold_lock(session.folder / ".cms" / "lock"):
+        journal = Journal.create(path, prepared.head)
+        return _carry_out(session, prepared, journal, parallel, max_failures)
 
 
 def _prepare(session: Session, head: Head) -> Apply:
@@ -233,16 +240,20 @@ def _go_on(
     max_failures: int,
 ) -> int:  # fmt: skip
     """Go on with an earlier apply, or back."""
-    with session.reading():
-        from cms.fleet.apply import Journal, begin_undo
+    from cms.fleet.apply import Journal, begin_undo, hold_lock
 
-        path = (folder or session.folder / ".cms" / "apply") / _STATE
-        journal = Journal.read(path)
-        prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
-    if dry_run:
-        return _list_commands(session, prepared, () if undo else journal.ended)
-    going = None if undo else journal
-    return _carry_out(session, prepared, path, going, asks, parallel, max_failures, anew=not undo)
+    path = (folder or session.folder / ".cms" / "apply") / _STATE
+    with hold_lock(session.folder / ".cms" / "lock"):
+        with session.reading():
+            journal = Journal.read(path)
+            prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
+        if dry_run:
+            return _list_commands(session, prepared, () if undo else journal.ended)
+        if asks and not _is_wanted(session, prepared, parallel):
+            return Exit.FAILED
+        if undo:
+            journal = journal.follow(prepared.head)
+        return _carry_out(session, prepared, journal, parallel, max_failures)
 
 
 def _list_commands(session: Session, prepared: Apply, ended: Collection[int] = ()) -> int:
@@ -252,35 +263,34 @@ def _list_commands(session: Session, prepared: Apply, ended: Collection[int] = (
     return Exit.ANSWER
 
 
-def _carry_out(
-    session: Session, prepared: Apply, path: Path, journal: Journal | None, asks: bool,
-    parallel: int, max_failures: int, *, anew: bool = True,
-) -> int:  # fmt: skip
-    """Ask, carry out what is left, and say how far it came and what can be done now."""
-    from cms.fleet.apply import Journal, hold_lock
+def _is_wanted(session: Session, prepared: Apply, parallel: int) -> bool:
+    """Ask on the terminal whether it is to be carried out."""
+    with session.interrupts.abortable(), suppress(typer.Abort):
+        if typer.confirm(f"{prepared.expect(parallel)}. Carry it out?", err=True):
+            return True
+    session.note("nothing was done")
+    return False
 
-    if asks:
-        with session.interrupts.abortable():
-            typer.confirm(f"{prepared.expect(parallel)}. Carry it out?", abort=True, err=True)
-    with hold_lock(session.folder / ".cms" / "lock"):
-        if journal is None:
-            journal = Journal.create(path, prepared.head, anew=anew)
-        outcome = prepared.run(
-            journal, parallel=parallel, max_failures=max_failures,
-            cancel=session.interrupts.cancel, tell=session.note,
-        )  # fmt: skip
+
+def _carry_out(
+    session: Session, prepared: Apply, journal: Journal, parallel: int, max_failures: int
+) -> int:
+    """Carry out what is left, and say how far it came and what can be done now."""
+    outcome = prepared.run(
+        journal, parallel=parallel, max_failures=max_failures,
+        cancel=session.interrupts.cancel, tell=session.note,
+    )  # fmt: skip
+    failed = {str(prepared.units[at]): why for at, why in outcome.failed.items()}
     said = {
-        "done": outcome.done, "left": outcome.left, "state": str(path),
-        "failed": [{"action": str(prepared.units[at]), "why": why}
-                   for at, why in outcome.failed.items()],
+        "done": outcome.done, "left": outcome.left, "failed": failed, "state": str(journal.path),
     }  # fmt: skip
     if outcome.has_arrived:
         session.say(said, f"arrived: {outcome.done} done, and all is as it should be\n")
         return Exit.ANSWER
-    where = "" if path.parent == session.folder / ".cms" / "apply" else f" {path.parent}"
-    words = f"{outcome.done} done, {len(outcome.failed)} failed, {outcome.left} not begun\n"
-    for at, why in outcome.failed.items():
-        words += f"- {prepared.units[at]}: {why}\n"
+    folder = journal.path.parent
+    where = "" if folder == session.folder / ".cms" / "apply" else f" {folder}"
+    words = f"{outcome.done} done, {len(failed)} failed, {outcome.left} not begun\n"
+    words += "".join(f"- {action}: {why}\n" for action, why in failed.items())
     go_on = f"go on: cms apply{where} --resume; go back: cms apply{where} --undo\n"
     session.say(said, words + go_on)
-    return Exit.INTERRUPTED if session.interrupts.pressed and not outcome.failed else Exit.FAILED
+    return Exit.INTERRUPTED if session.interrupts.pressed and not failed else Exit.FAILED

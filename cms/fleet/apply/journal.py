@@ -52,40 +52,51 @@ class Journal:
     results: dict[int, str] = field(default_factory=dict)
     phases: dict[int, str] = field(default_factory=dict)
     uuids: dict[str, str] = field(default_factory=dict)
+    size: int = 0  # of what is whole, in bytes
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def create(cls, path: Path, head: Head, *, anew: bool = True) -> Journal:
-        """Begin a state file, or another part of it."""
+    def create(cls, path: Path, head: Head) -> Journal:
+        """Begin a state file; one that is there is kept beside it."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.replace(path.with_name(f"{path.name}.old"))
+        found = cls(path, head)
+        found._begin()
+        sync_folder(path.parent)
+        return found
+
+    def follow(self, head: Head) -> Journal:
+        """Begin another part of the file, which is what counts from here on."""
+        found = Journal(self.path, head, size=self.size)
+        found._begin()
+        return found
+
+    def _begin(self) -> None:
+        head = self.head
         document = {
             "format": FORMAT, "at": _now(), "user": user_name(), "tool": head.tool.value,
             "with_work": head.with_work, "is_undo": head.is_undo, "loose": sorted(head.loose),
             "transition": transition_to_json(head.transition),
         }  # fmt: skip
-        _append(path, document, anew=anew)
-        sync_folder(path.parent)
-        return cls(path, head)
+        self._append(document)
 
     @classmethod
     def read(cls, path: Path) -> Journal:
-        """Read how far an apply has come; a last line that was cut off is removed."""
+        """Read how far an apply has come; a last line that was cut off does not count."""
         try:
             text = path.read_bytes()
         except OSError as fault:
             why = f"there is no state to go on from: {fault.strerror}"
             raise FileError(path, why, expected="the folder of an earlier 'cms apply'") from None
-        whole = text[: text.rfind(b"\n") + 1]
-        if whole != text:
-            with path.open("rb+") as file:
-                file.truncate(len(whole))
-        lines = whole.decode().splitlines()
+        size = text.rfind(b"\n") + 1
+        lines = text[:size].decode().splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]
         if not heads:
             raise FileError(path, "it has no head", expected=f"a file of format {FORMAT}")
         try:
             told = json.loads(lines[heads[-1]])
-            found = cls(path, _read_head(told))
+            found = cls(path, _read_head(told), size=size)
             for line in lines[heads[-1] + 1 :]:
                 found._take(json.loads(line))
         except (ValueError, KeyError, TypeError) as fault:
@@ -117,8 +128,19 @@ class Journal:
         """Write a line, and wait until it is on the disk."""
         record = {"at": _now(), "user": user_name(), "unit": unit, "result": result, **more}
         with self._lock:
-            _append(self.path, record)
+            self._append(record)
             self._take(record)
+
+    def _append(self, record: dict[str, Any]) -> None:
+        """Write a line after what is whole, and wait until it is on the disk."""
+        number = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.ftruncate(number, self.size)
+            data = json.dumps(record).encode() + b"\n"
+            self.size += os.pwrite(number, data, self.size)
+            os.fsync(number)
+        finally:
+            os.close(number)
 
     def _take(self, record: dict[str, Any]) -> None:
         unit, result = record["unit"], record["result"]
@@ -133,13 +155,6 @@ def _read_head(told: dict[str, Any]) -> Head:
         transition_from_json(told["transition"]), PartitioningTool(told["tool"]),
         told["with_work"], told["is_undo"], frozenset(told["loose"]),
     )  # fmt: skip
-
-
-def _append(path: Path, record: dict[str, Any], *, anew: bool = False) -> None:
-    with path.open("wb" if anew else "ab") as file:
-        file.write(json.dumps(record).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _now() -> str:
