@@ -36,7 +36,8 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 class ExportOptions:
     """Options of the exporters; each reads those that concern it.
 
-    `now`: Current state of the same GPUs. With it scripts know what they may remove, and can undo.
+    `now`: Current state of the same GPUs. With it nothing foreign is cut anew, and what was before
+    is written as well.
     `merge`: A mig-parted file whose configurations and comments are kept. `operator_namespace`,
     `config_map`: Namespace of the GPU Operator, and the name of the ConfigMap made for it.
     `slurm_types`: ``{GPU key: start of its Slurm types}``, by default ``a100`` of ``a100-80gb``; an
