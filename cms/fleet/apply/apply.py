@@ -15,15 +15,15 @@ from .frontier import find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
-from .mig_parted import MigParted, refuse_parts
+from .mig_parted import MigParted
 from .nvidia_smi import NvidiaSmi
 from .runner import Outcome, Runner
 from .scripts import write_scripts
 from .shell import ActionFailed
 from .slurm import Slurm
 from .states import shorten
-from .tool import Job, Look, Tool, Worker, refuse_start
-from .units import Seat, Unit, list_units
+from .tool import Job, Look, Tool, Worker
+from .units import Seat, Unit, list_units, refuse_units
 
 __all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
 
@@ -67,10 +67,7 @@ class Apply:
         refuse_unnumbered(transition.start)
         for unit in self.units:
             require_word(unit.node, "node")
-        needs_starts = tool is PartitioningTool.NVIDIA_SMI
-        refuse_start(transition, self.units, needs_starts=needs_starts)
-        if not needs_starts:
-            refuse_parts(self.units, tool)
+        refuse_units(transition, self.units, tool)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

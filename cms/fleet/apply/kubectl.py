@@ -22,7 +22,7 @@ from ..deployment.export.workloads import WorkloadKey, dns_label
 from ..deployment.instance import Instance
 from ..deployment.kubernetes_objects import NodeObject, PodObject, read_object
 from ..deployment.model import FleetGpu, FleetNode
-from .mig_parted import cuts_of, name_cards, whole_alone
+from .mig_parted import list_cuts
 from .shell import ActionFailed
 from .tool import Job, Look
 from .units import Seat, Unit
@@ -61,7 +61,7 @@ class GpuOperator:
         for name in (export.config_map, export.operator_namespace, *{unit.node for unit in units}):
             kubernetes_name(name)
         sides = (side for unit in units for side in (unit.befores, unit.afters))
-        configs = configs_of(cuts_of(name_cards(self.job, side)) for side in sides)
+        configs = configs_of(list_cuts(self.job, side) for side in sides)
         where = ("configmap", export.config_map, "-n", export.operator_namespace)
         ran = self.job.shell.here("kubectl", "get", *where, "--ignore-not-found", "-o", "json")
         there = json.loads(ran.out)["data"]["config.yaml"] if ran.out.strip() else ""
@@ -107,12 +107,11 @@ class GpuOperator:
             return Look.BETWEEN
         raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer before")
 
-    def _config(self, cards: Iterable[FleetGpu]) -> str:
-        return name_of(cuts_of(name_cards(self.job, cards)))
+    def _config(self, cards: Sequence[FleetGpu]) -> str:
+        return name_of(list_cuts(self.job, cards))
 
     def _offer(self, node: str, cards: Sequence[FleetGpu]) -> dict[str, int]:
-        named = whole_alone(name_cards(self.job, cards))
-        found = offer_of(FleetNode(node, named)).resources
+        found = offer_of(FleetNode(node, self.job.named(cards))).resources
         return {name: n for name, n in found.items() if name.startswith("nvidia.com/mig-")}
 
     def _node(self, unit: Unit) -> NodeObject:

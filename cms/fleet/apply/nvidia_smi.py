@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..deployment.instance import Instance, Mode
 from ..deployment.model import FleetGpu
 from .tool import SmiTool
-from .units import Unit
+from .units import Unit, find_place
 
 __all__ = ["FUNCTIONS", "NvidiaSmi"]
 
@@ -44,42 +44,33 @@ class NvidiaSmi(SmiTool):
 
     def change(self, unit: Unit) -> str:
         """Run the commands of what is still to be done."""
-        lines = [*self._lines(unit, looked=True)]
-        return self.job.shell.on(unit.node, FUNCTIONS + "\n".join(lines)).said if lines else ""
+        lines = [*self._lines(unit, self._seen)]
+        return self.on_node(unit.node, FUNCTIONS + "\n".join(lines)).said if lines else ""
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of :data:`FUNCTIONS`."""
-        return [*self._lines(unit, looked=False)]
+        return [*self._lines(unit, {})]
 
-    def _lines(self, unit: Unit, *, looked: bool) -> Iterator[str]:
+    def _lines(self, unit: Unit, seen: dict[str, FleetGpu]) -> Iterator[str]:
         for before, after in zip(unit.befores, unit.afters, strict=True):
-            if before.mode is not Mode.MIG and after.mode is not Mode.MIG:
+            removed, added = unit.places(before.index)
+            is_cut, held = before.mode is Mode.MIG, seen[before.name].instances if seen else None
+            there = removed.keys() if held is None else {find_place(each) for each in held}
+            whole = {find_place(each) for each in held or () if each.is_whole}
+            if not (is_cut or after.mode is Mode.MIG):
                 continue
-            seen = self._seen.get(before.name) if looked else None
-            held = () if seen is None else seen.instances
-            whole = {(i.profile, i.start) for i in held if i.is_whole}
-            own = [action for action in unit.actions if action.index == before.index]
-            gone, come = (
-                {(i.profile, i.start): i for action in own for i in getattr(action, side)}
-                for side in ("removes", "adds")
-            )
-            for at, each in gone.items():
-                if at not in come and (seen is None or at in {(i.profile, i.start) for i in held}):
-                    yield self.line("del", before, each)
-            if after.mode is Mode.MIG and (before.is_empty or before.mode is not Mode.MIG):
+            for place in sorted((removed.keys() - added.keys()) & there, key=str):
+                yield self.line("del", before, removed[place])
+            if after.mode is Mode.MIG and (before.is_empty or not is_cut):
                 yield f"mig {before.index} Enabled 1"
-            for at, each in come.items():
-                if at not in gone and at not in whole:
-                    yield self.line("add", before, each)
-            if before.mode is Mode.MIG and after.mode is not Mode.MIG:
+            for place in sorted(added.keys() - removed.keys() - whole, key=str):
+                yield self.line("add", before, added[place])
+            if is_cut and after.mode is not Mode.MIG:
                 yield f"mig {before.index} Disabled 0"
 
     def line(self, does: str, card: FleetGpu, each: Instance) -> str:
-        """Return a call of `add` or `del`."""
-        return f"{does} {card.index} '{self.names(card, each.profile)}' {each.start}"
-
-    def names(self, card: FleetGpu, name: str) -> str:
-        """Return what drivers call a profile, this node's first."""
-        profile = card.gpu.profile(name)
+        """Return a call of `add` or `del`, with this node's name of the profile first."""
+        profile = card.gpu.profile(each.profile)
         first = self.job.node(card.node).calls(card.gpu, profile.name)
-        return "|".join(dict.fromkeys((first, profile.name, *profile.other_names)))
+        names = "|".join(dict.fromkeys((first, profile.name, *profile.other_names)))
+        return f"{does} {card.index} '{names}' {each.start}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...files.source import write_bytes
 from ..deployment.export.slurm import node_line, offered, throughout
 from ..deployment.model import FleetNode
-from .mig_parted import MigParted, name_cards, whole_alone
+from .mig_parted import MigParted
 from .shell import ActionFailed
 from .tool import Look
 from .units import Unit
@@ -112,7 +112,7 @@ class Slurm(MigParted):
 
     def _node_lines(self, unit: Unit) -> dict[str, str]:
         """Return the node's line before, while it is cut, and after."""
-        before, after = (whole_alone(name_cards(self.job, s)) for s in (unit.befores, unit.afters))
+        before, after = (self.job.named(side) for side in (unit.befores, unit.afters))
         export, node = self.job.export, FleetNode(unit.node, unit.afters)
         counts = {
             "before": offered(before, export), "shrunk": throughout(before, after, export),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from threading import Lock
 from typing import Protocol
 
-from ...errors import CmsError, InvalidProblem
+from ...errors import CmsError
 from ...files.source import Source
 from ..deployment.export import ExportOptions
-from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import Instance, Mode
 from ..deployment.labels import SERVICE_LABEL
 from ..deployment.model import FleetGpu, FleetNode
@@ -20,14 +21,17 @@ from ..deployment.observation.age import format_moment
 from ..deployment.observation.facts import Statement
 from ..deployment.observation.merge import merge
 from ..deployment.observation.nvidia_smi import read_nvidia_smi
-from ..deployment.transition import Action, Transition
+from ..deployment.transition import Transition
 from .shell import ActionFailed, Ran, Shell
-from .units import Seat, Unit
+from .units import Place, Seat, Unit, find_place
 
-__all__ = ["LISTING", "Job", "Look", "Tool", "Worker", "look_at_node", "refuse_start"]
+__all__ = ["Job", "Look", "SmiTool", "Tool", "Worker"]
 
 #: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
-LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
+_LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
+
+
+_READS = 3
 
 
 class Look(StrEnum):
@@ -40,27 +44,44 @@ class Look(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """What tools are given: the transition, how nodes are reached, and what files say."""
+    """What tools are given: the transition, how nodes are reached, and what files say.
+
+    `service_label`: Of pods that are managed. `uuids`: Of instances, by GPU and place.
+    """
 
     transition: Transition
     shell: Shell
     export: ExportOptions = field(default_factory=ExportOptions)
-    service_label: str = SERVICE_LABEL  # of pods that are managed
+    service_label: str = SERVICE_LABEL
     drain_flags: str = "--ignore-daemonsets"
     slurm_folder: str = "/etc/slurm"
     slurm_restart: str = ""
-    uuids: dict[str, str] = field(default_factory=dict)  # of instances, by GPU and place
+    uuids: dict[str, str] = field(default_factory=dict)
 
     def node(self, name: str) -> FleetNode:
         """Return a node as the transition's start has it."""
         return self.transition.start.node(name)
 
+    def named(self, cards: Sequence[FleetGpu]) -> tuple[FleetGpu, ...]:
+        """Return GPUs with their whole instances, called as their nodes' drivers call them."""
+        return tuple(
+            replace(
+                card,
+                instances=tuple(
+                    replace(each, profile=self.node(card.node).calls(card.gpu, each.profile))
+                    for each in card.instances
+                    if each.is_whole
+                ),
+            )
+            for card in cards
+        )
+
 
 class Worker(Protocol):
-    """What starts and stops work."""
+    """What starts and stops work. `place`: The instance of a seat as it was observed."""
 
     def is_drained(self, seat: Seat, place: Instance | None) -> bool:
-        """Whether nothing of it is left. `place`: the instance as it was observed."""
+        """Whether nothing of it is left."""
 
     def stop(self, seat: Seat, place: Instance | None) -> None:
         """Take it out of service and end it."""
@@ -97,43 +118,6 @@ class Tool(Protocol):
         """Return what is run, for people and for scripts."""
 
 
-def refuse_start(transition: Transition, units: Sequence[Unit], *, needs_starts: bool) -> None:
-    """Refuse to delete what may not be ours, and places that are not known."""
-    for unit in units:
-        doubts = doubtful(transition.start.node(unit.node))
-        for card in unit.befores:
-            gone = [each for a in unit.actions if a.index == card.index for each in a.removes]
-            come = [each for a in unit.actions if a.index == card.index for each in a.adds]
-            if needs_starts and card.mode is Mode.MIG and any(i.start is None for i in gone + come):
-                raise InvalidProblem(
-                    f"the starts of the instances on {card.name} are not known, and nvidia-smi is "
-                    f"to be given them; observe node {card.node!r} with: nvidia-smi mig -lgi"
-                )
-            for each in in_doubt(card, doubts) if unit.partitions else ():
-                if each in gone and each not in come:
-                    raise InvalidProblem(
-                        f"{card.name} has {each.place}, which would be deleted and may be what "
-                        f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
-                        f"expected that nobody holds it: cms observe ... --reclaim {card.name}"
-                    )
-
-
-def look_at_node(job: Job, name: str) -> FleetNode:
-    """Observe a node by `nvidia-smi`; ActionFailed if it does not answer, or not sensibly."""
-    ran: Ran = job.shell.on(name, LISTING)
-    source = Source(f"{name}: nvidia-smi", ran.out)
-    try:
-        told = replace(
-            read_nvidia_smi(source), node=Statement(name, source.name),
-            at=format_moment(datetime.now(UTC)),
-        )  # fmt: skip
-        return merge([told], devices=job.transition.start.devices).deployment.node(name)
-    except CmsError as fault:
-        raise ActionFailed(
-            f"node {name} cannot be observed: {fault}. It said: {ran.said}"
-        ) from None
-
-
 class SmiTool:
     """What the tools that are seen by `nvidia-smi` have in common."""
 
@@ -143,13 +127,18 @@ class SmiTool:
     def __init__(self, job: Job) -> None:
         self.job = job
         self._seen: dict[str, FleetGpu] = {}
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)  # by node
+
+    def on_node(self, node: str, command: str) -> Ran:
+        """Run a command on a node, one at a time: a listing is of one moment."""
+        with self._locks[node]:
+            return self.job.shell.on(node, command)
 
     def find(self, seat: Seat) -> Instance | None:
         """Return the instance that was observed last at a seat: by start, or by its number."""
         held = self._seen[seat.gpu.name].instances if seat.gpu.name in self._seen else ()
         if self.by_start:
-            own = [each for each in held if _at(each) == _at(seat.instance)]
-            return own[0] if own else None
+            return next((i for i in held if find_place(i) == find_place(seat.instance)), None)
         alike = [i for i in held if i.profile == seat.instance.profile and i.is_whole]
         return alike[seat.number - 1] if len(alike) >= seat.number else None
 
@@ -161,103 +150,99 @@ class SmiTool:
 
     def look(self, unit: Unit, *, begun: bool) -> Look:
         """Compare what is observed with what was before and is to be after."""
-        there = {card.index: card for card in look_at_node(self.job, unit.node).gpus}
-        looks: set[Look | None] = set()
+        there = {card.index: card for card in self._observe(unit.node).gpus}
+        looks: set[Look | None] = {None}
         for before, after in zip(unit.befores, unit.afters, strict=True):
-            if before.mode is Mode.FIXED:
-                continue
-            seen = _recognise(there, before, after)
-            self._seen[seen.name] = seen
-            actions = [a for a in unit.actions if a.index == before.index]
-            if self.by_start:
-                looks.add(self._compare_places(seen, before, after, actions, begun=begun))
-            else:
-                looks.add(_compare_counts(seen, before, after, begun=begun))
-        looks.discard(None)
-        if len(looks) > 1:
-            return Look.BETWEEN
-        return looks.pop() or Look.BEFORE if looks else Look.BEFORE
+            if before.mode is not Mode.FIXED:
+                seen = self._seen[before.name] = _recognise(there, before, after)
+                if self.by_start:
+                    removed, added = unit.places(before.index)
+                    looks.add(self._by_places(seen, before, after, removed, added, begun))
+                else:
+                    looks.add(_by_counts(seen, before, after, begun))
+        looks.remove(None)
+        return Look.BETWEEN if len(looks) > 1 else next(filter(None, looks), Look.BEFORE)
 
-    def _compare_places(
-        self, seen: FleetGpu, before: FleetGpu, after: FleetGpu, actions: Iterable[Action], *,
-        begun: bool,
+    def _observe(self, name: str) -> FleetNode:
+        """Read what is there; again, if something else changed it while it was listed."""
+        for _ in range(_READS):
+            ran = self.on_node(name, _LISTING)
+            source = Source(f"{name}: nvidia-smi", ran.out)
+            at = format_moment(datetime.now(UTC))
+            try:
+                told = replace(read_nvidia_smi(source), node=Statement(name, source.name), at=at)
+                devices = self.job.transition.start.devices
+                return merge([told], devices=devices).deployment.node(name)
+            except CmsError as fault:
+                why = f"node {name} cannot be observed: {fault}. It said: {ran.said}"
+                time.sleep(self.job.shell.pause_s)
+        raise ActionFailed(why)
+
+    def _by_places(
+        self, seen: FleetGpu, before: FleetGpu, after: FleetGpu, removed: dict[Place, Instance],
+        added: dict[Place, Instance], begun: bool,
     ) -> Look | None:  # fmt: skip
         """Compare the places of actions alone: what else is on the GPU goes on."""
-        if before.mode is not Mode.MIG and after.mode is not Mode.MIG:
+        if Mode.MIG not in (before.mode, after.mode):
             return None
-        removed, added = ({_at(i): i for a in actions for i in own(a)} for own in (_gone, _come))
         gone, come = removed.keys() - added.keys(), added.keys() - removed.keys()
-        held = {_at(each): each for each in seen.instances}
+        held = {find_place(each): each for each in seen.instances}
         switches = before.is_cut is not after.is_cut or (before.is_empty and not seen.is_cut)
-        for at, each in held.items():
-            if at in come and not begun:
+        taken = {slot for place in come for slot in _slots(seen, place)}
+        for place, each in held.items():
+            if place in come and not begun:
                 raise ActionFailed(f"{seen.name} has {each.place}, which cms has not made")
-            if at not in gone | come | removed.keys() and (switches or _overlaps(seen, each, come)):
-                raise ActionFailed(
-                    f"{seen.name} has {each.place}, which is not known and in the way of "
-                    f"{', '.join(i.place for i in added.values()) or 'a change of MIG mode'}"
-                )
+            is_in_the_way = switches or not taken.isdisjoint(_slots(seen, place))
+            if place not in removed.keys() | come and is_in_the_way:
+                what = ", ".join(i.place for i in added.values()) or "a change of MIG mode"
+                why = f"{seen.name} has {each.place}, which is not known, in the way of {what}"
+                raise ActionFailed(why)
             known = self.job.uuids.get(f"{seen.name}:{each.place}")
-            known = known or (removed[at].uuid if at in removed else None)
-            if at in gone and known and each.uuid and each.uuid != known:
+            known = known or (removed[place].uuid if place in removed else None)
+            if place in gone and known and each.uuid not in (None, known):
                 raise ActionFailed(f"{seen.name} has another {each.place} than was to be deleted")
         if missing := [removed[at].place for at in removed.keys() & added.keys() - held.keys()]:
             raise ActionFailed(f"{seen.name} lacks {missing[0]}, on which work is to change")
         if not (gone or come or switches):
             return None
-        whole = {at for at, each in held.items() if each.is_whole}
+        whole = {place for place, each in held.items() if each.is_whole}
         if not gone & held.keys() and come <= whole and seen.is_cut is after.is_cut:
             return Look.AFTER
-        if gone <= held.keys() and not come & held.keys():
-            return Look.BEFORE
-        return Look.BETWEEN
+        is_before = gone <= held.keys() and not come & held.keys()
+        return Look.BEFORE if is_before else Look.BETWEEN
 
 
-def _compare_counts(
-    seen: FleetGpu, before: FleetGpu, after: FleetGpu, *, begun: bool
-) -> Look | None:
+def _by_counts(seen: FleetGpu, before: FleetGpu, after: FleetGpu, begun: bool) -> Look | None:
     """Compare all that is on a GPU, by profile: such a tool cuts whole GPUs."""
-    has, had, wants = map(counts_of, (seen, before, after))
-    if before.is_empty and has is None and had == Counter():
+    has, had, wants = map(_count, (seen, before, after))
+    if before.is_empty and has is None and not had:
         had = None  # no source has said whether MIG is on
-    half = not all(each.is_whole for each in seen.instances)
-    if had == wants:
-        if has == had:
-            return None
-    elif has == wants and not half:
-        if not begun and wants and wants - (had or Counter()):
-            raise ActionFailed(f"{seen.name} has {told(has)}, which cms has not made")
+    if has == had:
+        return None if had == wants else Look.BEFORE
+    if has == wants and all(each.is_whole for each in seen.instances):
+        if not begun and (wants or Counter()) - (had or Counter()):
+            raise ActionFailed(f"{seen.name} has {_say(has)}, which cms has not made")
         return Look.AFTER
-    elif has == had:
-        return Look.BEFORE
-    sides = [side or Counter() for side in (had, wants)]
-    if not begun or not any((has or Counter()) <= side for side in sides):
-        raise ActionFailed(
-            f"{seen.name} has {told(has)}, expected {told(had)} or {told(wants)}: it is left as it "
-            "is; observe the node again"
-        )
-    return Look.BETWEEN
+    if begun and any((has or Counter()) <= (side or Counter()) for side in (had, wants)):
+        return Look.BETWEEN
+    raise ActionFailed(
+        f"{seen.name} has {_say(has)}, expected {_say(had)} or {_say(wants)}: it is left as it is; "
+        "observe the node again"
+    )
 
 
-def counts_of(card: FleetGpu) -> Counter[str] | None:
+def _count(card: FleetGpu) -> Counter[str] | None:
     """Count the whole instances of a GPU by profile; None where MIG is off."""
     return Counter(i.profile for i in card.instances if i.is_whole) if card.is_cut else None
 
 
-def told(counts: Counter[str] | None) -> str:
-    """Say how a GPU is cut.
-
-    Examples
-    --------
-    >>> told(Counter({"1g.10gb": 2})), told(None)
-    ('2 x 1g.10gb', 'MIG off')
-    """
+def _say(counts: Counter[str] | None) -> str:
     if counts is None:
         return "MIG off"
     return " + ".join(f"{n} x {profile}" for profile, n in sorted(counts.items())) or "nothing"
 
 
-def _recognise(there: Mapping[int, FleetGpu], before: FleetGpu, after: FleetGpu) -> FleetGpu:
+def _recognise(there: dict[int, FleetGpu], before: FleetGpu, after: FleetGpu) -> FleetGpu:
     """Return the GPU that was observed; refuse one that is not there, another, or not fit."""
     seen, uuid = there.get(before.index), before.uuid or after.uuid
     if seen is None:
@@ -270,20 +255,6 @@ def _recognise(there: Mapping[int, FleetGpu], before: FleetGpu, after: FleetGpu)
     return seen
 
 
-def _gone(action: Action) -> tuple[Instance, ...]:
-    return action.removes
-
-
-def _come(action: Action) -> tuple[Instance, ...]:
-    return action.adds
-
-
-def _at(instance: Instance) -> tuple[str, int | None]:
-    return instance.profile, instance.start
-
-
-def _overlaps(card: FleetGpu, each: Instance, places: Iterable[tuple[str, int | None]]) -> bool:
-    def slots(profile: str, start: int | None) -> range:
-        return range(start or 0, (start or 0) + card.gpu.profile(profile).memory)
-
-    return any({*slots(*_at(each))} & {*slots(*place)} for place in places)
+def _slots(card: FleetGpu, place: Place) -> range:
+    profile, start = place
+    return range(start or 0, (start or 0) + card.gpu.profile(profile).memory)

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from ..deployment.instance import Instance, State
+from ...errors import InvalidProblem
+from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.instance import Instance, Mode
 from ..deployment.model import FleetGpu
 from ..deployment.transition import Action, PartitioningTool, Transition, What
 
-__all__ = ["Seat", "Unit", "list_units", "replay"]
+__all__ = ["Place", "Seat", "Unit", "find_place", "list_units", "refuse_units", "replay"]
+
+#: Profile and start.
+Place: TypeAlias = tuple[str, int | None]
+_Key: TypeAlias = tuple[str, int]  # of a GPU: node and index
+
+
+def find_place(instance: Instance) -> Place:
+    """Return the place of an instance."""
+    return instance.profile, instance.start
 
 
 @dataclass(frozen=True)
@@ -38,9 +50,9 @@ class Seat:
 class Unit:
     """Actions that are done together.
 
-    `positions`: Theirs in the transition. `befores`, `afters`: The GPUs before and after it.
-    `stops`, `starts`: The work that ends and begins. `after`: The units that must have ended before
-    it begins. `step`: The level of the order that it is in, from 1 on.
+    `step`: The level of the order that it is in, from 1 on. `positions`: Of its actions in the
+    transition. `befores`, `afters`: The GPUs before and after it. `stops`, `starts`: The work that
+    ends and begins. `after`: The units that must have ended before it begins.
     """
 
     number: int
@@ -58,7 +70,7 @@ class Unit:
     def partitions(self) -> bool:
         """Whether it changes instances, and not their work alone."""
         return any(
-            Counter(map(_place, a.removes)) != Counter(map(_place, a.adds)) or a.mode is not None
+            Counter(map(find_place, a.removes)) != Counter(map(find_place, a.adds)) or a.mode
             for a in self.actions
         )
 
@@ -67,12 +79,14 @@ class Unit:
         """The names of its GPUs."""
         return frozenset(card.name for card in self.befores)
 
+    def places(self, index: int) -> tuple[dict[Place, Instance], dict[Place, Instance]]:
+        """Return what it removes from a GPU and what it adds there, by place."""
+        own = [action for action in self.actions if action.index == index]
+        removed = {find_place(each): each for action in own for each in action.removes}
+        return removed, {find_place(each): each for action in own for each in action.adds}
+
     def __str__(self) -> str:
         return "; ".join(" ".join(str(action).split()) for action in self.actions)
-
-
-def _place(instance: Instance) -> tuple[str, int | None]:
-    return instance.profile, instance.start
 
 
 def list_units(transition: Transition, tool: PartitioningTool) -> tuple[Unit, ...]:
@@ -96,76 +110,93 @@ def list_units(transition: Transition, tool: PartitioningTool) -> tuple[Unit, ..
     """
     actions = transition.actions
     cards = {(card.node, card.index): card for card in transition.start.gpus()}
-    groups: list[tuple[int, list[int]]] = []
+    groups: dict[tuple[int, str, int], list[int]] = {}
+    whole = set()
     for step, level in enumerate(transition.steps, 1):
-        own: dict[object, list[int]] = {}
-        together = {
-            actions[at].node
-            for at in level
-            if _takes_node(actions[at], cards[actions[at].gpu], tool)
-        }
+        nodes = {actions[at].node for at in level if _takes_node(actions[at], cards, tool)}
+        whole |= {(step, node) for node in nodes}
         for at in sorted(level, key=lambda at: (actions[at].gpu, at)):
             node = actions[at].node
-            own.setdefault(node if node in together else at, []).append(at)
-        groups += ((step, positions) for positions in own.values())
-    number = {at: unit for unit, (_, positions) in enumerate(groups) for at in positions}
+            groups.setdefault((step, node, -1 if node in nodes else at), []).append(at)
+    number = {at: unit for unit, positions in enumerate(groups.values()) for at in positions}
     found = []
-    for unit, (step, positions) in enumerate(groups):
-        own_actions = tuple(actions[at] for at in positions)
-        node = own_actions[0].node
-        indices = {action.index for action in own_actions}
-        if any(_takes_node(a, cards[a.gpu], tool) for a in own_actions):
-            indices = {index for name, index in cards if name == node}
-        befores = tuple(cards[node, index] for index in sorted(indices))
-        cards.update(replay(cards, own_actions))
-        afters = tuple(cards[node, index] for index in sorted(indices))
-        after = frozenset(number[before] for action in own_actions for before in action.after)
-        stops = tuple(_seats(befores, ((a.index, a.removes) for a in own_actions)))
-        starts = tuple(_seats(afters, ((a.index, a.adds) for a in own_actions)))
+    for unit, ((step, node, _), positions) in enumerate(groups.items()):
+        own = tuple(actions[at] for at in positions)
+        keys = [key for key in cards if key[0] == node] if (step, node) in whole else []
+        keys = keys or sorted({action.gpu for action in own})
+        befores = tuple(cards[key] for key in keys)
+        cards.update(replay(cards, own))
+        afters = tuple(cards[key] for key in keys)
+        stops = tuple(seat for a in own for seat in _seats(befores, a.index, a.removes))
+        starts = tuple(seat for a in own for seat in _seats(afters, a.index, a.adds))
+        after = frozenset(number[before] for a in own for before in a.after)
         found.append(
-            Unit(unit, step, node, tuple(positions), own_actions, befores, afters, stops, starts,
-                 after - {unit})
-        )  # fmt: skip
+            Unit(unit, step, node, tuple(positions), own, befores, afters, stops, starts, after)
+        )
     return tuple(found)
 
 
-def _takes_node(action: Action, card: FleetGpu, tool: PartitioningTool) -> bool:
+def _takes_node(action: Action, cards: Mapping[_Key, FleetGpu], tool: PartitioningTool) -> bool:
     if action.what is not What.REPARTITION or tool is PartitioningTool.NVIDIA_SMI:
         return False
     # for a change of mode mig-parted resets all GPUs of the node
-    return tool.drains_nodes or (
-        action.mode is not None and card.gpu.mode_change_needs_reset is not False
-    )
+    needs_reset = cards[action.gpu].gpu.mode_change_needs_reset is not False
+    return tool.drains_nodes or (action.mode is not None and needs_reset)
 
 
-def replay(
-    cards: dict[tuple[str, int], FleetGpu], actions: Iterable[Action]
-) -> dict[tuple[str, int], FleetGpu]:
+def replay(cards: Mapping[_Key, FleetGpu], actions: Iterable[Action]) -> dict[_Key, FleetGpu]:
     """Return the GPUs that actions change, as they are after them."""
-    changed: dict[tuple[str, int], FleetGpu] = {}
+    changed: dict[_Key, FleetGpu] = {}
     for action in actions:
         card = changed.get(action.gpu, cards[action.gpu])
         held = list(card.instances)
         for each in action.removes:
             held.remove(each)
-        source = card.start_source
-        card = card.with_instances((*held, *action.adds), action.mode)
+        after = card.with_instances((*held, *action.adds), action.mode)
         is_cut = action.what is What.REPARTITION
-        changed[action.gpu] = card if is_cut else replace(card, start_source=source)
+        source = after.start_source if is_cut else card.start_source
+        changed[action.gpu] = replace(after, start_source=source)
     return changed
 
 
-def _seats(
-    cards: tuple[FleetGpu, ...], parts: Iterable[tuple[int, tuple[Instance, ...]]]
-) -> Iterator[Seat]:
-    on = {card.index: card for card in cards}
-    for index, instances in parts:
-        left = list(on[index].instances)
-        numbers: Counter[str] = Counter()
-        wanted = list(instances)
-        for each in left:
-            numbers[each.profile] += 1
-            if each in wanted:
-                wanted.remove(each)
-                if each.work is not None and each.state is not State.NO_COMPUTE_INSTANCE:
-                    yield Seat(on[index], each, numbers[each.profile])
+def _seats(cards: Iterable[FleetGpu], index: int, wanted: Iterable[Instance]) -> Iterator[Seat]:
+    """Yield the seats of what does work, of some instances of a GPU."""
+    card, left, numbers = next(c for c in cards if c.index == index), [*wanted], Counter[str]()
+    for each in card.instances:
+        numbers[each.profile] += 1
+        if each in left:
+            left.remove(each)
+            if each.work is not None and each.is_whole:
+                yield Seat(card, each, numbers[each.profile])
+
+
+def refuse_units(transition: Transition, units: Iterable[Unit], tool: PartitioningTool) -> None:
+    """Refuse to delete what may be foreign, and what a tool cannot do or tell apart."""
+    by_start = tool is PartitioningTool.NVIDIA_SMI
+    for unit in units:
+        doubts = doubtful(transition.start.node(unit.node))
+        for card in (card for card in unit.befores if card.mode is Mode.MIG):
+            own = [action for action in unit.actions if action.index == card.index]
+            gone, come = ([i for a in own for i in getattr(a, s)] for s in ("removes", "adds"))
+            works: dict[str, set[object]] = {}
+            for each in card.instances if not by_start else (*gone, *come):
+                if each.start is None:
+                    works.setdefault(each.profile, set()).add(each.work)
+            if any(len(found) > 1 or by_start for found in works.values()):
+                raise InvalidProblem(
+                    f"the starts of the instances on {card.name} are not known, which {tool} needs "
+                    f"here; observe node {card.node!r} with: nvidia-smi mig -lgi"
+                )
+            for action in () if by_start else own:
+                if action.what in (What.CREATE, What.DELETE):
+                    raise InvalidProblem(
+                        f"{action}: this cuts part of a GPU, which {tool} cannot; expected a "
+                        "transition planned for it (--tool), or the tool nvidia-smi"
+                    )
+            for each in in_doubt(card, doubts) if unit.partitions else ():
+                if each in gone and each not in come:
+                    raise InvalidProblem(
+                        f"{card.name} has {each.place}, which would be deleted and may be what "
+                        f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
+                        f"expected that nobody holds it: cms observe ... --reclaim {card.name}"
+                    )

@@ -49,8 +49,8 @@ _HOOK = (
 ).replace("'", '\\"')
 
 
-def _command_lines() -> Iterator[str]:
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
+def _environments() -> Iterator[str]:
+    for each in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             yield each.read_text("utf-8", errors="replace")
 
@@ -241,7 +241,7 @@ class Site(Watch):
             self.on_call = end
             code = process.wait(timeout=300)
             self.on_call = lambda call, at: None
-            while any(str(self.folder / "reach.sh") in line for line in _command_lines()):
+            while any(f"{self.folder}/" in each for each in _environments()):
                 time.sleep(0.05)  # what a dead process had begun on a node ends by itself
         return code
 
