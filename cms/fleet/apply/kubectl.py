@@ -115,7 +115,8 @@ class GpuOperator:
         return {name: n for name, n in found.items() if name.startswith("nvidia.com/mig-")}
 
     def _node(self, unit: Unit) -> NodeObject:
-        return _read(_ask(self.job, "get", "node", unit.node), NodeObject)
+        found: NodeObject = _read(_ask(self.job, "get", "node", unit.node), NodeObject)
+        return found
 
     def _pods(self, node: str) -> list[PodObject]:
         found = _objects(self.job, "pods", "-A", f"--field-selector=spec.nodeName={node}")

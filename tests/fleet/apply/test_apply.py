@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment import Instance
+from cms.fleet.deployment import Deployment, Instance
 from cms.fleet.deployment.transition import Transition, What
 from tests.fleet.apply.site import Site
 from tests.fleet.transition.cases import does, leg, on_node, on_nodes, planned, reached, small
@@ -233,16 +233,25 @@ def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
 # --- what is refused ------------------------------------------------------------------------------
 
 
+def one_two() -> tuple[Deployment, Deployment]:
+    """One instance of a GPU becomes two."""
+    two = (does("a", "1g.6gb"), does("a", "1g.6gb", 1))
+    return on_node((does("a", "2g.12gb"),)), on_node(two)
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_foreign_instance_that_appeared_is_not_touched(
     tmp_path: Path, tool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the way of what comes, on a GPU that is cut anew, or in the very place of what comes."""
-    gpu, profile = (0, "1g.6gb") if tool == "nvidia-smi" else (1, "1g.6gb")
-    found = on_four_nodes() if tool == "nvidia-smi" else small(tool)
+    gpu, start, found = {
+        "nvidia-smi": (0, 0, on_four_nodes()),
+        "mig-parted": (0, 3, reached(*one_two(), floor=0, tool=tool)),
+        "slurm": (1, 3, small("slurm")),
+    }[tool]
     site = Site(tmp_path, found, tool)
     node = site.nodes[found.actions[0].node]
-    node.put(gpu, [(profile, 0 if tool == "nvidia-smi" else 3)])
+    node.put(gpu, [("1g.6gb", start)])
     before = site.trace(), node.instances(gpu)
     assert site.apply() == 1
     assert (site.trace(), node.instances(gpu)) == before
@@ -280,12 +289,11 @@ def test_another_gpu_a_lost_gpu_and_nonsense_are_named(
     reach = tmp_path / "known/reach.sh"
     good, index = reach.read_text("utf-8"), found.actions[0].index
     former = site.nodes["n"].swap(index, "GPU-another")
-    before = site.trace()
     assert site.apply() == 1
     assert f"is GPU-another, not {former}" in capsys.readouterr().out
     site.nodes["n"].swap(index, former)
     for listing, words in (
-        ("GPU 7: NVIDIA A30 (UUID: GPU-0)\\nNo GPU instances found\\n", "is not there"),
+        ("GPU 7: NVIDIA A30 (UUID: GPU-0)\\n| 7 MIG 1g.6gb 14 1 0:1 |\\n", "is not there"),
         ("|  what  MIG  1g.6gb |\\n", "cannot be observed"),
         (
             "Unable to determine the device handle for GPU0000:01:00.0: GPU is lost.\\n",
@@ -296,7 +304,6 @@ def test_another_gpu_a_lost_gpu_and_nonsense_are_named(
         assert site.apply() == 1
         assert words in " ".join(capsys.readouterr().out.split()), listing
     reach.write_text(good, "utf-8")
-    assert site.trace() == before
     arrives(site, found, "--resume")
 
 

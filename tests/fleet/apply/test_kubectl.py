@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment import Deployment
+from cms.fleet.deployment import Deployment, Instance
 from cms.fleet.deployment.export import advertise
 from cms.fleet.deployment.export.workloads import find_workloads
 from cms.fleet.deployment.labels import point_label
@@ -22,7 +22,7 @@ from cms.fleet.deployment.transition import Transition, write_transition
 from tests.fleet.export.cases import machines
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.machines import Ran
-from tests.fleet.transition.cases import planned, small
+from tests.fleet.transition.cases import does, on_node, planned, reached, small
 
 pytestmark = needs_kubectl
 TOOL = "gpu-operator"
@@ -142,13 +142,16 @@ def test_a_node_is_cordoned_drained_cut_and_opened_and_deployments_are_scaled(
 
 
 def test_a_foreign_pod_on_the_node_is_not_sent_away(tmp_path: Path) -> None:
-    found = small(TOOL)
+    beside = (does("b", "2g.12gb"), Instance("1g.6gb", 3))
+    now = on_node((does("a", "4g.24gb"),), beside)
+    found = reached(now, on_node((does("b", "2g.12gb"),), beside), tool=TOOL, floor=0)
     with site(tmp_path, found) as here:
         limits = {"nvidia.com/mig-1g.6gb": "1"}
         container = {"name": "c", "image": "x", "resources": {"limits": limits}}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "theirs"},
                "spec": {"containers": [container], "nodeName": "n"}}  # fmt: skip
         here.c.apply(pod)
+        here.c.settle()
         ran = here.apply()
         assert (ran.code, "pod default/theirs holds nvidia.com/mig-1g.6gb" in ran.text) == (1, True)
         assert not here.c.get("Node", "n")["spec"].get("unschedulable")
