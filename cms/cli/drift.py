@@ -80,8 +80,9 @@ def report_drift(
 def _meant(against: Path) -> tuple[Path, Deployment]:
     """Return what should be there, and the file that says so."""
     if against.is_dir():
-        path = against / TARGET
-        if not path.is_file():
+        places = [folder / TARGET for folder in (against, against.resolve().parent)]
+        path = next((each for each in places if each.is_file()), None)
+        if path is None:
             expected = "a folder that cms export wrote"
             raise FileError(against, f"this folder holds no {TARGET}", expected=expected)
         return path, read_fleet(path)
