@@ -232,7 +232,8 @@ def _prepare(session: Session, head: Head) -> Apply:
         session.fleet.observation.service_label or "cms.service", told.drain_flags,
         told.slurm_folder, told.slurm_restart or "",
     )  # fmt: skip
-    return Apply(head, job, session.fleet.work.model_dump(exclude_none=True))
+    work = session.fleet.work.model_dump(exclude_none=True)
+    return Apply(head, job, work, session.fleet.transition.durations)
 
 
 def _go_on(

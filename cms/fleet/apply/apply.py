@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from ...errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from ...values.names import nearest
 from ...values.words import count
 from ..deployment.export.export import refuse_unnumbered, require_word
 from ..deployment.transition import Durations, PartitioningTool, What, reversal
-from .frontier import find_makespan
+from .frontier import PER_NODE, find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
@@ -51,6 +53,7 @@ class Apply:
     head: Head
     job: Job
     commands: dict[str, str]
+    durations: Durations | None = None
 
     def __post_init__(self) -> None:
         transition, tool = self.head.transition, self.head.tool
@@ -74,9 +77,10 @@ class Apply:
         """What is done at once."""
         return list_units(self.head.transition, self.head.tool)
 
-    def expect(self, parallel: int, durations: Durations | None = None) -> str:
+    def expect(self, parallel: int) -> str:
         """Say how much is to be done, and how long it is expected to take."""
-        times = [find_makespan(self.units, durations or Durations(), n) for n in (1, parallel)]
+        durations = self.durations or Durations()
+        times = [find_makespan(self.units, durations, n) for n in (1, parallel)]
         nodes = len({unit.node for unit in self.units})
         more = f", {float(times[1]) / 60:.1f} min on {parallel} nodes at once" * (parallel > 1)
         return (
@@ -134,37 +138,42 @@ class Apply:
                 places |= {(seat.gpu.name, seat.instance): seat for seat in unit.starts}
         return list(places.values())
 
-    def run(self, journal: Journal, **how: object) -> Outcome:
-        """Carry out what is left, and look at the end whether all is there."""
+    def run(self, journal: Journal, *, parallel: int = 1, **how: Any) -> Outcome:
+        """Carry out what is left, and look at the end whether all is there.
+
+        `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
+        """
         self.job.uuids.update(journal.uuids)
-        tool, units = TOOLS[self.head.tool](self.job), self.units
+        tool, shell = TOOLS[self.head.tool](self.job), self.job.shell
         if isinstance(tool, GpuOperator):
-            tool.prepare(units)
+            tool.prepare(self.units)
         worker = self.find_worker(journal)
-        runner = Runner(units, tool, worker, journal, self.job.shell, **how)  # type: ignore[arg-type]
+        runner = Runner(self.units, tool, worker, journal, shell, parallel=parallel, **how)
         outcome = runner.run()
         if outcome.has_arrived:
-            outcome.failed |= dict(self._look_again(tool, units))
+            last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
+            again = {unit.number: unit for unit in last.values()}
+            with ThreadPoolExecutor(PER_NODE * parallel) as pool:
+                faults = pool.map(lambda unit: _look_again(tool, unit), again.values())
+            outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
         return outcome
 
-    def _look_again(self, tool: Tool, units: tuple[Unit, ...]) -> list[tuple[int, str]]:
-        """Say what has become otherwise since: of the last unit of each GPU."""
-        last = {name: unit for unit in units for name in unit.gpus}
-        found = []
-        for unit in {unit.number: unit for unit in last.values()}.values():
-            try:
-                if unit.partitions and tool.look(unit, begun=True) is not Look.AFTER:
-                    found.append((unit.number, "it is not there any more"))
-            except ActionFailed as fault:
-                found.append((unit.number, str(fault)))
-        return found
+
+def _look_again(tool: Tool, unit: Unit) -> str:
+    """Say what has become otherwise since."""
+    try:
+        is_there = tool.look(unit, begun=True) is Look.AFTER
+    except ActionFailed as fault:
+        return str(fault)
+    return "" if is_there else "it is not there any more"
 
 
 def begin_undo(journal: Journal) -> Head:
     """Return what undoes all that was begun: the proved reversal of as much of the transition."""
-    head = journal.head
-    units = list_units(head.transition, head.tool)
-    begun = {at for unit in units if unit.number in journal.phases for at in unit.positions}
-    loose = {n for u in units if journal.phases.get(u.number, "done") != "done" for n in u.gpus}
-    back = reversal(shorten(head.transition, begun))
-    return replace(head, transition=back, is_undo=not head.is_undo, loose=frozenset(loose))
+    head, ended = journal.head, journal.ended
+    begun = [u for u in list_units(head.transition, head.tool) if u.number in journal.phases]
+    busy = [unit for unit in begun if unit.number not in ended]
+    positions, under_way = ({at for u in some for at in u.positions} for some in (begun, busy))
+    back = reversal(shorten(head.transition, positions, under_way))
+    loose = frozenset(name for unit in busy for name in unit.gpus)
+    return replace(head, transition=back, is_undo=not head.is_undo, loose=loose)

@@ -129,14 +129,14 @@ class Runner:
                 self._await_work(unit.stops, "is_drained", "stop", "does not end")
             self.journal.note(unit.number, "stopped")
             if unit.partitions:
-                self._change(unit)
+                self._change(unit, None if unit.stops else look)
         self.journal.note(unit.number, "changed")
         self.tool.open(unit)
         self._await_work(unit.starts, "is_ready", "start", "does not become ready")
 
-    def _change(self, unit: Unit) -> None:
+    def _change(self, unit: Unit, look: Look | None) -> None:
         """Have the tool change the GPUs, twice where the first time was half of it."""
-        look = self.tool.look(unit, begun=True)
+        look = look or self.tool.look(unit, begun=True)
         for _ in range(2):
             said = "" if look is Look.AFTER else self.tool.change(unit)
             for _ in range(_LOOKS):

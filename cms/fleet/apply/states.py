@@ -38,19 +38,25 @@ def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
     }
 
 
-def shorten(transition: Transition, positions: Collection[int]) -> Transition:
-    """Return a transition up to where it has come: with these of its actions alone."""
+def shorten(
+    transition: Transition, positions: Collection[int], under_way: Collection[int] = ()
+) -> Transition:
+    """Return a transition up to where it has come: with these of its actions alone.
+
+    `under_way`: Those of them of which it is not known that what they add serves.
+    """
     number = {at: new for new, at in enumerate(sorted(positions))}
-    actions = tuple(
-        replace(
-            transition.actions[at], after=tuple(number[b] for b in transition.actions[at].after)
-        )
-        for at in sorted(positions)
-    )
+    actions = []
+    for at in sorted(positions):
+        action = transition.actions[at]
+        if at in under_way:
+            adds = tuple(replace(each, state=State.STARTING) for each in action.adds)
+            action = replace(action, adds=adds)
+        actions.append(replace(action, after=tuple(number[before] for before in action.after)))
     both = _both(transition)
     cards = {(card.node, card.index): card for card in both.gpus()}
     there = both.with_gpus(replay(cards, actions))
-    return replace(transition, actions=actions, target=there)
+    return replace(transition, actions=tuple(actions), target=there)
 
 
 def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment import Deployment, Instance
-from cms.fleet.deployment.transition import Transition, What
+from cms.cli.app import run as run_cms
+from cms.fleet.apply import list_units, on_the_way
+from cms.fleet.deployment import Deployment, Instance, read_deployment
+from cms.fleet.deployment.transition import PartitioningTool, Transition, What
+from cms.fleet.report.transition_summary import summary
 from tests.fleet.apply.site import Site
 from tests.fleet.transition.cases import does, leg, on_node, on_nodes, planned, reached, small
 from tests.samples import few
@@ -395,3 +398,69 @@ def test_printed_scripts_do_the_same_and_check_before_and_after(tmp_path: Path, 
         ran = node.sh(f"sh {script}")
         assert ran.code == 0, ran
     assert site.is_as(found, found.target)
+
+
+# --- what is known on the way ---------------------------------------------------------------------
+
+
+def test_state_file_says_what_is_there_to_observe_and_plan_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(SEED)
+    site = Site(tmp_path, found)
+    assert site.killed(5, "after") == -signal.SIGKILL
+    listed = []
+    for name in ("mig -lgi", "-q -x", "-L"):
+        (tmp_path / name.strip("-")[:3]).write_text(site.nodes["n"].smi(name).text, "utf-8")
+        listed.append(f"n={tmp_path / name.strip('-')[:3]}")
+    state = str(tmp_path / ".cms/apply/state.jsonl")
+    assert run_cms(["observe", *listed, "--plan", state, "-o", str(tmp_path / "now"), "-q"]) == 0
+    now = read_deployment(tmp_path / "now")
+    works = {at: work for at, (work, _) in site.works.items()}
+    told = {
+        (card.node, card.index, each.start): each.work
+        for card, each in now.instances()
+        if each.work is not None
+    }
+    assert told
+    assert told.items() <= works.items()
+
+
+def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
+    found = leg(0)[0]
+    known, kinds = on_the_way(found)
+    places = {
+        (card.name, each.place, each.work)
+        for side in (found.start, found.target)
+        for card, each in side.instances()
+    }
+    told = {(card.name, each.place, each.work) for card, each in known.instances()}
+    assert told <= places
+    restarted = {(a.name, a.adds[0].place) for a in found.actions if a.removes and a.adds}
+    assert restarted
+    assert not restarted & {(name, place) for name, place, _ in told}
+    assert {kind.work for kind in kinds} >= {each.work for _, each in found.target.instances()}
+
+
+def test_summary_counts_what_the_actions_do() -> None:
+    found = leg(0)[0]
+    words = summary(found, floor="90 %", max_parallel=2)
+    assert words.headline.startswith("3 -> 12 GPUs, floor 90 %: ")
+    assert sum(each.kept for each in words.services) == found.kept.count
+    started = sum(len(action.adds) for action in found.actions)
+    assert sum(each.started for each in words.services) == started
+
+
+@pytest.mark.parametrize("tool", ["gpu-operator", "slurm", "mig-parted"])
+@pytest.mark.parametrize("seed", few(2, range(1, 7)))
+def test_unit_of_a_drained_node_has_the_node_for_itself(tool: str, seed: int) -> None:
+    units = list_units(planned(seed, tool), PartitioningTool(tool))
+    ended: dict[int, set[int]] = {}
+    for unit in units:
+        ended[unit.number] = set(unit.after).union(*(ended[at] for at in unit.after))
+        for other in units[: unit.number]:
+            drains = tool != "mig-parted" and (unit.partitions or other.partitions)
+            if unit.node == other.node and drains:
+                assert other.number in ended[unit.number]
+        if tool != "mig-parted":
+            assert len(unit.befores) == (2 if unit.partitions else 1)
