@@ -268,3 +268,12 @@ class Site(Watch):
         if self.tool == "nvidia-smi":
             return difference(self.seen(state), state).is_empty
         return verify(self.seen(state), open_starts(found, state)) == ()
+
+
+def arrives(site: Site, found: Transition, *words: str) -> None:
+    """Type it once more: it ends well, and all is as at the end, or as at the beginning."""
+    assert site.apply(*words, "-q") == 0
+    assert site.is_as(found, found.start if "--undo" in words else found.target)
+    assert site.floors_held(found)
+    assert site.refused == 0
+    assert not any(node.drain for node in site.slurm.nodes.values())
