@@ -141,11 +141,11 @@ BUDGETS = {
     "algorithms.muxflow": 542,
     "algorithms.ptas": 505,
     "instances": 2_169,
-    "cms.cli": 5_685,
+    "cms.cli": 5_664,
     "cms.fleet": 41_553,
     "proofs_checks": 15_153,
     "bench": 12_109,
-    "tests": 53_382,
+    "tests": 53_389,
 }
 
 

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _STATE = "state.jsonl"
 
+
+def _flag(name: str, help: str) -> Any:
+    return typer.Option(name, help=help)
+
+
 _Target = Annotated[
     Path | None,
     typer.Argument(
@@ -38,10 +43,7 @@ _Sources = Annotated[
     typer.Argument(metavar="SOURCE", help="With --check: what the tools printed, as for 'cms "
     "observe'."),
 ]  # fmt: skip
-_Check = Annotated[
-    bool,
-    typer.Option("--check", help="Report the drift of what runs from TARGET; exit with 1 if any."),
-]
+_Check = Annotated[bool, _flag("--check", "Report the drift of what runs from TARGET; 1 if any.")]
 _Floor = Annotated[
     list[str] | None,
     option(
@@ -65,40 +67,19 @@ _Method = Annotated[
     str,
     option(
         "NAME", "ours, or exchange_and_compact to compare with.",
-        "--method", "-m", autocompletion=options.offering(lambda: METHODS),
+        "--method", "-m", autocompletion=options.offering(lambda: METHODS), hidden=True,
     ),
 ]  # fmt: skip
-Parallel = Annotated[int, option("N", "Change N nodes at once, after the first one.", min=1)]
-_MaxFailures = Annotated[
-    int, option("N", "Begin nothing further once more than N nodes have failed.", min=0)
-]
-_NoWork = Annotated[
-    bool, typer.Option("--no-work", help="Neither start nor stop work: no floor is kept.")
-]
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Carry it out without asking.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; list what would be run.")]
-_Print = Annotated[
-    Path | None,
-    option("DIR", "Write scripts for nodes that cannot be reached, and change nothing.", "--print"),
-]
-_Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on after whatever ended an earlier apply.")
-]
-_Undo = Annotated[bool, typer.Option("--undo", help="Go back to what ran before it.")]
-_Timeline = Annotated[
-    bool,
-    typer.Option(
-        "--timeline",
-        help="Also show what happens when on which GPU, and each service's lowest capacity.",
-    ),
-]
-_Rates = Annotated[
-    Path | None,
-    option(
-        "rates.csv", "Rates from the beginning on, compared with capacities: time, service, "
-        "rate_rps.",
-    ),
-]  # fmt: skip
+_Parallel = Annotated[int, option("N", "Change N nodes at once, after the first one.", min=1)]
+_MaxFailures = Annotated[int, option("N", "Go on as long as at most N nodes have failed.", min=0)]
+_NoWork = Annotated[bool, _flag("--no-work", "Neither start nor stop work: no floor is kept.")]
+_Yes = Annotated[bool, _flag("--yes", "Carry it out without asking.")]
+_DryRun = Annotated[bool, _flag("--dry-run", "Change nothing; list what would be run.")]
+_Print = Annotated[Path | None, option("DIR", "Write scripts, and change nothing.", "--print")]
+_Resume = Annotated[bool, _flag("--resume", "Go on after whatever ended an earlier apply.")]
+_Undo = Annotated[bool, _flag("--undo", "Go back to what ran before it.")]
+_Timeline = Annotated[bool, _flag("--timeline", "Also show what happens when on which GPU.")]
+_Rates = Annotated[Path | None, option("rates.csv", "Rates to compare capacities with.")]
 
 
 @with_fleet_file
@@ -112,7 +93,7 @@ def apply(
     tool: _Tool = "nvidia-smi",
     floor: _Floor = None,
     spare: _Spare = "auto",
-    parallel: Parallel = 1,
+    parallel: _Parallel = 1,
     max_failures: _MaxFailures = 0,
     no_work: _NoWork = False,
     yes: _Yes = False,

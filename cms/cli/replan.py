@@ -13,7 +13,6 @@ import typer
 from cms.errors import FileError, InvalidProblem
 
 from . import options
-from .apply import Parallel
 from .catalogue import find_gpu
 from .fleet_file import FleetFile, with_fleet_file
 from .fleets import Current, MaxAge, read_current, say_impossible
@@ -74,7 +73,6 @@ def replan(
     forecast: _Forecast = "daily",
     every: _Every = "1h",
     play: _Play = "24h",
-    parallel: Parallel = 1,
     time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
     output: options.Output = None,
@@ -102,7 +100,7 @@ def replan(
             "give what runs and its rates (--current now.json --rates rates.csv), or --trace "
             "TRACE.csv alone"
         )
-    decided = {"current", "rates", "parallel", "max_age"}
+    decided = {"current", "rates", "max_age"}
     heeded = context.params.keys() - (decided if current is None else {"trace", "play"})
     where = "--current now.json" if current is None else "--trace TRACE.csv"
     options.refuse_others(context, " ".join(heeded), f"it goes with {where}")
@@ -194,7 +192,7 @@ def replan(
             session,
             lambda: room.replan(
                 today, known, planner, ahead, terms, durations=way.durations,
-                max_parallel=parallel if parallel > 1 else None,
+                max_parallel=way.parallel,
                 time_limit=how["time_limit"], cancel=how["cancel"],
             ),
             doing="deciding",

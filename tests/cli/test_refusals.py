@@ -282,10 +282,7 @@ REPLANNED = [
     row(f"{TICK} --current rates.csv", "is a table, expected a JSON document", 1),
     row(f"{TICK} --current now.json", "'chat' runs on node-a/0 and is no service; nearest", 1,
         one=("chat,", "chatt,"), rates="time,service,rate_rps\n0,chatt,5\n60,chatt,5\n"),
-    *(
-        row(f"replan -s one.csv -p p.csv --trace rates.csv {given}", f"{given.split()[0]}: it goes")
-        for given in ("--parallel 2", "--max-age 1h")
-    ),
+    row("replan -s one.csv -p p.csv --trace rates.csv --max-age 1h", "--max-age: it goes"),
     row(f"{TICK} --play 2h", "--play: it goes with --trace"),
     row(f"{TICK} --time-sharing", "with --trace TRACE.csv alone"),
     row(f"{TICK} --forecast lates", "nearest: 'latest'"),
