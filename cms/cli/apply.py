@@ -1,39 +1,41 @@
-"""``cms apply``: plan the transition to a target, check it and write its scripts."""
+"""``cms apply``: find the transition to a target, show it, ask, carry it out and verify it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
+import sys
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.errors import FileError
-
 from . import fleets, options
 from .drift import report_drift
-from .export import export_options, where_written
+from .export import export_options
 from .fleet_file import FleetFile, with_fleet_file
 from .observe import Gpus, NodeName
 from .options import option
-from .searching import heard
-from .session import Exit, open_document, refuse_two_readers, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
+from .transition import METHODS, Asked, read_known_rates
 
-_METHODS = ("ours", "exchange_and_compact")
-#: What is said of a transition by what proves that there is none.
-_IMPOSSIBLE = {
-    "checked": "there is no such transition, proof checked:",
-    "solver": "there is no such transition, claimed by the solver:",
-    "none": "no transition was found, and there may be one:",
-}
+if TYPE_CHECKING:
+    from cms.fleet.apply import Apply, Head, Journal
+    from cms.fleet.report.page import Page
+
+_STATE = "state.jsonl"
+
+
+def _flag(name: str, help: str) -> Any:
+    return typer.Option(name, help=help)
+
 
 _Target = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="TARGET",
-        help="What is to run: a plan or a deployment; with --check a folder of 'cms export' or "
-        "'cms apply', or one of its steps as well: DIR/steps/07.",
+        help="What is to run: a plan, a deployment or a transition; with --resume and --undo the "
+        "folder of state.jsonl.  [default: .cms/apply]",
     ),
 ]
 _Sources = Annotated[
@@ -41,10 +43,7 @@ _Sources = Annotated[
     typer.Argument(metavar="SOURCE", help="With --check: what the tools printed, as for 'cms "
     "observe'."),
 ]  # fmt: skip
-_Check = Annotated[
-    bool,
-    typer.Option("--check", help="Report the drift of what runs from TARGET; exit with 1 if any."),
-]
+_Check = Annotated[bool, _flag("--check", "Report the drift of what runs from TARGET; 1 if any.")]
 _Floor = Annotated[
     list[str] | None,
     option(
@@ -56,52 +55,52 @@ _Spare = Annotated[
     str,
     option("auto|N", "At most N GPUs beyond the larger of before and after; auto: as few as do."),
 ]
-Tool = Annotated[
+_Tool = Annotated[
     str,
     option(
         "NAME", "What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
         "gpu-operator or slurm (whole GPUs, after a drain of the node).",
-        autocompletion=options.offering_from("cms.fleet.deployment.transition.folder", "TOOLS"),
+        autocompletion=options.offering_from("cms.fleet.apply", "TOOLS"),
     ),
 ]  # fmt: skip
 _Method = Annotated[
     str,
     option(
         "NAME", "ours, or exchange_and_compact to compare with.",
-        "--method", "-m", autocompletion=options.offering(lambda: _METHODS),
+        "--method", "-m", autocompletion=options.offering(lambda: METHODS), hidden=True,
     ),
 ]  # fmt: skip
-MaxParallel = Annotated[
-    int | None, option("N", "Run at most N actions concurrently.  [default: all]", min=1)
-]
-_Timeline = Annotated[
-    bool,
-    typer.Option(
-        "--timeline",
-        help="Also show what happens when on which GPU, and each service's lowest capacity.",
-    ),
-]
-_Rates = Annotated[
-    Path | None,
-    option(
-        "rates.csv", "Rates from the beginning on, compared with capacities: time, service, "
-        "rate_rps.",
-    ),
-]  # fmt: skip
+_Parallel = Annotated[int, option("N", "Change N nodes at once, after the first one.", min=1)]
+_MaxFailures = Annotated[int, option("N", "Go on as long as at most N nodes have failed.", min=0)]
+_NoWork = Annotated[bool, _flag("--no-work", "Neither start nor stop work: no floor is kept.")]
+_Yes = Annotated[bool, _flag("--yes", "Carry it out without asking.")]
+_DryRun = Annotated[bool, _flag("--dry-run", "Change nothing; list what would be run.")]
+_Print = Annotated[Path | None, option("DIR", "Write scripts, and change nothing.", "--print")]
+_Resume = Annotated[bool, _flag("--resume", "Go on after whatever ended an earlier apply.")]
+_Undo = Annotated[bool, _flag("--undo", "Go back to what ran before it.")]
+_Timeline = Annotated[bool, _flag("--timeline", "Also show what happens when on which GPU.")]
+_Rates = Annotated[Path | None, option("rates.csv", "Rates to compare capacities with.")]
 
 
 @with_fleet_file
 def apply(
     context: typer.Context,
-    target: _Target,
+    target: _Target = None,
     sources: _Sources = None,
     current: fleets.Current = None,
     check: _Check = False,
     fleet: FleetFile = None,
-    tool: Tool = "nvidia-smi",
+    tool: _Tool = "nvidia-smi",
     floor: _Floor = None,
     spare: _Spare = "auto",
-    max_parallel: MaxParallel = None,
+    parallel: _Parallel = 1,
+    max_failures: _MaxFailures = 0,
+    no_work: _NoWork = False,
+    yes: _Yes = False,
+    dry_run: _DryRun = False,
+    scripts: _Print = None,
+    resume: _Resume = False,
+    undo: _Undo = False,
     timeline: _Timeline = False,
     rates: _Rates = None,
     method: _Method = "ours",
@@ -111,141 +110,169 @@ def apply(
     time_limit: options.TimeLimit = "none",
     seed: options.Seed = 0,
     picture: options.Picture = None,
-    output: fleets.Folder = None,
-    force: fleets.Force = False,
+    output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Plan the way from what runs to a target, above all floors.
+    """Change what runs into a target, above all floors.
 
-    -o writes it as scripts, run.sh and one for each step. With --check it reports what is not
-    there.
+    The transition is found, shown, carried out after a question, and verified. -o writes it, with
+    state.jsonl beside it, which --resume and --undo go on from.
 
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     if check:
         heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
+        if target is None:
+            raise options.usage_error("name what should run", "TARGET")
         read = [*(sources or ()), *([] if current is None else [str(current)])]
         return report_drift(session, target, read, node, device, max_age, output)
-    if sources or current is None:
-        raise options.usage_error(
-            "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
-        )
-    for name, value in (("--node", node), ("--gpu", device)):
+    for name, value in (("SOURCE", sources), ("--node", node), ("--gpu", device)):
         if value:
             raise options.usage_error("it goes with --check", name)
+    asks = not (yes or dry_run or scripts is not None)
+    if asks and not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        raise options.usage_error("nobody can be asked here: give --yes, or --dry-run")
+    if resume or undo:
+        heeded = "target resume undo yes dry_run parallel max_failures max_age"
+        options.refuse_others(context, heeded, "the state says it; leave it out")
+        return _go_on(session, target, undo, dry_run, asks, parallel, max_failures)
     refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
-    if timeline and session.json:
-        raise options.usage_error("a report shows it, and JSON is printed", "--timeline")
-    if rates is not None and picture is None and output is None and not timeline:
-        raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
-    alone = [text for text in floor or () if "=" not in text]
-    named = options.pairs([text for text in floor or () if "=" in text], "--floor", "chat=50%")
-    if len(alone) > 1:
-        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
-    share = options.share(alone[0], "--floor") if alone else Fraction(1)
-    shares = {name: options.share(text, "--floor") for name, text in named.items()}
-    if method not in _METHODS:
-        raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
-    durations = session.fleet.transition.durations
-    timed: dict[str, Any] = {"max_parallel": max_parallel, "durations": durations}
-    how = {"floor": share, **timed}
-    if method == "ours":
-        how |= {
-            "floors": shares, "spare": options.spare(spare, "--spare"), "seed": seed,
-            "tool": tool, "time_limit": options.time_limit(time_limit),
-            "cancel": session.interrupts.cancel,
-        }  # fmt: skip
-    elif tool != "nvidia-smi" or shares or spare != "auto":
-        raise options.usage_error(
-            "exchange_and_compact cuts each instance and takes one --floor for all; leave out "
-            "--tool, --spare and floors of single services, of fleet.toml as well",
-            "--method",
-        )
-    session.refuse_unwritable((picture, "--picture"))
-    if output is not None:
-        from cms.fleet.deployment.written_folder import refuse_folder
-
-        refuse_folder(output, force=force)
+    for name, drawn in (("--timeline", timeline), ("--picture", picture)):
+        if drawn and session.json and (timeline or not dry_run):
+            raise options.usage_error("a report shows it, and JSON is printed", name)
+    if rates is not None and picture is None and not timeline:
+        raise options.usage_error("rates are drawn; add --timeline or --picture", "--rates")
     with session.reading():
-        from cms.fleet.deployment import Deployment, DesiredState, desired_state, transition
-        from cms.fleet.deployment.observation.numbering import renumber_gpus
-        from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
-        from cms.fleet.replanner import read_rates
-        from cms.fleet.report.page import Page
-        from cms.fleet.report.transitions import transition_page, whole_gpus_words
-        from cms.fleet.serving.plan_document import plan_from_json
-        from cms.values.numbers import shown
+        from cms.fleet.apply import Head, find_tool
 
-        own, told = tool_writer(tool), export_options(session)
-        start = fleets.read_fleet(current)
-        kind, document = open_document(target)
-        to: Deployment | DesiredState
-        if kind != "cms-plan":
-            to = fleets.deployment_of(document)
-            start, to = renumber_gpus(start, to), renumber_gpus(to, start)
-            if method != "ours":
-                raise options.usage_error(
-                    "it decides itself what lies where, and so does a deployment; give a plan",
-                    "--method",
-                )
-        else:
-            plan = plan_from_json(document)
-            if plan.solution.cost is None:
-                raise FileError(target, "the plan has no schedule, so nothing leads to it")
-            to = desired_state(plan)
-            if method == "ours":
-                how["as_grouped"] = session.fleet.placement.as_grouped
-        if "floor" not in options.given_options(context):  # of fleet.toml, which outlives services
-            for name in shares.keys() - {each.name for each in (*start.services, *to.services)}:
-                session.warn(f"[transition] floors: no service {name!r} is there")
-                del shares[name]
-        own_words = (f"{name} {shown(each * 100)} %" for name, each in shares.items())
-        words = ", ".join([f"{shown(share * 100)} %", *own_words])
-        fleets.refuse_stale(session, start, max_age)
-        own.refuse(start, told)
-        known = None
-        if rates is not None:
-            told_rates = read_rates(rates)
-            known = {
-                service: [
-                    (at * told_rates.step_s, rate)
-                    for at, rate in enumerate(every)
-                    if rate is not None
-                ]
-                for service, every in told_rates.rates_rps.items()
-            }
-    find: Callable[..., transition.Transition | transition.Impossible] = (
-        transition.transition if method == "ours" else transition.exchange_and_compact
-    )
-    found = heard(session, lambda: find(start, to, **how), doing="planning")
-    if isinstance(found, transition.Impossible):
-        return fleets.say_impossible(
-            session, found, {"found": False}, _IMPOSSIBLE[found.proof.value]
-        )
+        chosen = find_tool(tool)
+    if target is None:
+        raise options.usage_error("name what is to run: cms apply TARGET --current now.json")
+    asked = Asked(current, target, tool, floor, spare, method, max_age, time_limit, seed)
+    way = asked.find(session, context)
+    if isinstance(way, int):
+        return way
+    known = None if rates is None else read_known_rates(rates)
+    head = Head(way.found, chosen, with_work=not no_work)
+    with session.reading("looking what is needed"):
+        prepared = _prepare(session, head)
+        if scripts is None and not dry_run:
+            prepared.find_worker()
+    durations = session.fleet.transition.durations
 
     def view() -> Page:
+        from cms.fleet.report.transitions import transition_page
+
         return transition_page(
-            found,
-            rates=known,
-            floor=words,
-            timeline=timeline,
-            notes=[] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool),
-            where=where_written(output),
-            by_node=transition.PartitioningTool(tool).drains_nodes,
-            **timed,
-        )
+            way.found, rates=known, floor=way.floor, timeline=timeline, notes=way.notes,
+            durations=durations, by_node=chosen.drains_nodes, where=prepared.expect(parallel),
+        )  # fmt: skip
 
-    def draw() -> str:
-        from cms.fleet.report.figure import drawing
+    def document() -> dict[str, Any]:
+        from cms.fleet.deployment.transition import transition_to_json
 
-        return drawing(view())
+        return transition_to_json(way.found)
 
-    drawn = None if output is None else draw  # what cannot be written is refused all the same
-    folder = folder_of(found, FolderOptions(tool, words, durations, max_parallel, told, drawn))
-    session.show(lambda: transition.transition_to_json(found), view, None, picture)
-    session.write_folder(folder.files, output, force=force)
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+    if session.json and not dry_run and scripts is None:  # how it ends is what is printed
+        session.write(document, output)
+    else:
+        session.show(document, view, output, picture)
+    if session.interrupts.pressed:
+        return Exit.INTERRUPTED
+    if scripts is not None:
+        session.write_folder(prepared.write_scripts(), scripts)
+        return Exit.ANSWER
+    if dry_run:
+        return _list_commands(session, prepared)
+    if asks and not _is_wanted(session, prepared, parallel):
+        return Exit.FAILED
+    from cms.fleet.apply import Journal, hold_lock
+
+    path = (session.folder / ".cms" / "apply" if output is None else output.parent) / _STATE
+    with hold_lock(session.folder / ".cms" / "lock"):
+        journal = Journal.create(path, prepared.head)
+        return _carry_out(session, prepared, journal, parallel, max_failures)
+
+
+def _prepare(session: Session, head: Head) -> Apply:
+    """Return what carries out a transition, by the settings."""
+    from cms.fleet.apply import Apply, Job, Shell
+
+    told = session.fleet.apply
+    shell = Shell(
+        told.shell, float(options.seconds(told.timeout, "timeout")),
+        float(options.seconds(told.pause, "pause")),
+    )  # fmt: skip
+    job = Job(
+        head.transition, shell, export_options(session),
+        session.fleet.observation.service_label or "cms.service", told.drain_flags,
+        told.slurm_folder, told.slurm_restart or "",
+    )  # fmt: skip
+    work = session.fleet.work.model_dump(exclude_none=True)
+    return Apply(head, job, work, session.fleet.transition.durations)
+
+
+def _go_on(
+    session: Session, folder: Path | None, undo: bool, dry_run: bool, asks: bool, parallel: int,
+    max_failures: int,
+) -> int:  # fmt: skip
+    """Go on with an earlier apply, or back."""
+    from cms.fleet.apply import Journal, begin_undo, hold_lock
+
+    path = (folder or session.folder / ".cms" / "apply") / _STATE
+    with hold_lock(session.folder / ".cms" / "lock"):
+        with session.reading():
+            journal = Journal.read(path)
+            prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
+        if dry_run:
+            return _list_commands(session, prepared, () if undo else journal.ended)
+        if asks and not _is_wanted(session, prepared, parallel):
+            return Exit.FAILED
+        if undo:
+            journal = journal.follow(prepared.head)
+        return _carry_out(session, prepared, journal, parallel, max_failures)
+
+
+def _list_commands(session: Session, prepared: Apply, ended: Collection[int] = ()) -> int:
+    """List what would be run for each action that is left."""
+    if not (session.quiet or session.json):
+        session.print_text("".join(f"{line}\n" for line in prepared.describe(ended)))
+    return Exit.ANSWER
+
+
+def _is_wanted(session: Session, prepared: Apply, parallel: int) -> bool:
+    """Ask on the terminal whether it is to be carried out."""
+    with session.interrupts.abortable(), suppress(typer.Abort):
+        if typer.confirm(f"{prepared.expect(parallel)}. Carry it out?", err=True):
+            return True
+    session.note("nothing was done")
+    return False
+
+
+def _carry_out(
+    session: Session, prepared: Apply, journal: Journal, parallel: int, max_failures: int
+) -> int:
+    """Carry out what is left, and say how far it came and what can be done now."""
+    outcome = prepared.run(
+        journal, parallel=parallel, max_failures=max_failures,
+        cancel=session.interrupts.cancel, tell=session.note,
+    )  # fmt: skip
+    failed = {str(prepared.units[at]): why for at, why in outcome.failed.items()}
+    said = {
+        "done": outcome.done, "left": outcome.left, "failed": failed, "state": str(journal.path),
+    }  # fmt: skip
+    if outcome.has_arrived:
+        session.say(said, f"arrived: {outcome.done} done, and all is as it should be\n")
+        return Exit.ANSWER
+    folder = journal.path.parent
+    where = "" if folder == session.folder / ".cms" / "apply" else f" {folder}"
+    words = f"{outcome.done} done, {len(failed)} failed, {outcome.left} not begun\n"
+    words += "".join(f"- {action}: {why}\n" for action, why in failed.items())
+    go_on = f"go on: cms apply{where} --resume; go back: cms apply{where} --undo\n"
+    session.say(said, words + go_on)
+    return Exit.INTERRUPTED if session.interrupts.pressed and not failed else Exit.FAILED

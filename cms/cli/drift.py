@@ -11,13 +11,10 @@ from .check import Rechecked, answer
 from .export import TARGET
 from .fleets import read_fleet, refuse_stale, without_places
 from .observe import seen
-from .session import Session
+from .session import Session, open_document
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
-
-#: What a folder of `cms apply` has: its document, and the folder of its steps.
-TRANSITION, STEPS = "transition.json", "steps"
 
 
 def report_drift(
@@ -81,9 +78,7 @@ def report_drift(
 
 
 def _meant(against: Path) -> tuple[Path, Deployment]:
-    """What should be there, and the file that says so: after a step, in a folder, or itself."""
-    steps = against.parent
-    document = steps.resolve().parent / TRANSITION
+    """Return what should be there, and the file that says so."""
     if against.is_dir():
         places = [folder / TARGET for folder in (against, against.resolve().parent)]
         path = next((each for each in places if each.is_file()), None)
@@ -91,13 +86,11 @@ def _meant(against: Path) -> tuple[Path, Deployment]:
             expected = "a folder that cms export wrote"
             raise FileError(against, f"this folder holds no {TARGET}", expected=expected)
         return path, read_fleet(path)
-    if steps.name != STEPS or not document.is_file():
+    kind, document = open_document(against)
+    if kind != "cms-transition":
         return against, read_fleet(against)
-    from cms.fleet.deployment.transition import read_transition
-    from cms.fleet.deployment.transition.folder import state_after
+    from cms.fleet.apply import open_starts
+    from cms.fleet.deployment.transition import transition_from_json
 
-    name = against.name.removesuffix(".sh").removesuffix(".json")
-    found = state_after(read_transition(document), name)
-    if found is None:
-        raise FileError(against, "there is no such step", expected="a step of the transition: 01")
-    return against, found
+    found = transition_from_json(document)
+    return against, open_starts(found, found.target)

@@ -20,11 +20,11 @@ cms gpus
 cms gpus a100-80gb
 cms observe node-a.txt pods.json --plan plan.json -o now.json
 cms observe node-a=smi.xml --adopt node-a/3:4=chat@2x8 -o now.json
-cms apply target.json --current now.json -o steps
-cms apply target.json --check node-a.txt pods.json
+cms apply target.json --current now.json --dry-run
+cms apply transition.json --parallel 4 --yes
 cms export target.json --to mig-parted,kubernetes -o manifests
-cms export target.json --to nvidia-smi --current now.json -o scripts
-cms replan --current now.json --rates rates.csv -s services.csv -p points.csv -o steps
+cms export target.json --to slurm --current now.json -o slurm
+cms replan --current now.json --rates rates.csv -s services.csv -p points.csv -o transition.json
 cms replan --trace week.csv -s services.csv -p points.csv
 cms colocate match --online o.csv --offline f.csv --pairs p.csv -o share.json
 cms colocate match --online o.csv --offline f.csv --predictor model.json

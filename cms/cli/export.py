@@ -30,7 +30,7 @@ _File = Annotated[
 _To = Annotated[
     list[str] | None,
     option(
-        "TOOL,...", "mig-parted, gpu-operator, nvidia-smi, slurm, kubernetes, dra; may be "
+        "TOOL,...", "mig-parted, gpu-operator, slurm, kubernetes, dra; may be "
         "repeated.",
         "--to", "-t",
         autocompletion=options.offering_from("cms.fleet.deployment.export", "TARGETS"),
@@ -58,9 +58,8 @@ def export(
 ) -> int:
     """Write a deployment as files for partitioning tools.
 
-    -o has a folder for each tool, which says what it cannot express. With --current a script may
-    also remove what stands there today, and go back. What the files say beside the deployment
-    stands in [export] of fleet.toml.
+    -o has a folder for each tool, which says what it cannot express. With --current nothing foreign
+    is cut anew. What the files say beside the deployment stands in [export] of fleet.toml.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)

@@ -33,7 +33,11 @@ Sources = Annotated[
 NodeName = Annotated[str | None, option("NAME", "Whose files are that name no node themselves.")]
 _Plan = Annotated[
     Path | None,
-    option("FILE", "The plan or deployment that was meant to run: it says what the instances do."),
+    option(
+        "FILE",
+        "The plan, deployment or state.jsonl of what was meant to run: it says what the "
+        "instances do.",
+    ),
 ]
 Gpus = Annotated[
     list[str] | None,

@@ -13,10 +13,9 @@ import typer
 from cms.errors import FileError, InvalidProblem
 
 from . import options
-from .apply import MaxParallel
 from .catalogue import find_gpu
 from .fleet_file import FleetFile, limit_groups, with_fleet_file
-from .fleets import Current, Folder, Force, MaxAge, read_current, say_impossible
+from .fleets import Current, MaxAge, read_current, say_impossible
 from .options import option
 from .plan import Costs, Gpus, LatencyMargin, Points, RateMargin, Rule, Services
 from .searching import heard
@@ -75,19 +74,17 @@ def replan(
     forecast: _Forecast = "daily",
     every: _Every = "1h",
     play: _Play = "24h",
-    max_parallel: MaxParallel = None,
     time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
-    output: Folder = None,
-    force: Force = False,
+    output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Decide to keep what runs or to change, for rates ahead.
 
     Nothing is remembered from one call to the next: run it as often as you like. What a change
-    costs, and how far to look ahead, stands in [replan] of fleet.toml. -o is the transition's
-    folder, one without steps to go on; of a trace, the file of the table.
+    costs, and how far to look ahead, stands in [replan] of fleet.toml. -o is the transition
+    for 'cms apply', one without actions to go on; of a trace, the file of the table.
 
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.
     """
@@ -104,16 +101,11 @@ def replan(
             "give what runs and its rates (--current now.json --rates rates.csv), or --trace "
             "TRACE.csv alone"
         )
-    decided = {"current", "rates", "max_parallel", "max_age", "force"}
+    decided = {"current", "rates", "max_age"}
     heeded = context.params.keys() - (decided if current is None else {"trace", "play"})
     where = "--current now.json" if current is None else "--trace TRACE.csv"
     options.refuse_others(context, " ".join(heeded), f"it goes with {where}")
-    if current is None:
-        session.refuse_unwritable((output, "--output"))
-    elif output is not None:
-        from cms.fleet.deployment.written_folder import refuse_folder
-
-        refuse_folder(output, force=force)
+    session.refuse_unwritable((output, "--output"))
     settings, way = session.fleet.replan, session.fleet.transition
     if time_sharing and (trace is None or settings.regrouped):
         raise options.usage_error(
@@ -141,11 +133,8 @@ def replan(
         "latency_margin": options.share(latency_margin, "--latency-margin"),
     }  # fmt: skip
     with session.reading():
-        from cms.files.documents import document_text
         from cms.fleet import replanner as room
-        from cms.fleet.deployment.export import ExportOptions
-        from cms.fleet.deployment.transition import Impossible
-        from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, tool_writer
+        from cms.fleet.deployment.transition import Impossible, transition_to_json
         from cms.fleet.hardware.catalogue import is_called
         from cms.fleet.report.catalogue import replan_page
         from cms.fleet.serving import read_load_curves, read_operating_points, read_services
@@ -157,7 +146,6 @@ def replan(
             options.gpu_hours(settings.restart_cost, "restart_cost"),
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
-        told = FolderOptions(_TOOL, "100 %", way.durations, max_parallel)
         if time_sharing:
             each = read_time_sharing(session, rule)
             how |= {
@@ -177,8 +165,6 @@ def replan(
         today = None
         if current is not None:
             today = read_current(session, current, max_age)
-            if output is not None:
-                tool_writer(_TOOL).refuse(today, ExportOptions())
             _refuse_stale(path, known, max_age)
         asked = read_services(services, session.columns)
         points = read_operating_points(operating_points, session.columns)
@@ -212,7 +198,8 @@ def replan(
             session,
             lambda: room.replan(
                 today, known, planner, ahead, terms, durations=way.durations,
-                max_parallel=max_parallel, time_limit=how["time_limit"], cancel=how["cancel"],
+                max_parallel=way.parallel,
+                time_limit=how["time_limit"], cancel=how["cancel"],
             ),
             doing="deciding",
         )  # fmt: skip
@@ -224,11 +211,7 @@ def replan(
         return say_impossible(session, found, {"decision": None}, f"a change is due, and {why}:")
     document = room.replan_decision_to_json(found)
     session.show(lambda: document, lambda: replan_page(found), None)
-    if output is not None:  # without steps to go on: what was done must not stay to be done again
-        files = {**folder_of(found.way.transition, told).files}
-        del document["transition"]  # it is beside it
-        files["decision.json"] = document_text(lambda: document, "decision.json")
-        session.write_folder(files, output, force=force)
+    session.write(lambda: transition_to_json(found.way.transition), output)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 

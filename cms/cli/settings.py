@@ -75,7 +75,7 @@ _Routing = Annotated[str, _one_of("cms.problem.parts:ROUTINGS")]
 _Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
 _Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
 _Home = Annotated[str, _one_of("cms.fleet.deployment.wishes:HOMES")]
-_Tool = Annotated[str, _one_of("cms.fleet.deployment.transition.folder:TOOLS")]
+_Tool = Annotated[str, _one_of("cms.fleet.apply:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
 _Survive = Annotated[str, _words(_survive)]
 _Forecast = Annotated[str, _words(_forecast)]
@@ -207,8 +207,29 @@ class Transition(m.Part):
     floor: _Share = "100%"
     floors: dict[str, _Share] = Field(default_factory=dict)
     spare: _Spare | None = None
-    max_parallel: f.AtLeastOne | None = None
+    parallel: f.AtLeastOne | None = None
     durations: Annotated[Any, f.Value(_read_durations)] = None
+
+
+class Apply(m.Part):
+    """How the tools that carry out a change are reached."""
+
+    shell: f.Text = "ssh {node}"
+    timeout: _Seconds = "15min"
+    pause: _Seconds = "1s"
+    drain_flags: f.Text = "--ignore-daemonsets"
+    slurm_folder: f.Text = "/etc/slurm"
+    slurm_restart: f.Text | None = None
+
+
+class Work(m.Part):
+    """The user's own commands that start and stop work."""
+
+    start: f.Text | None = None
+    stop: f.Text | None = None
+    ready: f.Text | None = None
+    drained: f.Text | None = None
+    capacity: f.Text | None = None
 
 
 class Export(m.Part):
@@ -270,6 +291,8 @@ class Fleet(m.Part):
     placement: Placement = Placement()
     observation: Observation = Observation()
     transition: Transition = Transition()
+    apply: Apply = Apply()
+    work: Work = Work()
     export: Export = Export()
     replan: Replanning = Replanning()
     traces: Traces = Traces()

@@ -31,6 +31,7 @@ PACKAGES = (
     "cms.fleet.deployment",
     "cms.fleet.deployment.transition",
     "cms.fleet.deployment.export",
+    "cms.fleet.apply",
     "cms.fleet.replanner",
     "cms.fleet.published",
     "cms.fleet.simulation",

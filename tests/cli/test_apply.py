@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.fleet.smi import card as card_of
 from tests.fleet.smi import log
 
 CHAT = work()
-APPLY = "apply then.json --current now.json"
+APPLY = "apply then.json --current now.json --dry-run"
 ANY = "--max-age none"
 HALF = "3g.40gb"
 HALVES = "|   0  MIG 3g.40gb   9   1   0:4 |\n|   0  MIG 3g.40gb   9   2   4:4 |\n"
@@ -36,26 +35,23 @@ def one(profile: str, start: int, **more: Any) -> Instance:
 
 
 def test_transition_is_told_written_checked_and_its_drift_reported(here: Path, cms: Cms) -> None:
-    said = cms(APPLY, "-o steps").flat
+    said = cms(APPLY, "-o way.json").flat
     assert (
         "1 -> 1 GPU, floor 100 %: 2 actions in 2 steps, 2 min (assumed); 1 spare GPU (found, not "
         "proved least)" in said
     )
     assert "0 of 1 instance kept" in said
     assert "chat 0 1 1 120 100 100 % of the smaller of 100 and 100" in said
-    assert "Times are assumed, not measured" in said
-    for name in ("run.sh", "steps/01-node-a-gpu1.sh", "steps/02-node-a-gpu0.sh"):
-        assert os.access(here / "steps" / name, os.X_OK)
-    said = cms("check steps/transition.json").out
+    assert "2 actions on 1 node: about 2.0 min, node after node (assumed)" in said
+    assert "# create on node-a/1: 3g.40gb@4 chat (2p b4, 120 requests/s)" in said
+    assert "add 1 '3g.40gb' 4 # start 3g.40gb@4 chat (2p b4, 120 requests/s) on node-a/1" in said
+    said = cms("check way.json").out
     assert "in every execution that respects the waits all floors hold" in said
-    for source, against, code in (
-        ("now", "", 1), ("then", "", 0), ("then", "steps/02", 0), ("now", "steps/01", 1),
-        ("then", "steps/01-node-a-gpu1.sh", 0), ("now", "steps/01-node-a-gpu1", 1),
-    ):  # fmt: skip
-        cms(f"apply steps/{against} --check {source}.json -q", code=code)
-    assert "there is no such step" in cms("apply steps/steps/7 --check now.json", code=1).err
-    cms("observe now.json --plan steps/transition.json -q")
-    cms(APPLY, "-o steps -q")  # it is ours to replace
+    told = json.loads((here / "way.json").read_text("utf-8"))
+    assert cms("apply way.json --dry-run --json").json == told
+    for source, code in (("now", 1), ("then", 0)):
+        cms(f"apply way.json --check {source}.json -q", code=code)
+    cms("observe now.json --plan way.json -q")
 
 
 def test_no_capacity_is_rounded_up_and_no_floor_down(here: Path, cms: Cms) -> None:
@@ -70,32 +66,28 @@ def test_no_capacity_is_rounded_up_and_no_floor_down(here: Path, cms: Cms) -> No
 
 
 @pytest.mark.parametrize("tool", ["mig-parted", "gpu-operator", "slurm"])
-def test_tools_that_partition_whole_gpus_have_their_steps(tool: str, here: Path, cms: Cms) -> None:
+def test_tools_that_partition_whole_gpus_have_their_units(tool: str, here: Path, cms: Cms) -> None:
     written(fleet([[one(HALF, 4), Instance("2g.20gb", 0)], []]), here / "then.json")
-    said = cms(APPLY, f"--tool {tool} --floor 0 -o steps").flat
+    said = cms(APPLY, f"--tool {tool} --floor 0 -o way.json").flat
     assert "1 instance that only --tool nvidia-smi would keep" not in said  # it moves there
     assert "0 of 1 instance kept" in said
-    step = "01-node-a-gpu0" if tool == "mig-parted" else "01-node-a-all"
-    assert os.access(here / f"steps/steps/{step}.sh", os.X_OK)
-    assert (here / "steps/configmap.yaml").exists() == (tool == "gpu-operator")
-    cms("check steps/transition.json -q")
+    drains = {"gpu-operator": "kubectl drain node-a --ignore-daemonsets", "mig-parted": "",
+              "slurm": "scontrol update nodename=node-a state=drain"}  # fmt: skip
+    assert drains[tool] in said
+    assert ("nvidia-mig-parted apply -f - -c cms-" in said) == (tool != "gpu-operator")
+    cms("check way.json -q")
     written(fleet([[one(HALF, 0), Instance("2g.20gb", 4)], []]), here / "chosen.json")
-    for source, against, code in (
-        ("chosen", "", 0), ("chosen", "steps/1", 0), ("chosen", f"steps/{step}", 0),
-        ("now", "", 1), ("now", "steps/1", 1),
-    ):  # fmt: skip
-        cms(f"apply steps/{against} --check {source}.json -q", code=code)
-    again = f"apply steps/target.json --current chosen.json --tool {tool} --json"
-    assert cms(again).json["actions"] == []
+    for source, code in (("chosen", 0), ("now", 1)):
+        cms(f"apply way.json --check {source}.json -q", code=code)
 
 
 def test_impossible_transition_exits_with_3_and_writes_nothing(here: Path, cms: Cms) -> None:
-    said = cms("apply empty.json --current now.json -o out", code=3).flat
+    said = cms(APPLY.replace("then", "empty"), "-o out.json", code=3).flat
     assert "there is no such transition, proof checked: - chat is to keep 100 requests/s" in said
-    assert cms("apply empty.json --current now.json --json", code=3).json["proof"] == "checked"
+    assert cms(APPLY.replace("then", "empty"), "--json", code=3).json["proof"] == "checked"
     assert "none was found with 0 spare GPUs" in cms(APPLY, "--spare 0", code=4).flat
     cms(APPLY, "--spare 0 --floor chat=0 -q")
-    assert not (here / "out").exists()
+    assert not (here / "out.json").exists()
 
 
 def test_rates_are_drawn_where_capacities_are(here: Path, cms: Cms) -> None:
@@ -105,15 +97,23 @@ def test_rates_are_drawn_where_capacities_are(here: Path, cms: Cms) -> None:
 
 def test_plan_is_a_target_too(here: Path, cms: Cms) -> None:
     (here / "fleet.toml").write_text("[transition.durations]\nstart_s = 600\n", "utf-8")
-    said = cms("apply plan.json --current empty.json --max-parallel 1").flat
+    said = cms("apply plan.json --current empty.json --dry-run").flat
     assert "0 -> 1 GPU, floor 100 %: 2 actions in 1 step, 20 min (assumed)" in said
-    assert "nothing is written without -o DIR" in said
-    cms("apply plan.json --current empty.json --method exchange_and_compact -q")
+    cms("apply plan.json --current empty.json --method exchange_and_compact --dry-run -q")
+
+
+def test_nobody_is_asked_where_nobody_can_answer(here: Path, cms: Cms) -> None:
+    way = "apply then.json --current now.json"
+    assert "nobody can be asked here: give --yes, or --dry-run" in cms(way, code=2).err
+    assert "expected start, stop, ready and drained" in cms(way, "--yes", code=1).err
+    assert "it goes with --check" in cms(way, "now.json --yes", code=2).err
+    assert "leave it out" in cms("apply --resume --floor 0 --yes", code=2).err
+    assert "there is no state to go on from" in cms("apply --undo --yes", code=1).err
 
 
 def test_old_observation_is_refused_with_the_command_to_run_again(here: Path, cms: Cms) -> None:
     for command in (
-        "apply then.json --current old.json",
+        "apply then.json --current old.json --dry-run",
         "plan plan.json --current old.json",
         "export old.json -t slurm --current old.json",
         "show old.json old.json",
@@ -328,7 +328,7 @@ def test_same_gpus_under_numbers_of_their_own_are_joined_by_uuid(tmp_path: Path,
         written(side, tmp_path / f"{name}.json")
     for before, after in (("numbered", "minor"), ("minor", "numbered")):
         cms(f"show {before}.json {after}.json --exit-code")
-        cms(f"apply {after}.json --current {before}.json")
+        cms(f"apply {after}.json --current {before}.json --dry-run")
     cms("apply numbered.json --check minor.json -q", ANY)
     said = cms("apply bare.json --check minor.json", ANY).err
     assert "is the GPU that was meant was not observed" in said

@@ -26,7 +26,7 @@ def test_deployment_is_written_for_every_tool_with_what_is_lost(here: Path, cms:
         assert f"{name}: " in said
     assert "not said in these files - Part of a GPU: one whose counts change is emptied" in said
     assert "node-a nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-4g.40gb: 1" in said
-    assert os.access(here / "out" / "nvidia-smi" / "nodes" / "node-a.sh", os.X_OK)
+    assert os.access(here / "out" / "gpu-operator" / "labels.sh", os.X_OK)
     assert read_deployment("out/target.json") == read_deployment("target.json")
     assert "all there: 3 GPUs as in" in cms("apply out/dra --check target.json").out
 

@@ -122,8 +122,8 @@ class Reach(NamedTuple):
 PLAN = "plan -s w.csv -p p.csv"
 PLACE = "plan plan.json --nodes nodes.csv"
 SHARED = "plan -s ts.csv -p tp.csv --time-sharing --json"
-APPLY = "apply then.json --current now.json"
-START = "apply plan.json --current empty.json"
+APPLY = "apply then.json --current now.json --dry-run"
+START = "apply plan.json --current empty.json --dry-run"
 TICK = (
     "replan --current empty.json -s one.csv -p p.csv --rule parvagpu --rates rates.csv "
     "--forecast latest"
@@ -178,8 +178,16 @@ REACHED = [
     Reach('transition.floor = "90%"', APPLY, "floor 90 %", "--floor 100%"),
     Reach('transition.floors = { chat = "50%" }', APPLY, "chat 50 %", "--floor 100%"),
     Reach("transition.spare = 0", APPLY, "none was found with 0 spare GPUs", "--spare auto"),
-    Reach("transition.max_parallel = 1", START, option="--max-parallel 9"),
+    Reach("transition.parallel = 2", START, "on 2 nodes at once", "--parallel 1"),
     Reach("transition.durations = { start_s = 600 }", START),
+    Reach('apply.shell = "rsh {node}"', START, "# by rsh {node}; a look every 1 s"),
+    Reach('apply.timeout = "20s"', START, "for at most 20 s"),
+    Reach('apply.pause = "7s"', START, "a look every 7 s"),
+    Reach('apply.drain_flags = "--force"', f"{START} --tool gpu-operator", "node-a --force"),
+    Reach('apply.slurm_folder = "/srv"', f"{START} --tool slurm", "/srv/cms/node-a.conf"),
+    Reach('apply.slurm_restart = "again"', f"{START} --tool slurm", "reconfigure; again"),
+    *(Reach(f'work.{key} = "x"', START, "[work] of fleet.toml has no")
+      for key in ("start", "stop", "ready", "drained", "capacity")),
     Reach('export.operator_namespace = "mine"', "export target.json -t gpu-operator -o -", "mine"),
     Reach('export.config_map = "my-map"', "export target.json -t gpu-operator -o -", "my-map"),
     Reach('export.merge = "merged.yaml"', "export target.json -t mig-parted -o -", "all-halves"),

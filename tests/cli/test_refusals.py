@@ -11,7 +11,7 @@ from tests.cli.fleets import CUT, fleet, written
 from tests.cli.shared import MATCH, S1, SERVICES, TABLES, Cms, one_line
 
 PLAN = f"plan {TABLES}"
-APPLY = "apply then.json --current now.json"
+APPLY = "apply then.json --current now.json --dry-run"
 REPLAN = "replan --current empty.json -s one.csv -p p.csv --rule parvagpu --forecast latest"
 TICK = f"{REPLAN} --rates rates.csv"
 SHARED = "plan -s ts.csv -p tp.csv --time-sharing"
@@ -239,10 +239,14 @@ EXPORTED = [
         fleet=settings('export.base = ["bare"]')),
 ]  # fmt: skip
 APPLIED = [
-    row("apply then.json", "give what runs: --current now.json"),
-    row("apply then.json now.json", "give what runs: --current now.json"),
-    row(f"{APPLY} --force", "--force: it goes with --output"),
-    row(f"{APPLY} --force -o -", "--force: it goes with --output"),
+    row("apply then.json --yes", "give what runs: --current now.json"),
+    row("apply --current now.json --yes", "name what is to run"),
+    row("apply then.json now.json --yes", "SOURCE: it goes with --check"),
+    row("apply then.json --current now.json", "nobody can be asked here"),
+    row(f"{APPLY} --resume", "the state says it"),
+    row("apply --resume --yes", "there is no state to go on from", 1),
+    row("export target.json -t slurm --force", "--force: it goes with --output"),
+    row("export target.json -t slurm --force -o -", "--force: it goes with --output"),
     row(f"{APPLY} --method theirs", "'theirs': expected ours or exchange_and_compact"),
     row(f"{APPLY} --spare some", "--spare: 'some': expected auto or a whole number"),
     row(f"{APPLY} --floor much", "--floor"),
@@ -252,20 +256,18 @@ APPLIED = [
     row(f"{APPLY} --tool nvidia-sm", "nearest: 'nvidia-smi'"),
     row(f"{APPLY} --tool slurm --method exchange_and_compact", "leave out --tool"),
     row(f"{APPLY} --method exchange_and_compact --spare 1", "--spare and floors of single"),
-    row(f"{APPLY} --rates rates.csv", "add --timeline, --picture or -o"),
+    row(f"{APPLY} --rates rates.csv", "add --timeline or --picture"),
     row(f"{APPLY} --timeline -o -", "--timeline: a report shows it, and JSON is printed"),
-    row("apply then.json --current now.json --node n", "--node: it goes with --check"),
+    row(f"{APPLY} --node n", "--node: it goes with --check"),
     row("apply then.json --check now.json --spare 1", "--spare: it is for finding the way"),
     row("plan plan.json --nodes nodes.csv --scale 9", "--scale: plan.json is placed as it is"),
     row("plan --compact --current now.json --drop chat", "--drop: --compact plans nothing new"),
     row("show plan.json --port 99", "--port: it goes with --live"),
     row("explain plan.json chat -p p.csv", "--operating-points: it goes without a SERVICE"),
     row("export target.json --advertise -o adv", "--output: nothing is written without --to"),
-    row(f"{APPLY} --tool gpu-operator", "no name of Kubernetes", 1,
-        fleet=settings('export.config_map = "A b"')),
     row(f"{APPLY} --time-limit 0", "no transition was found in time", 4),
-    row("apply then.json --current blind.json", "observe node 'node-a' with: nvidia-smi mig -lgi",
-        1),
+    row("apply then.json --current blind.json --dry-run",
+        "the starts of the instances on node-a/0 are not known", 1),
 ]  # fmt: skip
 REPLANNED = [
     row("replan -s one.csv -p p.csv --current now.json", "give what runs and its rates"),
@@ -280,10 +282,7 @@ REPLANNED = [
     row(f"{TICK} --current rates.csv", "is a table, expected a JSON document", 1),
     row(f"{TICK} --current now.json", "'chat' runs on node-a/0 and is no service; nearest", 1,
         one=("chat,", "chatt,"), rates="time,service,rate_rps\n0,chatt,5\n60,chatt,5\n"),
-    *(
-        row(f"replan -s one.csv -p p.csv --trace rates.csv {given}", f"{given.split()[0]}: it goes")
-        for given in ("--max-parallel 2", "--max-age 1h", "--force")
-    ),
+    row("replan -s one.csv -p p.csv --trace rates.csv --max-age 1h", "--max-age: it goes"),
     row(f"{TICK} --play 2h", "--play: it goes with --trace"),
     row(f"{TICK} --time-sharing", "with --trace TRACE.csv alone"),
     row(f"{TICK} --forecast lates", "nearest: 'latest'"),
@@ -367,7 +366,7 @@ IN_PLACE = [
     for typed in (
         "plan s.csv --nodes nodes.csv", "simulate s.csv", f"{S1} --current s.csv", "check s.csv",
         "show s.csv", "show now.json s.csv", "export s.csv -t slurm", "problem solve s.csv",
-        "apply s.csv --current now.json", "apply then.json --current s.csv",
+        "apply s.csv --current now.json --dry-run", "apply then.json --current s.csv --dry-run",
         "apply s.csv --check now.json", "observe now.json --plan s.csv",
     )
 ]  # fmt: skip

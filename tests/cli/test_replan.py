@@ -34,22 +34,22 @@ def rates(*values: float) -> None:
 
 def test_it_changes_then_keeps_and_says_why(tmp_path: Path, cms: Cms) -> None:
     rates(100, 300)
-    said = cms(TICK, "-o steps").flat
+    said = cms(TICK, "-o way.json").flat
     assert "chat 300 0 360 change: 0 GPUs -> 2 GPUs" in said
     assert "chat is short: 300 requests/s are asked for, 0 are there" in said
     assert "of assumed durations" in said
-    cms("check steps/transition.json -q")
-    decided = (tmp_path / "steps/decision.json").read_bytes()
-    assert json.loads(decided)["decision"] == "change"
-    cms(TICK, "-o steps -q")  # it is ours to replace
-    assert (tmp_path / "steps/decision.json").read_bytes() == decided
-    (tmp_path / "now.json").write_bytes((tmp_path / "steps/target.json").read_bytes())
-    found = cms(TICK, "--json").json
+    cms("check way.json -q")
+    assert "# create on node-a/0" in cms("apply way.json --dry-run").out
+    way = json.loads((tmp_path / "way.json").read_text("utf-8"))
+    both = [Instance("3g.40gb", start, work()) for start in (0, 4)]
+    written(fleet([both, both[:1], []]), tmp_path / "now.json")
+    found = cms(TICK, "-o way.json --json").json
     assert (found["decision"], found["transition"]["actions"]) == ("keep", [])
     assert found["services"][0]["will_have_rps"] == found["services"][0]["has_rps"] == 360
     assert Fraction(found["keep"]["gpu_hours"]) < Fraction(found["change"]["gpu_hours"])
-    cms(TICK, "-o steps -q")
-    assert not (tmp_path / "steps/steps").exists(), "what was done must not stay to be done again"
+    assert way["actions"]
+    left = json.loads((tmp_path / "way.json").read_text("utf-8"))["actions"]
+    assert left == [], "what was done must not stay to be done again"
 
 
 def test_it_goes_down_when_that_saves_more_than_a_change_costs(tmp_path: Path, cms: Cms) -> None:
@@ -79,9 +79,9 @@ def test_no_transition_exits_with_3_and_writes_nothing(tmp_path: Path, cms: Cms)
     theirs = Instance("3g.40gb", 0, owner="pod team-x/y")
     written(fleet([[theirs]]), tmp_path / "now.json")
     rates(200, 200)
-    assert "a change is due, and there is no transition:" in cms(TICK, "-o steps", code=3).out
+    assert "a change is due, and there is no transition:" in cms(TICK, "-o way.json", code=3).out
     assert cms(TICK, "--json", code=3).json["decision"] is None
-    assert not (tmp_path / "steps").exists()
+    assert not (tmp_path / "way.json").exists()
 
 
 def test_policies_on_a_trace_stand_beside_the_optimum(tmp_path: Path, cms: Cms) -> None:

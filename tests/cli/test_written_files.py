@@ -152,7 +152,7 @@ def test_a_kill_at_any_moment_loses_nothing(module: str, at: str, here: Path) ->
 
 
 def test_folder_of_which_a_file_is_read_is_kept(here: Path, cms: Cms) -> None:
-    cms("apply target.json --current target.json -q -o steps")
-    before = (here / "steps" / "target.json").read_bytes()
-    cms("apply target.json --current steps/target.json -q -o steps")
-    assert (here / "steps.1" / "target.json").read_bytes() == before
+    cms("export target.json -t slurm -q -o out")
+    before = (here / "out" / "target.json").read_bytes()
+    cms("export out/target.json -t slurm -q -o out")
+    assert (here / "out.1" / "target.json").read_bytes() == before

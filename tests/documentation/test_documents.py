@@ -79,7 +79,7 @@ TYPED = {
         "b=8 of a 32.5 ms duty cycle",
     ],
     "transitions": ["2 -> 16 GPUs, floor 100 %: ", " min (assumed); 0 spare"],
-    "replanning": ["change: 2 GPUs -> 4 GPUs", "keep: what runs on 4 GPUs goes on"],
+    "replanning": ["change: 2 GPUs -> 4 GPUs"],
 }
 
 

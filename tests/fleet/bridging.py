@@ -8,10 +8,7 @@ from pathlib import Path
 from cms.fleet.deployment import Deployment, Mode
 from cms.fleet.deployment.export import Export
 from cms.fleet.deployment.observation.sources import SourceFile, observe
-from tests.fleet.stand_ins.machines import Ran, StandInNode
-
-# The scripts look again at once: no stand-in needs a second to come to itself.
-QUICK = "CMS_PAUSE=0 CMS_TRIES=4 sh"
+from tests.fleet.stand_ins.machines import StandInNode
 
 
 def stand_ins(folder: Path, deployment: Deployment, **options: object) -> dict[str, StandInNode]:
@@ -52,10 +49,6 @@ def write(folder: Path, export: Export) -> None:
     for path, text in export.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-
-
-def run(node: StandInNode, script: Path, word: str = "", quick: bool = True) -> Ran:
-    return node.sh(f"{QUICK} '{script}' {word}", quick=quick, timeout=600)
 
 
 def changes(node: StandInNode) -> list[str]:

@@ -18,7 +18,6 @@ from ..deployment.observation.age import format_age
 from ..deployment.transition.checking import RECHECKED
 from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
 from ..deployment.transition.durations import schedule
-from ..deployment.transition.folder import summary
 from ..deployment.transition.model import What
 from .bars import names
 from .colours import COLOURS, TONES
@@ -26,6 +25,7 @@ from .deployments import fleet_section
 from .page import Fact, Page, Part, Picture, Section, Words
 from .proofs import recheck
 from .tables import MOST_ROWS, Grid, key_of, number, table
+from .transition_summary import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..deployment.model import FleetGpu
     from ..deployment.transition.curves import Curve
     from ..deployment.transition.durations import Durations, Schedule
-    from ..deployment.transition.folder import Summary
     from ..deployment.transition.model import Action, Transition
+    from .transition_summary import Summary
 
 #: The signs of actions, which need no colour.
 SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REPARTITION: "*",

@@ -30,7 +30,7 @@ from tests.fleet.deployments import SERVICES, deployments
 from tests.fleet.export.cases import A30, A100, MIXED, body, card, node, serving
 from tests.property.problems import share
 
-OURS = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
+OURS = ("mig-parted", "gpu-operator", "slurm")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -102,7 +102,7 @@ def test_a_mig_parted_file_lists_every_index_and_no_zero() -> None:
         "    mig-devices: {}\n"
     )
     operator = export(MIXED, "gpu-operator").files
-    assert list(operator) == ["README.md", "configmap.yaml", "labels.sh", "nodes/node-a.sh"]
+    assert list(operator) == ["README.md", "configmap.yaml", "labels.sh"]
     assert body(operator["configmap.yaml"]).startswith(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cms-mig-parted-config\n"
         "  namespace: gpu-operator\ndata:\n  config.yaml: |\n    version: v1\n"
@@ -110,8 +110,6 @@ def test_a_mig_parted_file_lists_every_index_and_no_zero() -> None:
     assert body(operator["labels.sh"]) == (
         "set -eu\nkubectl label --overwrite node node-a nvidia.com/mig.config=cms-7ae23248281d\n"
     )
-    again = export(MIXED, "gpu-operator", ExportOptions(MIXED))
-    assert "nodes/node-a.sh" not in again.files, "it is cut so today"
 
 
 def test_slurms_lines_shrink_to_what_stays_as_it_is_cut() -> None:
@@ -216,16 +214,11 @@ REFUSED: dict[str, tuple[Deployment, ExportOptions, tuple[str, ...], str]] = {
         Deployment((FleetNode("Node-A"),)), ExportOptions(), ("gpu-operator",), "'Node-A'",
     ),
     "a namespace": (MIXED, ExportOptions(namespace="Prod"), ("kubernetes", "dra"), "'Prod'"),
-    "unknown starts": (node(UNKNOWN), ExportOptions(), ("nvidia-smi",), "nvidia-smi mig -lgi"),
-    "unknown starts today": (
-        node(card(0)), ExportOptions(node(UNKNOWN)), ("nvidia-smi",), "nvidia-smi mig -lgi",
-    ),
     "over a foreign one": (
         node(card(0, serving("4g.40gb", 0))), ExportOptions(node(FOREIGN)), OURS, "pod team-x/a",
     ),
     "beside a foreign one": (
-        node(BESIDE), ExportOptions(node(FOREIGN)), ("mig-parted", "gpu-operator", "slurm"),
-        "nvidia-smi",
+        node(BESIDE), ExportOptions(node(FOREIGN)), OURS, "nvidia-smi",
     ),
     "no GPU today": (node(card(0), card(1)), ExportOptions(node(card(0))), OURS, "node-a/1"),
     "another GPU today": (node(card(0)), ExportOptions(OTHER), OURS, "a30-24gb"),
@@ -258,7 +251,6 @@ def test_what_cannot_be_is_not_written(
 
 def test_what_is_foreign_and_stays_does_not_hinder() -> None:
     assert export(node(UNKNOWN), "mig-parted").files
-    assert export(node(BESIDE), "nvidia-smi", ExportOptions(node(FOREIGN))).executables
     for target in OURS:
         taken = node(card(0, serving("3g.40gb", 4)))
         assert export(taken, target, ExportOptions(node(FOREIGN))).files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,26 +11,15 @@ from cms.errors import FileError
 from cms.files.source import Source
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
-from cms.fleet.deployment.export import ExportOptions, export
+from cms.fleet.deployment.export import export
 from cms.fleet.deployment.export.export import remove_head
 from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, read_cuts
 from cms.fleet.deployment.observation.sources import SourceFile, observe
 from cms.values.frozen import FrozenMap
-from tests.fleet.bridging import observed, run, stand_ins, write
+from tests.fleet.bridging import observed, stand_ins, write
 from tests.fleet.deployments import SCENARIOS, fleet, scenario
 from tests.fleet.export.cases import A30
 from tests.fleet.stand_ins.machines import StandInNode
-
-SLURM = """#!/bin/sh
-# One node, drained and resumed at once; ssh runs a command here.
-case ${0##*/},$1,$3 in
-ssh,*) shift; exec "$@" ;;
-sinfo,*) cat "$FAKE" ;;
-*,update,state=drain) echo "drained ${4#*=}" >"$FAKE" ;;
-*,update,state=resume) echo "idle none" >"$FAKE" ;;
-esac
-"""
-pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
 
 
 def exports_of(folder: Path, nodes: Mapping[str, StandInNode]) -> list[SourceFile]:
@@ -55,16 +43,14 @@ def is_cut(folder: Path, nodes: Mapping[str, StandInNode], target: Deployment) -
 def applied(folder: Path, target: Deployment, now: Deployment, choice: str = "any") -> None:
     nodes = stand_ins(folder, now, choice=choice)
     write(folder / "out", export(target, "mig-parted"))
-    for name, node in nodes.items():
-        done = node.sh(f"sh ../out/apply.sh {name}")
+    rows = remove_head((folder / "out/nodes.csv").read_text("utf-8")).splitlines()[1:]
+    for name, config in (row.split(",") for row in rows):
+        words = f"-f {folder}/out/mig-parted.yaml -c {config}"
+        done = nodes[name].mig_parted(f"apply {words}")
         while choice == "any" and done.code and "all orderings failed" in done.error:
-            assert "run this again" in done.error  # any starts may leave no room; others do
-            done = node.sh(f"sh ../out/apply.sh {name}")
+            done = nodes[name].mig_parted(f"apply {words}")  # other starts may leave room
         assert done.code == 0, done
-        assert "fatal" not in done.error
-        before = [each for each in node.log() if " apply " in each]
-        assert node.sh(f"sh ../out/apply.sh {name}").code == 0
-        assert [each for each in node.log() if " apply " in each] == before
+        assert nodes[name].mig_parted(f"assert {words}").code == 0
     is_cut(folder, nodes, target)
 
 
@@ -100,21 +86,6 @@ def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
     applied(tmp_path, target, target.with_gpus(turned))
 
 
-def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path) -> None:
-    """What is known today alone says which GPUs are meant, too."""
-    empty = fleet(node_a=1)
-    nodes = stand_ins(tmp_path, empty)
-    now = observed(nodes)
-    card = next(empty.gpus()).with_instances([Instance("3g.40gb", 4)])
-    target = empty.with_gpus({("node-a", 0): card})
-    write(tmp_path / "out", export(target, "mig-parted", ExportOptions(now)))
-    former = nodes["node-a"].swap(0, "GPU-9")
-    done = nodes["node-a"].sh("sh ../out/apply.sh node-a")
-    assert (done.code, nodes["node-a"].layout(0)) == (1, ())
-    assert f"GPU 0 is not {former}" in done.error
-    assert "node-b" in nodes["node-a"].sh("sh ../out/apply.sh node-b").error
-
-
 def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> None:
     target = scenario("S4", fleet(node_a=4, node_b=3))
     nodes = stand_ins(tmp_path, target)
@@ -125,40 +96,6 @@ def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> N
         assert nodes["node-a"].smi(f"mig -i 0 -gi {held.gi} {word}").code == 0
     with pytest.raises(FileError, match="node-a/0 has .* here, and .* in .*told-0.txt"):
         observed(nodes, exports=exports)
-
-
-def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
-    target = scenario("S1", fleet(node_a=2))
-    nodes = stand_ins(tmp_path, target)
-    files = export(target, "nvidia-smi", ExportOptions(target))
-    write(tmp_path / "out", files)
-    nodes["node-a"].reboot()
-    table = remove_head(files.files["after-reboot/nodes.csv"]).splitlines()
-    file = tmp_path / "out/after-reboot/mig-parted.yaml"
-    assert nodes["node-a"].mig_parted(f"apply -f {file} -c {table[1].partition(',')[2]}").code == 0
-    assert [c.counts for c in observed(nodes).gpus()] == [c.counts for c in target.gpus()]
-    nodes["node-a"].reboot()
-    ran = run(nodes["node-a"], tmp_path / "out/nodes/node-a.sh")
-    assert (ran.code, ran.error) == (0, "")
-    assert [c.layout for c in observed(nodes).gpus()] == [c.layout for c in target.gpus()]
-
-
-def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
-    empty = fleet(node_a=2)
-    target = scenario("S1", empty)
-    nodes = stand_ins(tmp_path, empty)
-    write(tmp_path / "out", export(target, "slurm", ExportOptions(empty)))
-    node = nodes["node-a"]
-    for tool in ("ssh", "sinfo", "scontrol"):
-        (node.folder / "bin" / tool).write_text(SLURM, encoding="utf-8")
-        (node.folder / "bin" / tool).chmod(0o755)
-    (tmp_path / "state").write_text("idle none\n", encoding="utf-8")
-    told = f"FAKE={tmp_path}/state CMS_SLURM_DIR={tmp_path}/conf CMS_PAUSE=0 CMS_TRIES=3"
-    for _ in range(2):
-        done = node.sh(f"export {told}; sh ../out/slurm.sh node-a")
-        assert (done.code, (tmp_path / "state").read_text()) == (0, "idle none\n"), done
-        is_cut(tmp_path, nodes, target)
-    assert sum(" apply " in line for line in node.log()) == 1
 
 
 HEAD = "version: v1\nmig-configs:\n  a: "

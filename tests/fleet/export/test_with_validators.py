@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,17 +23,17 @@ from cms.fleet.deployment import (
     State,
     check_deployment,
 )
-from cms.fleet.deployment.export import ExportOptions, advertise, export
+from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
 from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.hardware.yaml_text import read_yaml_or_json
-from tests.fleet.bridging import stand_ins, write
+from tests.fleet.bridging import stand_ins
 from tests.fleet.deployments import SCENARIOS, deployments, fleet, plan_of, scenario
 from tests.fleet.export.cases import MIXED, body, machines
 from tests.fleet.export.manifests import applied, documents
 from tests.fleet.stand_ins.kubernetes import validators
-from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
+from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster
 from tests.fleet.stand_ins.kubernetes.rules import label_value
 from tests.samples import so_many
 
@@ -168,18 +167,6 @@ def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> Non
     assert VALIDATED[target](deployment) == []
 
 
-@pytest.mark.parametrize("target", ["mig-parted", "gpu-operator", "nvidia-smi", "slurm"])
-def test_the_shell_can_read_the_scripts_of_the_scenarios(target: str) -> None:
-    written = export(scenario("S6", fleet(a=8, b=8)), target)
-    for path in written.executables:
-        text = written.files[path]
-        told = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
-        assert (told.returncode, told.stderr) == (0, "")
-
-
-STATE = "nvidia.com/mig.config.state"
-
-
 def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
     """A scenario on two nodes or one, and a today on which the first GPU is cut otherwise."""
     count = sum(group.count for group in plan_of(name).groups)
@@ -187,62 +174,6 @@ def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
     first = next(iter(empty.gpus()))
     old = (Instance("2g.20gb", 0), Instance("2g.20gb", 2), Instance("2g.20gb", 4))
     return scenario(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
-
-
-def run(
-    c: Cluster, script: Path, word: str = "", more: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    env = {**c.env, "CMS_PAUSE": "0", "CMS_TRIES": "40", **(more or {})}
-    return subprocess.run(
-        ["sh", str(script), *([word] if word else [])],
-        env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-
-
-def said(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What a script complains of; that DaemonSets' pods stay is no complaint."""
-    return [each for each in done.stderr.splitlines() if "ignoring DaemonSet" not in each]
-
-
-def is_cut(c: Cluster, target: Deployment) -> None:
-    for node, offer in zip(target.nodes, advertise(target, "mixed"), strict=True):
-        held = [Counter(name for name, _ in gpu.layout) for gpu in c.machines[node.name].gpus]
-        assert held == [card.counts for card in node.gpus]
-        assert c.allocatable(node.name) == dict(offer.resources)
-        assert "unschedulable" not in c.get("Node", node.name)["spec"]
-        assert "cms.cordoned" not in c.get("Node", node.name)["metadata"]["labels"]
-
-
-@needs_kubectl
-def test_a_change_that_fails_leaves_the_node_cordoned_and_a_second_one_arrives(
-    tmp_path: Path,
-) -> None:
-    target, now = halves("S1", one=True)
-    with cluster(tmp_path, machines(now)) as c:
-        c.kubectl("get", "nodes")
-        write(tmp_path / "out", export(target, "gpu-operator", ExportOptions(now)))
-        script = tmp_path / "out/nodes/node-a.sh"
-        c.kubectl("apply", "-f", str(tmp_path / "out/configmap.yaml"))
-        done = run(c, script)  # the Operator has not been told of the map
-        assert (done.returncode, "mig-manager has failed" in done.stderr) == (1, True), done
-        assert "The node stays cordoned" in done.stderr
-        node = c.get("Node", "node-a")
-        state = node["metadata"]["labels"][STATE]
-        assert (node["spec"]["unschedulable"], state) == (True, "failed")
-        assert "does not try again by itself" in run(c, script).stderr
-        c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the README has it
-        c.set_labels("node-a", {"nvidia.com/mig.config": "all-disabled"})
-        c.settle()
-        done = run(c, script)
-        assert (done.returncode, said(done)) == (0, []), done
-        is_cut(c, target)
-        before = len(c.api.log)
-        assert "nothing to do" in run(c, script, "apply").stdout
-        assert {method for method, _ in c.api.log[before:]} == {"GET"}
-        for word, reached in (("verify", target), ("undo", now)):
-            done = run(c, script, word)
-            assert (done.returncode, said(done)) == (0, []), done
-            is_cut(c, reached)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,8 +17,8 @@ from tests.fleet.stand_ins.placement import MODELS, Model, Profile, room, troubl
 
 T = TypeVar("T")
 
-# The environment: the state file, and the process group that a cut may end.
-STATE, GROUP = "STANDIN_STATE", "STANDIN_GROUP"
+# The environment: the state file.
+STATE = "STANDIN_STATE"
 
 INVALID, UNSUPPORTED, NOT_FOUND, IN_USE, INSUFFICIENT, UNKNOWN = 2, 3, 6, 19, 23, 255
 
@@ -33,7 +33,7 @@ WORDS = {
 
 # What a fault can be: an error of the driver, or one of the things that errors do not tell of.
 ERRORS = {"insufficient": INSUFFICIENT, "in_use": IN_USE, "unknown": UNKNOWN}
-DEATHS = ("killed_before", "killed_after", "cut_before", "cut_after")
+DEATHS = ("killed_before", "killed_after")
 TREASONS = ("no_effect", "half", "delayed", *DEATHS)
 COMMANDS = ("cgi", "cci", "dgi", "dci", "mig", "reset", "list")
 
@@ -47,17 +47,7 @@ class DriverError(Exception):
 
 
 class Killed(Exception):
-    """The tool ends here, as by SIGKILL; or, by a cut, everything that the script started."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.cut = kind.startswith("cut")
-
-
-def dead(killed: Killed | None, environment: Mapping[str, str]) -> None:
-    """End the whole process group by a cut, if it is one that was started to be ended so."""
-    if killed and killed.cut and environment.get(GROUP) == str(os.getpgrp()):
-        os.killpg(os.getpgrp(), 9)
+    """The tool ends here, as by SIGKILL."""
 
 
 def mixed(seed: int) -> int:
@@ -273,8 +263,8 @@ class Driver:
         if due is None:
             return act()
         kind = due["kind"]
-        if kind in ("killed_before", "cut_before"):
-            raise Killed(kind)
+        if kind == "killed_before":
+            raise Killed
         if kind in ERRORS:
             raise DriverError(ERRORS[kind])
         before = copy(self.gpus)
@@ -291,5 +281,5 @@ class Driver:
         elif kind == "delayed":
             self.state["shadow"] = {"gpus": before, "left": due["listings"]}
         elif kind in DEATHS:
-            raise Killed(kind)
+            raise Killed
         return answer

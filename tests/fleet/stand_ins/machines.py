@@ -9,14 +9,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fleet.stand_ins import mig_parted, nvidia_smi
-from tests.fleet.stand_ins.driver import COMMANDS, ERRORS, GROUP, STATE, TREASONS, Driver, uuid
+from tests.fleet.stand_ins.driver import COMMANDS, ERRORS, STATE, TREASONS, Driver, uuid
 from tests.fleet.stand_ins.placement import MODELS, Layout
-from tests.fleet.stand_ins.serving import served
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -137,30 +136,12 @@ class StandInNode:
         )
         return Ran(code, "".join(out), "".join(error))
 
-    def sh(
-        self, script: str, *, cwd: Path | None = None, timeout: float = 60, quick: bool = False
-    ) -> Ran:
-        """Run a shell script with this node's tools first on PATH, in a session of its own.
-
-        Its working directory is the node's folder if none is given. A script that a cut has ended
-        has the code -9. `quick` answers `nvidia-smi` in this process: it must not run twice at
-        once, and a cut ends the tool alone.
-        """
-        with ExitStack() as stack:
-            env = self.env
-            if quick:
-                programs = stack.enter_context(served(self.folder, "nvidia-smi", self.smi))
-                env["PATH"] = f"{programs}{os.pathsep}{env['PATH']}"
-            done = subprocess.run(
-                ["sh", "-c", f"{GROUP}=$$\nexport {GROUP}\n{script}"],
-                env=env,
-                cwd=cwd or self.folder,
-                start_new_session=True,
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-            )
+    def sh(self, script: str, *, timeout: float = 60) -> Ran:
+        """Run a shell script in the node's folder with its tools first on PATH."""
+        done = subprocess.run(
+            ["sh", "-c", script], env=self.env, cwd=self.folder, start_new_session=True,
+            capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
 
     # The truth
@@ -256,8 +237,6 @@ class StandInNode:
         - `half` (of `cgi`): the GPU instance is made, its compute instance fails
         - `delayed`: done, but the next `listings` listings show what was before
         - `killed_before`, `killed_after`: the tool ends with 137, not done or done
-        - `cut_before`, `cut_after`: the script of `sh` and all that it started end there by
-          SIGKILL; elsewhere the same as `killed`
         """
         assert command in COMMANDS, command
         assert kind in (*ERRORS, *TREASONS), kind

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.fleet.stand_ins.driver import STATE, Driver, DriverError, Killed, dead
+from tests.fleet.stand_ins.driver import STATE, Driver, DriverError, Killed
 from tests.fleet.stand_ins.mig_parted_file import NAME, Config, Entry, Failure, specification
 
 
@@ -251,7 +251,6 @@ def main(
     read: Callable[[], str] = sys.stdin.read,
 ) -> int:
     """Run the tool and say its exit status."""
-    killed = None
     with Driver(environment[STATE]) as driver:
         code = 0
         try:
@@ -260,10 +259,9 @@ def main(
             text = str(failure)
             error(f'level=fatal msg="{text[:1].upper()}{text[1:]}"\n')
             code = 1
-        except Killed as end:
-            killed, code = end, 137
+        except Killed:
+            code = 137
         driver.state["log"].append(
             {"tool": "nvidia-mig-parted", "arguments": list(arguments), "code": code}
         )
-    dead(killed, environment)
     return code

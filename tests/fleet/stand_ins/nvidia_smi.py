@@ -20,7 +20,6 @@ from tests.fleet.stand_ins.driver import (
     Driver,
     DriverError,
     Killed,
-    dead,
 )
 from tests.fleet.stand_ins.listings import Listings, Refusal
 from tests.fleet.stand_ins.placement import Profile
@@ -224,7 +223,6 @@ def main(
     write: Callable[[str], object] = sys.stdout.write,
 ) -> int:
     """Run the tool and say its exit status."""
-    killed = None
     with Driver(environment[STATE]) as driver:
         tool = Tool(driver, write)
         try:
@@ -236,10 +234,9 @@ def main(
             # Only a listing lets an error of the driver through.
             tool.say(f"Failed to display GPU instances: {error}")
             code = error.code
-        except Killed as error:
-            killed, code = error, 137
+        except Killed:
+            code = 137
         driver.state["log"].append(
             {"tool": "nvidia-smi", "arguments": list(arguments), "code": code}
         )
-    dead(killed, environment)
     return code

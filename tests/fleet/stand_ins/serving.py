@@ -14,6 +14,7 @@ from threading import Thread
 
 _CLIENT = """\
 #!/bin/sh
+trap '' PIPE # who asked may be dead
 set -C # who makes the lock has it; whom it answers takes it away
 until true >"{ask}.lock"; do :; done 2>/dev/null
 set +C

@@ -160,16 +160,6 @@ def test_faults_come_at_their_operation_and_leave_what_they_say(tmp_path: Path) 
     assert [node.smi("mig -lgi").code for _ in range(2)] == [255, 0]
 
 
-@pytest.mark.parametrize(("kind", "done"), [("cut_before", False), ("cut_after", True)])
-def test_a_cut_ends_the_whole_script(tmp_path: Path, kind: str, done: bool) -> None:
-    node = a100(tmp_path)
-    node.fault("cgi", kind, at=2)
-    ran = node.sh("for at in 4 5 6; do nvidia-smi mig -cgi 19:$at -C || true; done; echo end")
-    assert ran.code == -9
-    assert "end" not in ran.text.splitlines()
-    assert [held.start for held in node.instances(0)] == [4, 5][: 1 + done]
-
-
 # --- mig-parted ---------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ import pytest
 from cms import Configuration, MachineGroup, Mix, Schedule, solve
 from cms.errors import UnsupportedProblem
 from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
+from cms.fleet.apply import Apply, Head, Job, Shell
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
@@ -34,6 +35,7 @@ from cms.fleet.deployment.instance import Mode, Work
 from cms.fleet.deployment.transition import (
     Action,
     Impossible,
+    PartitioningTool,
     Transition,
     What,
     check_transition,
@@ -45,7 +47,6 @@ from cms.fleet.deployment.transition import (
     transition_to_json,
 )
 from cms.fleet.deployment.transition.floors import floors_of
-from cms.fleet.deployment.transition.folder import folder_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from cms.fleet.deployment.turns import shares_of
 from proofs_checks.checker.deployment import check_deployment as check_again
@@ -338,8 +339,9 @@ def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
     for way in ways:
         with pytest.raises(UnsupportedProblem, match="in which services take turns"):
             way()
+    head = Head(first_change(), PartitioningTool.NVIDIA_SMI, with_work=True)
     with pytest.raises(UnsupportedProblem, match="a switch is yours to carry out"):
-        folder_of(first_change())
+        Apply(head, Job(head.transition, Shell()), {})
     back = reversal(first_change())
     assert check_transition(back) == ()
     assert {action.what for action in back.actions} == {What.SWITCH}

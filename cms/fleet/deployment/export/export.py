@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "refuse_doubtful",
-    "refuse_unnumbered", "remove_head", "render", "require_word", "shell_functions",
+    "refuse_unnumbered", "remove_head", "render", "require_word",
 ]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -36,7 +36,8 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 class ExportOptions:
     """Options of the exporters; each reads those that concern it.
 
-    `now`: Current state of the same GPUs. With it scripts know what they may remove, and can undo.
+    `now`: Current state of the same GPUs. With it nothing foreign is cut anew, and what was before
+    is written as well.
     `merge`: A mig-parted file whose configurations and comments are kept. `operator_namespace`,
     `config_map`: Namespace of the GPU Operator, and the name of the ConfigMap made for it.
     `slurm_types`: ``{GPU key: start of its Slurm types}``, by default ``a100`` of ``a100-80gb``; an
@@ -100,11 +101,6 @@ def list_some(names: Collection[str]) -> str:
     """List a few names, and say how many more there are."""
     first = list(names)[:5]
     return ", ".join(first) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def shell_functions(tool: str) -> str:
-    """Return the shell functions of a tool, which the scripts of transitions use as well."""
-    return (_TEMPLATES / f"{tool}-functions.sh").read_text("utf-8")
 
 
 def write_scalar(value: str | int | None) -> str:

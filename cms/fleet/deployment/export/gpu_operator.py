@@ -1,8 +1,4 @@
-"""For the GPU Operator: a ConfigMap for mig-manager, labels, and a script for each node.
-
-The order of a script (cordon, drain, label, wait, uncordon) is the maintainers' own:
-https://github.com/NVIDIA/gpu-operator/issues/262.
-"""
+"""For the GPU Operator: a ConfigMap for mig-manager, and the labels of the nodes."""
 
 from __future__ import annotations
 
@@ -21,14 +17,11 @@ _DNS = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write ``configmap.yaml``, ``labels.sh`` and a script for each node that is cut anew."""
-    names, before = (
-        {node.name: mig_parted.name_of(mig_parted.node_cuts(node)) for node in each.nodes}
-        for each in (deployment, options.now or Deployment(()))
-    )
+    """Write ``configmap.yaml`` and ``labels.sh``."""
+    names = {node.name: mig_parted.name_of(mig_parted.node_cuts(node)) for node in deployment.nodes}
     for name in (*names, options.operator_namespace, options.config_map):
         kubernetes_name(name)
-    changed = mig_parted.changed_nodes(deployment, options.now)
+    mig_parted.changed_nodes(deployment, options.now)
     labelled = [node.name for node in deployment.nodes if node.gpus]
     files = {
         _MAP: config_map(mig_parted.configs_text(deployment, options), options),
@@ -38,14 +31,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
             for name in labelled
         ),
     }
-    scripts = [f"nodes/{node.name}.sh" for node in changed]
-    for node, path in zip(changed, scripts, strict=True):
-        wanted, former = names[node.name], before.get(node.name, "-")
-        files[path] = render("gpu-operator.sh", node=node.name, wanted=wanted, former=former)
-    unchanged, scripts = len(labelled) - len(changed), [*scripts, _LABELS]
-    return assemble(
-        "gpu-operator", deployment, options, files, scripts, once=once(options), unchanged=unchanged
-    )
+    return assemble("gpu-operator", deployment, options, files, [_LABELS], once=once(options))
 
 
 def kubernetes_name(name: str) -> str:

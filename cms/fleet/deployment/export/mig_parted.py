@@ -18,7 +18,7 @@ from .notes import assemble
 
 __all__ = [
     "changed_nodes", "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of",
-    "node_cuts", "node_table", "text_of", "uuid_table", "write",
+    "node_cuts", "node_table", "text_of", "write",
 ]  # fmt: skip
 
 
@@ -121,13 +121,6 @@ def node_table(deployment: Deployment) -> str:
     return "node,config\n" + "".join(rows)
 
 
-def uuid_table(deployment: Deployment) -> str:
-    """Write the table ``uuids`` of a script: the GPUs that are known by UUID."""
-    known = (card for card in deployment.gpus() if card.uuid is not None)
-    rows = "".join(f"{card.node} {card.index} {card.uuid}\n" for card in known)
-    return f"uuids() {{ cat <<'END'\n{rows}END\n}}\n"
-
-
 def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetNode]:
     """Return the nodes with GPUs to be cut anew: all of them, if the current state is not given.
 
@@ -144,7 +137,8 @@ def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetN
             if today[card.name].foreign:
                 raise InvalidProblem(
                     f"{card.name} has {today[card.name].foreign[0]}, which is not ours, and would "
-                    "be cut anew as a whole; write it for nvidia-smi, or leave its counts alone"
+                    "be cut anew as a whole; have cms apply change it by nvidia-smi, or leave its "
+                    "counts alone"
                 )
             for each in in_doubt(today[card.name], doubts):
                 refuse_doubtful(today[card.name], each, doubts)
@@ -161,12 +155,11 @@ def config_names(deployment: Deployment | None) -> dict[str, str] | None:
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write ``mig-parted.yaml``, ``nodes.csv`` and ``apply.sh``."""
+    """Write ``mig-parted.yaml`` and ``nodes.csv``."""
     changed_nodes(deployment, options.now)
     files = {
         "mig-parted.yaml": configs_text(deployment, options),
         "nodes.csv": node_table(deployment),
-        "apply.sh": render("mig-parted.sh", uuids=uuid_table(deployment)),
     }
     before = config_names(options.now)
-    return assemble("mig-parted", deployment, options, files, ["apply.sh"], before=before)
+    return assemble("mig-parted", deployment, options, files, before=before)

@@ -1,4 +1,4 @@
-"""For Slurm: what each node offers, and a script that shrinks, cuts anew, and grows.
+"""For Slurm: what each node offers, before, while and after it is cut anew.
 
 Slurm cuts no GPU: mig-parted does, and a node with fewer devices than its line promises becomes
 invalid and is drained. So a node's line is first what stays as it is cut, and grows last.
@@ -22,7 +22,7 @@ __all__ = ["node_line", "offered", "throughout", "write"]
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write gres.conf, a line for each node before and after, and the script that leads over."""
+    """Write gres.conf, and a line for each node while it is cut anew and after."""
     mig_parted.changed_nodes(deployment, options.now)
     today = find_current(deployment, options.now)
     nodes = [node for node in deployment.nodes if node.gpus]
@@ -33,7 +33,6 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     files = {
         "mig-parted.yaml": mig_parted.configs_text(deployment, options),
         "nodes.csv": mig_parted.node_table(deployment),
-        "slurm.sh": render("slurm.sh", uuids=mig_parted.uuid_table(deployment)),
         "cms-slurm.conf": render("slurm.conf", kinds=kinds, tracked=tracked, nodes=nodes),
         "gres.conf": "".join(_gres(node) for node in nodes),
     }
@@ -45,7 +44,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
         files[f"nodes/{node.name}.conf"] = node_line(node, offered(node.gpus, options), options)
         files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
     before = mig_parted.config_names(options.now)
-    return assemble("slurm", deployment, options, files, ["slurm.sh"], before=before)
+    return assemble("slurm", deployment, options, files, before=before)
 
 
 def _type(card: FleetGpu, options: ExportOptions) -> str:

@@ -10,7 +10,7 @@ from ....values.names import nearest
 from ..checking import check_deployment
 from ..difference import with_fixed
 from ..model import Deployment
-from . import gpu_operator, mig_parted, nvidia_smi, slurm
+from . import gpu_operator, mig_parted, slurm
 from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
 from .kubernetes import write_dra, write_kubernetes
 
@@ -20,22 +20,21 @@ __all__ = ["TARGETS", "export"]
 TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "mig-parted": mig_parted.write,
     "gpu-operator": gpu_operator.write,
-    "nvidia-smi": nvidia_smi.write,
     "slurm": slurm.write,
     "kubernetes": write_kubernetes,
     "dra": write_dra,
 }
 
 #: Those that are told GPUs by number.
-_BY_NUMBER = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
+_BY_NUMBER = ("mig-parted", "gpu-operator", "slurm")
 
 
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
     """Write a deployment as the files of a tool: the same texts for the same deployment.
 
     InvalidOption if ``TARGETS`` has no such target. InvalidProblem if a GPU cannot be as the
-    deployment has it, a name cannot stand in a script, or the target needs what is not known:
-    ``nvidia-smi`` starts, and what cuts GPUs their numbers.
+    deployment has it, a name cannot stand in a script, or the numbers of GPUs that the target needs
+    are not known.
 
     Examples
     --------
@@ -44,7 +43,7 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
     >>> card = FleetGpu("node-a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
     >>> written = export(Deployment((FleetNode("node-a", (card,)),)), "mig-parted")
     >>> print(*written.files, sep=", ")
-    README.md, apply.sh, mig-parted.yaml, nodes.csv
+    README.md, mig-parted.yaml, nodes.csv
     >>> print(written.losses[0])
     Starts: the driver chooses them; 1 GPU can be cut in several ways with these counts: node-a/0.
     """

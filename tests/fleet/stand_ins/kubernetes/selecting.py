@@ -11,13 +11,18 @@ Test = Callable[[Json], bool]
 
 
 def selector(labels: str, fields: str) -> Test:
-    """Whether an object meets both selectors, of equalities; empty ones are met by everything."""
+    """Whether an object meets both selectors, of equalities or that a label is there.
+
+    Empty ones are met by everything.
+    """
     tests = [_test(part, "metadata.labels.") for part in labels.split(",") if part]
     tests += [_test(part, "") for part in fields.split(",") if part]
     return lambda item: all(test(item) for test in tests)
 
 
 def _test(part: str, prefix: str) -> Test:
+    if prefix and re.fullmatch(r"[a-z./-]+", part):
+        return lambda item: part in (item["metadata"].get("labels") or {})
     found = re.fullmatch(r"([^!=]+)(!=|==?)(.*)", part)
     if found is None:
         raise ValueError(f"not a selector that is served: {part!r}")

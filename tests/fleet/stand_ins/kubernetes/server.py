@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,6 +27,7 @@ class ApiServer:
         self.world = world
         self.pace = pace
         self.closing = False
+        self.watch: Callable[[], object] = lambda: None  # called after every request
         self.log: list[tuple[str, str]] = []  # every request: method and path with query
         self._at_rest: tuple[int, str, str] | None = None
         self._http = _Threads(("127.0.0.1", 0), _Handler)
@@ -128,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
                     raise Refused(404, f"the server could not find {request.path}")
                 code, said = answer(api.world, request, at)
                 api.step(api.pace)
+                api.watch()
             self._send(code, said)
         except Refused as error:
             self._send(error.code, error.status)

@@ -1,47 +1,16 @@
-"""What is there after each step of a transition."""
+"""What is there on the way of a transition, and what is known of each place at any time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
-from .....files.numerals import is_whole
-from ...instance import Kind, Mode, StartSource, State, Work
-from ...model import Deployment
-from ..model import Transition, What
-from ..whole_gpus import PartitioningTool
-from .steps import steps_of
+from ..deployment.instance import Kind, Mode, StartSource, State, Work
+from ..deployment.model import Deployment
+from ..deployment.transition import Transition, What
+from .units import replay
 
-__all__ = ["on_the_way", "open_starts", "state_after", "states"]
-
-
-def states(transition: Transition) -> tuple[Deployment, ...]:
-    """Return what is there at the start and after each step, with the services of both sides."""
-    found = [_both(transition)]
-    for level in transition.steps:
-        found.append(_after(found[-1], transition, level))
-    return tuple(found)
-
-
-def state_after(transition: Transition, name: str) -> Deployment | None:
-    """Return what should be there after a step (``07``), or on its GPU after a part of it."""
-    every = states(transition)
-    if is_whole(name):
-        number = int(name)
-        return open_starts(transition, every[number]) if 0 < number < len(every) else None
-    for tool in (PartitioningTool.NVIDIA_SMI, PartitioningTool.MIG_PARTED, PartitioningTool.SLURM):
-        for step in steps_of(transition, tool):
-            for part in step.parts:
-                if part.name == name:
-                    gpus = {card.index for card in part.cards}
-                    after = open_starts(transition, every[step.number])
-                    nodes = (
-                        replace(node, gpus=tuple(c for c in node.gpus if c.index in gpus))
-                        for node in after.nodes
-                        if node.name == part.node
-                    )
-                    return replace(after, nodes=tuple(nodes))
-    return None
+__all__ = ["on_the_way", "open_starts", "shorten"]
 
 
 def open_starts(transition: Transition, state: Deployment) -> Deployment:
@@ -67,6 +36,27 @@ def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
         for action in transition.actions
         if action.what is What.REPARTITION and (action.adds or action.removes)
     }
+
+
+def shorten(
+    transition: Transition, positions: Collection[int], under_way: Collection[int] = ()
+) -> Transition:
+    """Return a transition up to where it has come: with these of its actions alone.
+
+    `under_way`: Those of them of which it is not known that what they add serves.
+    """
+    number = {at: new for new, at in enumerate(sorted(positions))}
+    actions = []
+    for at in sorted(positions):
+        action = transition.actions[at]
+        if at in under_way:
+            adds = tuple(replace(each, state=State.STARTING) for each in action.adds)
+            action = replace(action, adds=adds)
+        actions.append(replace(action, after=tuple(number[before] for before in action.after)))
+    both = _both(transition)
+    cards = {(card.node, card.index): card for card in both.gpus()}
+    there = both.with_gpus(replay(cards, actions))
+    return replace(transition, actions=tuple(actions), target=there)
 
 
 def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
@@ -105,16 +95,3 @@ def _both(transition: Transition) -> Deployment:
     own = {service.name for service in target.services}
     gone = (service for service in start.services if service.name not in own)
     return replace(start, services=(*target.services, *gone), rule=target.rule or start.rule)
-
-
-def _after(state: Deployment, transition: Transition, level: Iterable[int]) -> Deployment:
-    cards = {(card.node, card.index): card for card in state.gpus()}
-    for at in level:
-        action = transition.actions[at]
-        held = list(cards[action.gpu].instances)
-        for each in action.removes:
-            held.remove(each)
-        card = cards[action.gpu]
-        instances = (*held, *action.adds)
-        cards[action.gpu] = replace(card, instances=instances, mode=action.mode or card.mode)
-    return state.with_gpus(cards)

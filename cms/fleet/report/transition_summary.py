@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .....solving.solution import Proof
-from .....values.numbers import shown
-from ...instance import Instance
-from ..checking import lowest_capacity
-from ..curves import service_names
-from ..durations import Durations, Schedule, schedule
-from ..model import Floor, Transition
+from ...solving.solution import Proof
+from ...values.numbers import shown
+from ..deployment.instance import Instance
+from ..deployment.transition import (
+    Durations,
+    Floor,
+    Schedule,
+    Transition,
+    lowest_capacity,
+    schedule,
+)
+from ..deployment.transition.curves import service_names
 
 __all__ = ["ServiceMoves", "Summary", "summary"]
 

@@ -1,0 +1,179 @@
+"""A transition that is carried out: what it needs, how it is begun, gone on with, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ...errors import InvalidOption, InvalidProblem, UnsupportedProblem
+from ...values.names import nearest
+from ...values.words import count
+from ..deployment.export.export import refuse_unnumbered, require_word
+from ..deployment.transition import Durations, PartitioningTool, What, reversal
+from .frontier import PER_NODE, find_makespan
+from .hooks import HOOKS, Hooks
+from .journal import Head, Journal
+from .kubectl import Deployments, GpuOperator
+from .mig_parted import MigParted
+from .nvidia_smi import NvidiaSmi
+from .runner import Outcome, Runner
+from .scripts import write_scripts
+from .shell import ActionFailed
+from .slurm import Slurm
+from .states import shorten
+from .tool import Job, Look, Tool, Worker
+from .units import Seat, Unit, list_units, refuse_units
+
+__all__ = ["TOOLS", "Apply", "begin_undo", "find_tool"]
+
+#: What carries out the changes of each tool.
+TOOLS: dict[str, Callable[[Job], Tool]] = {
+    "nvidia-smi": NvidiaSmi, "mig-parted": MigParted, "gpu-operator": GpuOperator, "slurm": Slurm,
+}  # fmt: skip
+
+
+def find_tool(name: str) -> PartitioningTool:
+    """Return a tool by its name."""
+    if name not in TOOLS:
+        expected = f"expected one of {', '.join(TOOLS)}"
+        raise InvalidOption(f"there is no tool {name!r}{nearest(name, TOOLS)}; {expected}")
+    return PartitioningTool(name)
+
+
+@dataclass(frozen=True)
+class Apply:
+    """What carries out a transition, checked before anything is begun.
+
+    `commands`: Of ``[work]``: how work is started and stopped; empty without them.
+    """
+
+    head: Head
+    job: Job
+    commands: dict[str, str]
+    durations: Durations | None = None
+
+    def __post_init__(self) -> None:
+        transition, tool = self.head.transition, self.head.tool
+        if any(action.what is What.SWITCH for action in transition.actions):
+            raise UnsupportedProblem(
+                f"shares of GPUs are switched, and {tool} knows none; expected a transition "
+                "between instances that serve one service each: a switch is yours to carry out"
+            )
+        missing = [name for name in HOOKS if self.commands and name not in self.commands]
+        if missing:
+            raise InvalidProblem(
+                f"[work] of fleet.toml has no {', '.join(missing)}; expected {', '.join(HOOKS)}"
+            )
+        refuse_unnumbered(transition.start)
+        for unit in self.units:
+            require_word(unit.node, "node")
+        refuse_units(transition, self.units, tool)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """What is done at once."""
+        return list_units(self.head.transition, self.head.tool)
+
+    def expect(self, parallel: int) -> str:
+        """Say how much is to be done, and how long it is expected to take."""
+        durations = self.durations or Durations()
+        times = [find_makespan(self.units, durations, n) for n in (1, parallel)]
+        nodes = len({unit.node for unit in self.units})
+        more = f", {float(times[1]) / 60:.1f} min on {parallel} nodes at once" * (parallel > 1)
+        return (
+            f"{count(len(self.head.transition.actions), 'action')} on {count(nodes, 'node')}: "
+            f"about {float(times[0]) / 60:.1f} min, node after node{more} (assumed)"
+        )
+
+    def describe(self, ended: Collection[int] = ()) -> Iterator[str]:
+        """Yield what would be run for each unit that is left, and by what."""
+        shell, tool = self.job.shell, TOOLS[self.head.tool](self.job)
+        yield (
+            f"# by {shell.template}; a look every {shell.pause_s:g} s, for at most "
+            f"{shell.timeout_s:g} s"
+        )
+        for unit in self.units:
+            if unit.number not in ended:
+                yield f"# {unit}"
+                yield from (f"# stop {seat}" for seat in unit.stops)
+                yield from tool.commands(unit)
+                yield from (f"# start {seat}" for seat in unit.starts)
+
+    def write_scripts(self) -> dict[str, str]:
+        """Return scripts that do the same; see :func:`~cms.fleet.apply.scripts.write_scripts`."""
+        return write_scripts(self.units, TOOLS[self.head.tool](self.job))
+
+    def find_worker(self, journal: Journal | None = None) -> Worker | None:
+        """Return what starts and stops work; InvalidProblem if floors need it and nothing does."""
+        if not self.head.with_work:
+            return None
+        if self.commands:
+            return Hooks(self.head.transition, self.commands, self.job.shell.timeout_s)
+        if self.head.tool is PartitioningTool.GPU_OPERATOR:
+            return Deployments(self.job, self._running(journal.phases if journal else {}))
+        floors = {name for name, floor in self.head.transition.floors.items() if floor.rps}
+        for seat in (seat for unit in self.units for seat in (*unit.stops, *unit.starts)):
+            if seat.instance.work is not None and seat.instance.work.service in floors:
+                raise InvalidProblem(
+                    f"{seat} is started or stopped, and how is not known, so that no floor can be "
+                    "kept; expected start, stop, ready and drained in [work] of fleet.toml, or "
+                    "--no-work"
+                )
+        return None
+
+    def _running(self, phases: dict[int, str]) -> list[Seat]:
+        """Return what is to run now."""
+        seats = []
+        for card in self.head.transition.start.gpus():
+            seats += [Seat(card, i, 0) for i in card.instances if i.work and i.is_managed]
+        places = {(seat.gpu.name, seat.instance): seat for seat in seats}
+        for unit in self.units:
+            if phases.get(unit.number) in ("stopped", "changed", "done"):
+                for seat in unit.stops:
+                    places.pop((seat.gpu.name, seat.instance), None)
+            if phases.get(unit.number) == "done":
+                places |= {(seat.gpu.name, seat.instance): seat for seat in unit.starts}
+        return list(places.values())
+
+    def run(self, journal: Journal, *, parallel: int = 1, **how: Any) -> Outcome:
+        """Carry out what is left, and look at the end whether all is there.
+
+        `parallel`: Nodes at once. `how`: Other settings of :class:`~.runner.Runner`.
+        """
+        self.job.uuids.update(journal.uuids)
+        tool, shell = TOOLS[self.head.tool](self.job), self.job.shell
+        if isinstance(tool, GpuOperator):
+            tool.prepare(self.units)
+        worker = self.find_worker(journal)
+        runner = Runner(self.units, tool, worker, journal, shell, parallel=parallel, **how)
+        outcome = runner.run()
+        if outcome.has_arrived:
+            last = {name: unit for unit in self.units for name in unit.gpus if unit.partitions}
+            again = {unit.number: unit for unit in last.values()}
+            with ThreadPoolExecutor(PER_NODE * parallel) as pool:
+                faults = pool.map(lambda unit: _look_again(tool, unit), again.values())
+            outcome.failed |= {at: why for at, why in zip(again, faults, strict=True) if why}
+        return outcome
+
+
+def _look_again(tool: Tool, unit: Unit) -> str:
+    """Say what has become otherwise since."""
+    try:
+        is_there = tool.look(unit, begun=True) is Look.AFTER
+    except ActionFailed as fault:
+        return str(fault)
+    return "" if is_there else "it is not there any more"
+
+
+def begin_undo(journal: Journal) -> Head:
+    """Return what undoes all that was begun: the proved reversal of as much of the transition."""
+    head, ended = journal.head, journal.ended
+    begun = [u for u in list_units(head.transition, head.tool) if u.number in journal.phases]
+    busy = [unit for unit in begun if unit.number not in ended]
+    positions, under_way = ({at for u in some for at in u.positions} for some in (begun, busy))
+    back = reversal(shorten(head.transition, positions, under_way))
+    loose = frozenset(name for unit in busy for name in unit.gpus)
+    return replace(head, transition=back, is_undo=not head.is_undo, loose=loose)

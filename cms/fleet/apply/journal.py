@@ -1,0 +1,187 @@
+"""``state.jsonl``: what was to be done, and what has been begun and ended, line by line."""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ...errors import FileError
+from ...files.source import sync_folder
+from ..deployment.model import Deployment
+from ..deployment.transition import PartitioningTool, Transition
+from ..deployment.transition.document import transition_from_json, transition_to_json
+from .states import shorten
+from .units import Unit
+
+__all__ = ["FORMAT", "Head", "Journal", "hold_lock", "user_name"]
+
+FORMAT = "cms-apply-state"
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is being done. `loose`: GPUs on which something may be half done from before."""
+
+    transition: Transition
+    tool: PartitioningTool
+    with_work: bool
+    is_undo: bool = False
+    loose: frozenset[str] = frozenset()
+
+
+@dataclass
+class Journal:
+    """A state file: a head, then two lines or more for each unit; an undo begins with a new head.
+
+    `results`: The last that is said of each unit: ``begun``, ``stopped``, ``changed``, ``done`` or
+    ``failed``. `phases`: How far each has come, failures aside. `uuids`: Of instances that were
+    created, by GPU and place.
+    """
+
+    path: Path
+    head: Head
+    results: dict[int, str] = field(default_factory=dict)
+    phases: dict[int, str] = field(default_factory=dict)
+    uuids: dict[str, str] = field(default_factory=dict)
+    size: int = 0  # of what is whole, in bytes
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def create(cls, path: Path, head: Head) -> Journal:
+        """Begin a state file; one that is there is kept beside it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.replace(path.with_name(f"{path.name}.old"))
+        found = cls(path, head)
+        found._begin()
+        sync_folder(path.parent)
+        return found
+
+    def follow(self, head: Head) -> Journal:
+        """Begin another part of the file, which is what counts from here on."""
+        found = Journal(self.path, head, size=self.size)
+        found._begin()
+        return found
+
+    def _begin(self) -> None:
+        head = self.head
+        document = {
+            "format": FORMAT, "at": _now(), "user": user_name(), "tool": head.tool.value,
+            "with_work": head.with_work, "is_undo": head.is_undo, "loose": sorted(head.loose),
+            "transition": transition_to_json(head.transition),
+        }  # fmt: skip
+        self._append(document)
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """Read how far an apply has come; a last line that was cut off does not count."""
+        try:
+            text = path.read_bytes()
+        except OSError as fault:
+            why = f"there is no state to go on from: {fault.strerror}"
+            raise FileError(path, why, expected="the folder of an earlier 'cms apply'") from None
+        size = text.rfind(b"\n") + 1
+        lines = text[:size].decode().splitlines()
+        heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]
+        if not heads:
+            raise FileError(path, "it has no head", expected=f"a file of format {FORMAT}")
+        try:
+            told = json.loads(lines[heads[-1]])
+            found = cls(path, _read_head(told), size=size)
+            for line in lines[heads[-1] + 1 :]:
+                found._take(json.loads(line))
+        except (ValueError, KeyError, TypeError) as fault:
+            if isinstance(fault, FileError):
+                raise
+            raise FileError(path, f"it is damaged: {fault}") from None
+        return found
+
+    @property
+    def ended(self) -> set[int]:
+        """The units that are done."""
+        return {at for at, result in self.results.items() if result == "done"}
+
+    def where(self, units: Iterable[Unit]) -> Deployment:
+        """Return what is known to be there: nothing where something is under way."""
+        told = [unit for unit in units if unit.number in self.phases]
+        ended = {at for unit in told if unit.number in self.ended for at in unit.positions}
+        there = shorten(self.head.transition, ended).target
+        busy = [a for unit in told if unit.number not in self.ended for a in unit.actions]
+        cards = {}
+        for card in there.gpus():
+            own = [a for a in busy if a.gpu == (card.node, card.index)]
+            loose = {i for a in own for i in (*a.removes, *a.adds)}
+            held = () if card.name in self.head.loose else {*card.instances} - loose
+            cards[card.node, card.index] = replace(card, instances=tuple(held))
+        return there.with_gpus(cards)
+
+    def note(self, unit: int, result: str, **more: Any) -> None:
+        """Write a line, and wait until it is on the disk."""
+        record = {"at": _now(), "user": user_name(), "unit": unit, "result": result, **more}
+        with self._lock:
+            self._append(record)
+            self._take(record)
+
+    def _append(self, record: dict[str, Any]) -> None:
+        """Write a line after what is whole, and wait until it is on the disk."""
+        number = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.ftruncate(number, self.size)
+            data = json.dumps(record).encode() + b"\n"
+            self.size += os.pwrite(number, data, self.size)
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+    def _take(self, record: dict[str, Any]) -> None:
+        unit, result = record["unit"], record["result"]
+        self.results[unit] = result
+        if result != "failed":
+            self.phases[unit] = result
+        self.uuids.update(record.get("uuids", {}))
+
+
+def _read_head(told: dict[str, Any]) -> Head:
+    return Head(
+        transition_from_json(told["transition"]), PartitioningTool(told["tool"]),
+        told["with_work"], told["is_undo"], frozenset(told["loose"]),
+    )  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def user_name() -> str:
+    """Return who runs this, as far as the system knows."""
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return str(os.getuid())
+
+
+@contextmanager
+def hold_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a fleet; FileError if another process does. A dead one holds none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(number, 200).decode(errors="replace").strip()
+            what = f"another 'cms apply' is changing this fleet ({holder})"
+            raise FileError(path, what, fix="wait until it has ended") from None
+        os.ftruncate(number, 0)
+        os.write(number, f"process {os.getpid()} of {user_name()}, since {_now()}".encode())
+        yield
+    finally:
+        os.close(number)

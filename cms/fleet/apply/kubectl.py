@@ -1,0 +1,286 @@
+"""By ``kubectl``: the GPU Operator cuts a drained node by its label, and Deployments are scaled.
+
+The order (cordon, drain, label, wait, uncordon) is that of the Operator's maintainers:
+https://github.com/NVIDIA/gpu-operator/issues/262.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import CmsError, InvalidProblem
+from ...files.parsed import Parsed
+from ...files.source import Source
+from ..deployment.export.advertised import offer_of
+from ..deployment.export.gpu_operator import config_map, kubernetes_name
+from ..deployment.export.mig_parted import configs_of, merged, name_of, text_of
+from ..deployment.export.workloads import WorkloadKey, dns_label
+from ..deployment.instance import Instance
+from ..deployment.kubernetes_objects import NodeObject, PodObject, read_object
+from ..deployment.model import FleetGpu, FleetNode
+from .mig_parted import list_cuts
+from .shell import ActionFailed
+from .tool import Job, Look
+from .units import Seat, Unit
+
+__all__ = ["Deployments", "GpuOperator"]
+
+_CONFIG, _STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
+_CORDONED, _WORKLOAD = "cms.cordoned", "cms.workload"
+_COST = "controller.kubernetes.io/pod-deletion-cost"
+_ENDED = ("Succeeded", "Failed")
+
+
+def _ask(job: Job, *words: str, given: str = "") -> Any:
+    """Return what `kubectl` answers in JSON."""
+    ran = job.shell.here("kubectl", *words, "-o", "json", given=given)
+    try:
+        return json.loads(ran.out)
+    except ValueError:
+        raise ActionFailed(f"kubectl {' '.join(words)}: {ran.said}") from None
+
+
+def _objects(job: Job, *words: str) -> list[Any]:
+    found: list[Any] = _ask(job, "get", *words).get("items", [])
+    return found
+
+
+class GpuOperator:
+    """Nodes are cordoned, drained, labelled for mig-manager, and uncordoned."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def prepare(self, units: Iterable[Unit]) -> None:
+        """Have the ConfigMap of mig-manager know every configuration on the way."""
+        export = self.job.export
+        for name in (export.config_map, export.operator_namespace, *{unit.node for unit in units}):
+            kubernetes_name(name)
+        sides = (side for unit in units for side in (unit.befores, unit.afters))
+        configs = configs_of(list_cuts(self.job, side) for side in sides)
+        where = ("configmap", export.config_map, "-n", export.operator_namespace)
+        ran = self.job.shell.here("kubectl", "get", *where, "--ignore-not-found", "-o", "json")
+        there = json.loads(ran.out)["data"]["config.yaml"] if ran.out.strip() else ""
+        if all(f"\n  {name}:" in there for name in configs):
+            return
+        source = Source(export.config_map, there) if there else export.merge
+        text = text_of(configs) if source is None else merged(source, configs)
+        _ask(self.job, "apply", "-f", "-", given=config_map(text, export))
+
+    def find(self, seat: Seat) -> Instance | None:
+        """Return nothing: the device plug-in decides which pod gets which instance."""
+        return None
+
+    def look(self, unit: Unit, *, begun: bool) -> Look:
+        """Judge by the labels and by what the node offers; refuse foreign pods that hold GPUs."""
+        node = self._node(unit)
+        offers = {
+            k: n for k, n in node.allocatable.items() if n and k.startswith("nvidia.com/mig-")
+        }
+        is_mixed = node.labels.get("nvidia.com/mig.strategy") == "mixed"
+        before, after = (
+            not is_mixed or offers == self._offer(unit.node, cards)
+            for cards in (unit.befores, unit.afters)
+        )
+        if not unit.partitions:
+            if not before:
+                raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer")
+            return Look.BEFORE
+        wanted = self._config(unit.afters)
+        is_asked = node.labels.get(_CONFIG) == wanted
+        if is_asked and after and node.labels.get(_STATE) == "success":
+            return Look.AFTER
+        for pod in self._pods(unit.node):
+            holds = {name for c in (*pod.containers, *pod.init_containers) for name in c.limits}
+            if holds and not {self.job.service_label, "cms.service"} & pod.labels.keys():
+                raise ActionFailed(
+                    f"pod {pod.full_name} holds {', '.join(sorted(holds))} of node {unit.node} and "
+                    "is not managed by cms: the node is not drained"
+                )
+        if before and not is_asked:
+            return Look.BEFORE
+        if begun or is_asked:
+            return Look.BETWEEN
+        raise ActionFailed(f"node {unit.node} offers {offers}, not what it is to offer before")
+
+    def _config(self, cards: Sequence[FleetGpu]) -> str:
+        return name_of(list_cuts(self.job, cards))
+
+    def _offer(self, node: str, cards: Sequence[FleetGpu]) -> dict[str, int]:
+        found = offer_of(FleetNode(node, self.job.named(cards))).resources
+        return {name: n for name, n in found.items() if name.startswith("nvidia.com/mig-")}
+
+    def _node(self, unit: Unit) -> NodeObject:
+        found: NodeObject = _read(_ask(self.job, "get", "node", unit.node), NodeObject)
+        return found
+
+    def _pods(self, node: str) -> list[PodObject]:
+        found = _objects(self.job, "pods", "-A", f"--field-selector=spec.nodeName={node}")
+        pods = [_read(each, PodObject) for each in found]
+        return [pod for pod in pods if pod.phase not in _ENDED]
+
+    def close(self, unit: Unit) -> None:
+        """Cordon the node, unless somebody else has; a label says that `cms` did."""
+        if unit.partitions and not self._node(unit).unschedulable:
+            self._do("label", "--overwrite", "node", unit.node, f"{_CORDONED}=yes")
+            self._do("cordon", unit.node)
+
+    def change(self, unit: Unit) -> str:
+        """Drain and label the node, and wait until mig-manager has answered."""
+        seconds = f"--timeout={max(1, round(self.job.shell.timeout_s))}s"
+        drained = self._do("drain", unit.node, seconds, *self.job.drain_flags.split())
+        if any(pod for pod in self._pods(unit.node) if any(c.limits for c in pod.containers)):
+            raise ActionFailed(
+                f"node {unit.node} could not be drained and stays cordoned ([apply] drain_flags of "
+                f"fleet.toml has the flags): {drained}"
+            )
+        node, wanted = self._node(unit), self._config(unit.afters)
+        if node.labels.get(_CONFIG) != wanted:  # the old state must not be taken for the answer
+            self._do("label", "--overwrite", "node", unit.node, f"{_CONFIG}={wanted}", f"{_STATE}-")
+        elif node.labels.get(_STATE) == "failed":
+            raise ActionFailed(
+                f"mig-manager has failed with {wanted} on node {unit.node} and does not try again "
+                "by itself. Read its log, then give another label first: kubectl label --overwrite "
+                f"node {unit.node} {_CONFIG}=all-disabled"
+            )
+        state = ""
+
+        def is_answered() -> bool:
+            nonlocal state
+            state = self._node(unit).labels.get(_STATE, "")
+            return state in ("success", "failed")
+
+        self.job.shell.wait_until(
+            is_answered,
+            lambda: (
+                f"mig-manager has not answered on node {unit.node}, which stays cordoned (is "
+                f"{self.job.export.config_map} the ConfigMap of the cluster policy?)"
+            ),
+        )
+        return f"mig-manager says {state}"
+
+    def open(self, unit: Unit) -> None:
+        """Uncordon the node if `cms` cordoned it."""
+        if _CORDONED in self._node(unit).labels:
+            self._do("uncordon", unit.node)
+            self._do("label", "node", unit.node, f"{_CORDONED}-")
+
+    def _do(self, *words: str) -> str:
+        return self.job.shell.here("kubectl", *words).said
+
+    def commands(self, unit: Unit) -> Sequence[str]:
+        """Return the calls of kubectl, waits aside."""
+        if not unit.partitions:
+            return []
+        node, drain = unit.node, f"{unit.node} {self.job.drain_flags}"
+        label = f"kubectl label --overwrite node {node} {_CONFIG}={self._config(unit.afters)}"
+        return [
+            f"kubectl cordon {node}",
+            f"kubectl drain {drain}",
+            label,
+            f"kubectl uncordon {node}",
+        ]
+
+
+def _read(value: Any, model: type[Any]) -> Any:
+    try:
+        return read_object(Parsed(value, Source("kubectl")), model)
+    except CmsError as fault:
+        raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
+
+
+class Deployments:
+    """Work is started and stopped by the replicas of the Deployments of `cms export`.
+
+    Which pod goes is the scheduler's choice, so pods are counted over all of a Deployment.
+    `running`: What is to run now.
+    """
+
+    def __init__(self, job: Job, running: Iterable[Seat]) -> None:
+        self.job = job
+        listed = _objects(job, "deployments", "-A", "-l", _WORKLOAD)
+        self._spaces = {
+            each["metadata"]["name"]: each["metadata"].get("namespace", "default")
+            for each in listed
+        }
+        self._planned = Counter(map(self._name, running))
+        self._leaving: dict[object, str] = {}
+        self._coming: set[object] = set()
+        self._lock = threading.RLock()
+
+    def _name(self, seat: Seat) -> str:
+        """Return the name of the Deployment of a seat: that of its node, or that of all nodes."""
+        work = seat.instance.work
+        assert work is not None
+        profile = self.job.node(seat.gpu.node).calls(seat.gpu.gpu, seat.instance.profile)
+        kind = work.service, seat.gpu.gpu.key, profile, work.point.processes, work.point.batch
+        names = [dns_label(WorkloadKey(*kind, place).label) for place in (seat.gpu.node, "")]
+        found = [name for name in names if name in self._spaces]
+        if not found:
+            raise InvalidProblem(
+                f"there is no Deployment {names[1]} or {names[0]} for {seat}; expected those that "
+                "'cms export --to kubernetes' writes, or [work] in fleet.toml"
+            )
+        return found[0]
+
+    def _scale(self, name: str) -> None:
+        patch = json.dumps({"spec": {"replicas": self._planned[name]}})
+        words = "patch", "deployment", name, "-n", self._spaces[name], "--type=merge", "-p", patch
+        self.job.shell.here("kubectl", *words)
+
+    def _pods(self, name: str) -> list[PodObject]:
+        words = "pods", "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}"
+        pods = [_read(each, PodObject) for each in _objects(self.job, *words)]
+        return [pod for pod in pods if pod.phase not in _ENDED]
+
+    def is_drained(self, seat: Seat, place: Instance | None) -> bool:
+        """Whether no more pods are left than were to stay, or than others have still to end."""
+        with self._lock:
+            name = self._leaving.get(seat.key)
+            if name is None:
+                return False
+            others = [*self._leaving.values()].count(name) - 1
+            if len(self._pods(name)) > self._planned[name] + others:
+                return False
+            del self._leaving[seat.key]
+            return True
+
+    def stop(self, seat: Seat, place: Instance | None) -> None:
+        """Ask for one pod less, of this node if the scheduler heeds what a deletion costs."""
+        with self._lock:
+            name = self._name(seat)
+            self._planned[name] -= 1
+            self._leaving[seat.key] = name
+            here = (pod for pod in self._pods(name) if pod.node_name == seat.gpu.node)
+            for pod in list(here)[: [*self._leaving.values()].count(name)]:
+                words = "-n", pod.namespace, f"{_COST}=-1000"
+                self.job.shell.here("kubectl", "annotate", "--overwrite", "pod", pod.name, *words)
+            self._scale(name)
+
+    def is_ready(self, seat: Seat, place: Instance | None) -> bool:
+        """Whether all pods that are to run are ready, those that have still to end aside."""
+        with self._lock:
+            if seat.key not in self._coming:
+                return False
+            name = self._name(seat)
+            ready = [pod for pod in self._pods(name) if _is_ready(pod)]
+            return len(ready) >= self._planned[name] + [*self._leaving.values()].count(name)
+
+    def start(self, seat: Seat, place: Instance | None) -> None:
+        """Ask for one pod more."""
+        with self._lock:
+            name = self._name(seat)
+            self._planned[name] += 1
+            self._coming.add(seat.key)
+            self._scale(name)
+
+
+def _is_ready(pod: PodObject) -> bool:
+    ready = {"type": "Ready", "status": "True"}
+    return pod.deletion_timestamp is None and any(
+        ready.items() <= c.items() for c in pod.conditions
+    )

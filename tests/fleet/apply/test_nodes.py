@@ -1,0 +1,84 @@
+"""`cms apply` on several nodes: the first one alone, failures, Ctrl-C, and the lock."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from cms.fleet.deployment.transition import Transition
+from tests.fleet.apply.site import Site, arrives
+from tests.fleet.transition.cases import does, on_node, on_nodes, reached
+
+
+def on_four_nodes() -> Transition:
+    """An instance is created on each of four nodes."""
+    now, then = (on_nodes(on_node(*[held] * 4), 1) for held in ((), (does("a", "1g.6gb"),)))
+    return reached(now, then, floor=0)
+
+
+def ended(site: Site, result: str = "done") -> list[str]:
+    lines = (site.folder / ".cms/apply/state.jsonl").read_text("utf-8").splitlines()
+    return [told["node"] for told in map(json.loads, lines[1:]) if told["result"] == result]
+
+
+def test_the_first_node_is_changed_alone_then_others_side_by_side(tmp_path: Path) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    arrives(site, found, "--parallel", "3")
+    assert len(ended(site)) == 4
+    assert ended(site)[0] == "n0"
+    assert ended(site, "begun")[0] == "n0"
+    lines = (tmp_path / ".cms/apply/state.jsonl").read_text("utf-8").splitlines()[1:]
+    told = [json.loads(line)["result"] for line in lines[:4]]
+    assert told == ["begun", "stopped", "changed", "done"]
+
+
+@pytest.mark.parametrize(
+    ("most", "bad", "done"), [(0, "n0", 0), (1, "n0", 0), (1, "n2", 3), (0, "n1", 1)]
+)
+def test_a_lost_node_stops_it_as_far_as_is_allowed(
+    tmp_path: Path, most: int, bad: str, done: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A first node that fails stops all; so do more than so many of the others."""
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    reach = (tmp_path / "reach.sh").read_text("utf-8")
+    lost = f'#!/bin/sh\n[ "$1" != {bad} ] || {{ echo no route to host >&2; exit 255; }}\n'
+    (tmp_path / "reach.sh").write_text(lost + reach, "utf-8")
+    assert site.apply("--max-failures", str(most)) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"node {bad} cannot be observed" in said
+    assert "no route to host" in said
+    assert f"{done} done, 1 failed, {3 - done} not begun" in said
+    assert "go on: cms apply" in said
+    (tmp_path / "reach.sh").write_text(reach, "utf-8")
+    arrives(site, found, "--resume")
+
+
+def test_ctrl_c_ends_what_is_under_way_and_says_how_to_go_on(tmp_path: Path) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    assert site.killed(1, "before", sign=signal.SIGINT) == 130
+    assert ended(site) == ["n0"]
+    assert ended(site, "begun") == ["n0"]
+    arrives(site, found, "--resume")
+
+
+def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = on_four_nodes()
+    site = Site(tmp_path, found)
+    (tmp_path / ".cms").mkdir()
+    with (tmp_path / ".cms/lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = site.trace()
+        assert site.apply() == 1
+        assert site.trace() == before
+    assert "another 'cms apply' is changing this fleet" in capsys.readouterr().err
+    assert site.killed(1, "before") == -signal.SIGKILL
+    arrives(site, found, "--resume")
