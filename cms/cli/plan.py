@@ -208,7 +208,8 @@ def plan(
         there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
-            placer = placing.Placer(session, there, limit, to)
+            prices = wishes.limits, wishes.costs
+            placer = placing.Placer(session, there, limit, to, *prices)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)

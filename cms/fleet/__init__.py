@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     )
     from .deployment import (
         Deployment,
-        PlacementConstraints,
         check_deployment,
         desired_state,
-        place,
         read_deployment,
         read_nodes,
         write_deployment,
     )
     from .hardware import Gpu, get_gpu, list_gpus, mps_shares, read_gpu
+    from .placement import PlacementConstraints, place
     from .published import (
         GracefulExit,
         LaunchGate,
@@ -162,8 +161,8 @@ _HOME = {
     "RestartTimes": "published",
     "desired_state": "deployment",
     "read_nodes": "deployment",
-    "place": "deployment",
-    "PlacementConstraints": "deployment",
+    "place": "placement",
+    "PlacementConstraints": "placement",
     "Deployment": "deployment",
     "check_deployment": "deployment",
     "read_deployment": "deployment",

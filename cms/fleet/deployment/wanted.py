@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ...errors import InvalidProblem
 from ..hardware import Gpu
@@ -29,7 +30,10 @@ class DesiredState:
     not part of it.
 
     `counts`: In the order of services, GPUs, profiles; each at least 1. `gpus`: How many GPUs of
-    each type may be used, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
+    each type the plan uses, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
+    `prices`: What a GPU of a type costs, by key; by default 1. `max_gpus`: The most GPUs of a type
+    that may be used. `budget`: A cost and a number of GPUs that may be used to keep more; None: no
+    more than the least.
 
     Examples
     --------
@@ -47,6 +51,9 @@ class DesiredState:
     services: tuple[Service, ...]
     rule: QueueingRule
     plan: Plan | None = None
+    prices: Mapping[str, Fraction] = field(default_factory=dict)
+    max_gpus: Mapping[str, int] = field(default_factory=dict)
+    budget: tuple[Fraction, int] | None = None
 
 
 def desired_state(plan: Plan) -> DesiredState:
@@ -85,4 +92,6 @@ def desired_state(plan: Plan) -> DesiredState:
         serving.services,
         serving.rule,
         plan,
+        {each.name: each.cost for each in serving.problem.machine_types},
+        {each.name: n for each in serving.problem.machine_types if (n := each.limit) is not None},
     )

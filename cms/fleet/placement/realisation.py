@@ -1,36 +1,47 @@
 """From counts to a deployment: which GPU, which instance, which start.
 
-The program has decided how many GPUs of a kind become what and how much is kept. Here every choice
-that is left is made in one fixed order: nodes by name, GPUs by index, services by name; of starts
-those that use what is there, then those that leave the longest run of free slices.
+The placement model has decided how many GPUs of a group take which layout and how much is kept. All
+choices that are left are made in one fixed order: nodes by name, GPUs by index, services by name;
+of starts those that use what is there, then those that leave the longest run of free slices.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from .checking import has_our_work
-from .filling import Filling, split
-from .guesses import doubtful, in_doubt
-from .instance import Instance, Kind, Mode, State
-from .keeping import Chosen, Demand
-from .model import Deployment, FleetGpu
-from .spots import Spot, is_as_cut, kind_of, layouts_around
-from .starts import starts_beside
+from ..deployment.checking import has_our_work
+from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.instance import Instance, Kind, Mode, State
+from ..deployment.model import Deployment, FleetGpu
+from ..hardware import Gpu
+from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layouts_around
+from .placement_model import Demand, PlacementCounts
+from .program import Limits, Program
 
-__all__ = ["filled", "fillings", "realise"]
+__all__ = ["Filling", "fill_gpus", "realise"]
+
+
+@dataclass
+class Filling:
+    """What a GPU is to hold: kinds by their numbers."""
+
+    card: FleetGpu
+    option: LayoutOption
+    kept: Counter[int] = field(default_factory=Counter)
+    new: Counter[int] = field(default_factory=Counter)
 
 
 def realise(
-    fleet: Deployment, spots: Sequence[Spot], demand: Demand, chosen: Chosen
+    fleet: Deployment, groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
 ) -> dict[tuple[str, int], FleetGpu]:
     """Return the GPUs that change, by node and index."""
-    return filled(fleet, fillings(spots, demand, chosen), demand.kinds)
+    return fill_gpus(fleet, _list_fillings(groups, demand, chosen), demand.kinds)
 
 
-def filled(
+def fill_gpus(
     fleet: Deployment, contents: Iterable[Filling], kinds: Sequence[Kind]
 ) -> dict[tuple[str, int], FleetGpu]:
     """Return the GPUs that change: those to be filled, and those that lose their work."""
@@ -50,30 +61,33 @@ def filled(
     return cards
 
 
-def fillings(spots: Sequence[Spot], demand: Demand, chosen: Chosen) -> list[Filling]:
+def _list_fillings(
+    groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
+) -> list[Filling]:
     """Spread what was chosen over single GPUs and instances over them."""
-    free = _cards_in_order(spots, chosen)
+    free = _cards_in_order(groups, chosen)
     counts = chosen.counts(demand)
-    wanted = {kind: n - chosen.kept_of(kind) for kind, n in enumerate(counts)}
+    kept_by_kind = chosen.kept_by_kind
+    wanted = {kind: n - kept_by_kind[kind] for kind, n in enumerate(counts)}
     every: list[Filling] = []
-    for q, columns in enumerate(chosen.columns):
+    for q, options in enumerate(chosen.options):
         mine: list[Filling] = []
-        for (s, c), number in columns.items():
-            column = spots[s].columns[c]
-            mine += [Filling(free[s].pop(0), column) for _ in range(number)]
-        mine.sort(key=lambda each: (not each.column.stays, each.card.node, each.card.index))
+        for (s, c), number in options.items():
+            option = groups[s].options[c]
+            mine += [Filling(free[s].pop(0), option) for _ in range(number)]
+        mine.sort(key=lambda each: (not each.option.stays, each.card.node, each.card.index))
         new: dict[int, int] = {}
         for i, placed in chosen.placed[q].items():
-            crowd = demand.crowds[i]
-            left = placed - sum(chosen.kept[q].get(kind, 0) for kind in crowd.kinds)
-            for kind in crowd.kinds:
+            group = demand.groups[i]
+            left = placed - sum(chosen.kept[q].get(kind, 0) for kind in group.kinds)
+            for kind in group.kinds:
                 taken = min(left, wanted[kind])
                 if taken:
                     new[kind] = taken
                     wanted[kind] -= taken
                     left -= taken
         if chosen.pools[q].is_even and len(mine) > 1:
-            split(mine, chosen.kept[q], new, demand.kinds)
+            _split(mine, chosen.kept[q], new, demand.kinds)
         else:
             _keep(mine, dict(chosen.kept[q]))
             _add(mine, new, demand.kinds)
@@ -81,29 +95,32 @@ def fillings(spots: Sequence[Spot], demand: Demand, chosen: Chosen) -> list[Fill
     return every
 
 
-def _cards_in_order(spots: Sequence[Spot], chosen: Chosen) -> list[list[FleetGpu]]:
-    """Of each spot the GPUs to be used, on as few nodes as possible."""
+def _cards_in_order(groups: Sequence[GpuGroup], chosen: PlacementCounts) -> list[list[FleetGpu]]:
+    """Of each group the GPUs to be used, on as few nodes as possible."""
     wanted = Counter[int]()
-    for columns in chosen.columns:
-        for (s, _), number in columns.items():
+    for options in chosen.options:
+        for (s, _), number in options.items():
             wanted[s] += number
     found: list[list[FleetGpu]] = []
     if chosen.nodes is not None:
         left = Counter(chosen.nodes)
-        for s, spot in enumerate(spots):
+        for s, group in enumerate(groups):
             found.append([])
-            for card in spot.cards:
+            for card in group.members:
                 if left[s, card.node]:
                     left[s, card.node] -= 1
                     found[s].append(card)
         return found
     used = {
-        c.node for s, spot in enumerate(spots) if wanted[s] == len(spot.cards) for c in spot.cards
+        c.node
+        for s, group in enumerate(groups)
+        if wanted[s] == len(group.members)
+        for c in group.members
     }
-    for s, spot in enumerate(spots):
-        size = Counter(card.node for card in spot.cards)
+    for s, group in enumerate(groups):
+        size = Counter(card.node for card in group.members)
         order = sorted(
-            spot.cards, key=lambda c: (c.node not in used, -size[c.node], c.node, c.index)
+            group.members, key=lambda c: (c.node not in used, -size[c.node], c.node, c.index)
         )
         found.append(order[: wanted[s]])
         used |= {card.node for card in found[-1]}
@@ -113,7 +130,7 @@ def _cards_in_order(spots: Sequence[Spot], chosen: Chosen) -> list[list[FleetGpu
 def _keep(contents: Sequence[Filling], left: dict[int, int]) -> None:
     """Have instances go on where they are: first where nothing else changes."""
     for each in contents:
-        for kind, most in each.column.keeps:
+        for kind, most in each.option.keeps:
             if taken := min(most, left.get(kind, 0)):
                 each.kept[kind] = taken
                 left[kind] -= taken
@@ -131,11 +148,51 @@ def _add(contents: Sequence[Filling], new: Mapping[int, int], kinds: Sequence[Ki
         for each in contents:
             held = Counter(kinds[kind].profile for kind in each.kept.elements())
             held.update(kinds[kind].profile for kind in each.new.elements())
-            for profile, most in each.column.there if is_there else each.column.counts:
+            for profile, most in each.option.there if is_there else each.option.counts:
                 queue = wanted.get((each.card.gpu.key, profile), [])
                 while queue and held[profile] < most:
                     each.new[queue.pop()] += 1
                     held[profile] += 1
+
+
+def _split(
+    contents: Sequence[Filling],
+    kept: Mapping[int, int],
+    new: Mapping[int, int],
+    kinds: Sequence[Kind],
+) -> None:
+    """Share instances out among GPUs that are to be cut alike.
+
+    Every sum that the program bounds by its number of GPUs (of a service, of a profile, of a kind
+    kept) is shared out as evenly as whole numbers can be: each GPU gets its share rounded down or
+    up. That this is always possible is the integer decomposition of transport polytopes (Baum and
+    Trotter 1978), so that one GPU after the other can be cut off.
+    """
+    left = {("kept", kind): n for kind, n in kept.items() if n}
+    left |= {("new", kind): n for kind, n in new.items() if n}
+    for number, each in enumerate(contents):
+        share = len(contents) - number
+        program = Program()
+        sums: dict[tuple[str, object], Counter[int]] = {}
+        totals: Counter[tuple[str, object]] = Counter()
+        variables = {}
+        for (what, kind), n in left.items():
+            variables[what, kind] = v = program.variable(-(-n // share))
+            program.at_least({v: 1}, n // share)
+            names = [("service", kinds[kind].work.service), ("profile", kinds[kind].profile)]
+            for name in (*names, ("kind", kind)):
+                sums.setdefault(name, Counter())[v] = 1
+                totals[name] += n
+        for name, terms in sums.items():
+            program.at_most(terms, -(-totals[name] // share))
+            program.at_least(terms, totals[name] // share)
+        values = program.maximise({}, Limits()).values
+        if values is None:
+            raise AssertionError("a transport polytope has no whole point")
+        for (what, kind), v in variables.items():
+            if n := values[v]:
+                (each.kept if what == "kept" else each.new)[kind] += n
+                left[what, kind] -= n
 
 
 # --- one GPU --------------------------------------------------------------------------------------
@@ -147,15 +204,15 @@ def _fill(
     numbers: Mapping[Kind, int],
     fixed: tuple[Instance, ...],
 ) -> FleetGpu:
-    card, column = filling.card, filling.column
-    if not filling.new and column.stays:
+    card, option = filling.card, filling.option
+    if not filling.new and option.stays:
         return replace(card, instances=tuple(_at_work(each) for each in card.instances))
-    if column.as_cut:
+    if option.as_cut:
         return _relabelled(card, filling, kinds, numbers)
-    own = [each for each in card.instances if each.is_managed] if card.mode is column.mode else []
+    own = [each for each in card.instances if each.is_managed] if card.mode is option.mode else []
     if is_as_cut(card):
         own = []
-    if column.mode is Mode.MIG:
+    if option.mode is Mode.MIG:
         return _cut(card, own, filling, kinds, numbers, fixed)
     kept, _ = _first(card, own, filling.kept, numbers)
     works = [kinds[kind] for kind in filling.new.elements()]
@@ -167,7 +224,7 @@ def _fill(
         ]
     else:
         instances += [Instance(kind.profile, work=kind.work) for kind in works]
-    return card.with_instances(instances, column.mode)
+    return card.with_instances(instances, option.mode)
 
 
 def _at_work(instance: Instance) -> Instance:
@@ -276,3 +333,43 @@ def _emptied(card: FleetGpu, fixed: tuple[Instance, ...]) -> FleetGpu:
     stay = [each for each in card.instances if not each.is_managed or each.work is None]
     stay += [_idle(each) for each in fixed if each.work is not None]
     return card.with_instances(stay)
+
+
+@lru_cache(65536)
+def starts_beside(
+    gpu: Gpu, counts: tuple[tuple[str, int], ...], around: Places, there: Places, idle: Places
+) -> tuple[Places, Places]:
+    """Choose the starts of new instances on a GPU in use, and say which idle instances stay.
+
+    Most of them where an instance is, then most idle ones left, then the longest run of free
+    slices, then the first in order. `around` must stay, what is `there` may be used again or go,
+    and of that `idle` may stay as well.
+    """
+    best: tuple[tuple[int, int, int], Places, Places] | None = None
+    for layout in gpu.layouts_of(dict(counts), around=around):
+        reused = sum(place in there for place in layout)
+        held = [*around, *layout]
+        stay = []
+        for place in idle:
+            if place not in layout and gpu.is_layout([*held, place]):
+                held.append(place)
+                stay.append(place)
+        score = reused, len(stay), _free_run(gpu, held)
+        if best is None or score > best[0]:
+            best = score, tuple((p.profile, p.start) for p in layout), tuple(stay)
+    if best is None:
+        raise AssertionError(f"no starts for {dict(counts)} beside {around} on {gpu.key}")
+    return best[1], best[2]
+
+
+def _free_run(gpu: Gpu, held: Iterable[tuple[str, int]]) -> int:
+    taken = {
+        slot
+        for profile, start in held
+        for slot in range(start, start + gpu.profile(profile).memory)
+    }
+    longest = run = 0
+    for slot in range(gpu.memory_slices):
+        run = 0 if slot in taken else run + 1
+        longest = max(longest, run)
+    return longest
