@@ -220,7 +220,7 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     command = "plan --published S2 --current today.json --extra-gpus 0"
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
-    assert "10 of 10 running instances kept (the most of all plans on as many GPUs, che" in said
+    assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
     assert "the plan as it was made keeps 10" in said
     assert "to start, 0 to stop" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")

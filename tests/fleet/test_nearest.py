@@ -139,9 +139,11 @@ def most_kept(now: Deployment, plan: Plan) -> dict[tuple[Fraction, int], int]:
             key = tuple(gives.values()), price * bool(held), gpu * bool(held)
             ways[key] = max(kept, ways.get(key, 0))
         more: dict[Given, int] = {}
-        for ((has, *used), kept), ((adds, *uses), keeps) in product(best.items(), ways.items()):
+        for ((has, cost, gpus), kept), ((adds, price, n), keeps) in product(
+            best.items(), ways.items()
+        ):
             capped = (min(a + b, rate) for a, b, rate in zip(has, adds, full, strict=True))
-            key = tuple(capped), used[0] + uses[0], used[1] + uses[1]
+            key = tuple(capped), cost + price, gpus + n
             more[key] = max(kept + keeps, more.get(key, 0))
         best = more
     return {(cost, gpus): kept for (has, cost, gpus), kept in best.items() if has == full}

@@ -71,7 +71,7 @@ def agrees_with_all_there_is(
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=keys))
     if known is not None:
         now = known(data, now)
-    prices = {key: data.draw(st.sampled_from((0, 1, Fraction(7, 3)))) for key in keys}
+    prices = {key: Fraction(data.draw(st.sampled_from(("0", "1", "7/3")))) for key in keys}
     caps = {key: data.draw(st.integers(0, 3)) for key in data.draw(st.sets(st.sampled_from(keys)))}
     wanted = replace(data.draw(promises(now)), prices=prices, max_gpus=caps)
     found, best = place(wanted, now), best_placement(now, wanted)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from operator import add
 
 from cms.fleet import Gpu
 from cms.fleet.deployment import (
@@ -199,8 +200,8 @@ def best_placement(
                         tuple(sorted((+count).items())),
                         nodes | ({node.name} if content else set()),
                     )
-                    adds = (-price * bool(content), -gpu * bool(content), *own)
-                    value = tuple(a + b for a, b in zip(score, adds, strict=True))
+                    adds: Worth = (-price * bool(content), -gpu * bool(content), *own)
+                    value = tuple(map(add, score, adds))
                     after[key] = max(after.get(key, value), value)
             states = after
     everything = tuple(sorted(wanted.counts.items(), key=lambda item: item[0].order))

@@ -119,10 +119,11 @@ def compact(
     constraints = placement_constraints(now.services) if constraints is None else constraints
     wanted = _wanted_now(now)
     demand = build_demand(wanted, constraints)
+    same = tuple(group._replace(can_grow=False) for group in demand.groups)
     if not wanted.counts:
         return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     running = sum(wanted.counts.values())
-    model = build_model(wanted, now, constraints, demand, Fraction(0))
+    model = build_model(wanted, now, constraints, replace(demand, groups=same), Fraction(0))
     model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
     for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
         terms = _list_gpus(model) if aim == "gpus" else _list_nodes(model)
@@ -141,17 +142,9 @@ def compact(
     kept = counts.kept_by_kind.total()
     done = now.with_gpus(realise(now, model.groups, demand, counts))
     placed = PlacementResult(
-        done,
-        wanted,
-        kept,
-        running,
-        running,
-        Proof.NONE,
-        GpuCost(Fraction(0), 0),
-        Proof.NONE,
-        {},
+        done, wanted, kept, running, running, Proof.NONE, GpuCost(Fraction(0), 0), Proof.NONE, {},
         (),
-    )
+    )  # fmt: skip
     told = _told(now, check_placement(placed, now, constraints).deployment, running - kept)
     return replace(told, least_gpus=-bound if free == "gpus" else 0, free=free, proof=proof)
 

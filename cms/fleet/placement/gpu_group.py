@@ -18,14 +18,9 @@ from ..hardware import MPS_CLIENTS, Gpu, Layout
 from ..serving.operating_point import mps_share
 
 __all__ = [
-    "GpuGroup",
-    "LayoutOption",
-    "ManagedInstance",
-    "group_equivalent_gpus",
-    "is_as_cut",
-    "kind_of",
-    "layouts_around",
-]
+    "GpuGroup", "LayoutOption", "ManagedInstance", "group_equivalent_gpus", "is_as_cut",
+    "kind_of", "layouts_around", "place_of",
+]  # fmt: skip
 
 #: Profiles and starts.
 Places = tuple[tuple[str, int], ...]
@@ -82,6 +77,11 @@ def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
     return Kind(card.gpu.key, instance.profile, instance.work)
 
 
+def place_of(instance: Instance) -> tuple[str, int]:
+    """Return the profile and start of an instance."""
+    return instance.profile, instance.start or 0
+
+
 def is_as_cut(card: FleetGpu) -> bool:
     """Whether a GPU can only stay as cut or be cut anew: the starts on it are not known."""
     return (
@@ -114,7 +114,7 @@ def group_equivalent_gpus(
                 offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
             here = tuple(sorted(_here(card, numbers)))
             pinned = tuple((each.profile, each.start) for each in card.foreign)
-            stay = tuple((each.profile, each.start or 0) for each in in_doubt(card, doubts))
+            stay = tuple(map(place_of, in_doubt(card, doubts)))
             key = card.gpu.key, card.mode, is_as_cut(card), pinned
             alike.setdefault((key, domain, offered[key_of_offer], here, stay), []).append(card)
     groups = []
@@ -166,7 +166,7 @@ def _options(
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
         cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
         if cut:
-            pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
+            pinned = tuple(map(place_of, card.foreign))
             found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
     if free or card.mode is Mode.MPS:
         kept = here if card.mode is Mode.MPS else ()

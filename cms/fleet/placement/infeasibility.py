@@ -15,7 +15,7 @@ from ..deployment.wanted import DesiredState
 from ..serving.operating_point import mps_share
 from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints
-from .gpu_group import GpuGroup, group_equivalent_gpus
+from .gpu_group import GpuGroup, group_equivalent_gpus, place_of
 from .kept_bound import find_room_prices, room_missing
 from .placement_model import Demand
 from .plan_groups import Shortage
@@ -156,7 +156,7 @@ def explain_shortage(lacking: Shortage, fleet: Deployment) -> PlacementInfeasibl
         foreign, known = card.foreign, {profile.name for profile in card.gpu.profiles}
         is_told = card.mode is Mode.MIG and all(each.start is not None for each in foreign)
         if card.gpu.key == key and foreign and is_told and counts.keys() <= known:
-            around = [(each.profile, each.start or 0) for each in foreign]
+            around = list(map(place_of, foreign))
             if why := card.gpu.why_not(counts, around=around):
                 reason += f"; {card.name}: {why}"
                 break
@@ -215,7 +215,7 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
             why = f"the starts of the instances on {card.name} are not known"
         else:
             held = (*card.foreign, *doubted)
-            pinned = [(each.profile, each.start or 0) for each in held]
+            pinned = list(map(place_of, held))
             why = f"{card.name}: {card.gpu.why_not({name: 1}, around=pinned)}"
         said.setdefault(why.replace(card.name, "", 1), why)
     shown = list(said.values())[:_NAMED]

@@ -28,13 +28,9 @@ from .program import Limits
 from .realisation import fill_gpus, realise
 
 __all__ = [
-    "TOO_LATE",
-    "LeastFinder",
-    "build_result",
-    "place",
-    "price_constraints",
+    "TOO_LATE", "LeastFinder", "build_result", "place", "price_constraints",
     "require_same_devices",
-]
+]  # fmt: skip
 
 TOO_LATE = "no placement was found in time; expected a longer time limit"
 

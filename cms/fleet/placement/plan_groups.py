@@ -72,7 +72,7 @@ def list_contents(plan: Plan, numbers: Mapping[Kind, int]) -> list[GroupContent]
 def match_contents(
     groups: Sequence[GpuGroup], contents: Sequence[GroupContent], limits: Limits
 ) -> Match | Shortage | None:
-    """Match contents to GPUs: most is kept, then most reused, then most left as it is.
+    """Match contents to GPUs: most on GPUs that cost nothing, then most kept, reused, and as it is.
 
     None if time is up. The program is a transport, whose relaxation has whole solutions.
     """
@@ -83,17 +83,17 @@ def match_contents(
         for c, content in enumerate(contents):
             if content.gpu == group.gpu.key and (fit := _best_fit(group, content)) is not None:
                 fits[s, c] = fit
-                flow[s, c] = program.variable(min(len(group.members), content.number))
+                flow[s, c] = program.variable(len(group.members))
         if own := [v for (at, _), v in flow.items() if at == s]:
             program.choose(own, len(group.members))
     for c, content in enumerate(contents):
         own = [v for (_, at), v in flow.items() if at == c]
         program.equal(dict.fromkeys(own, 1), content.number)
+    worth = {v: (int(groups[s].is_held), *fits[s, c][:3]) for (s, c), v in flow.items()}
     best: list[int] | None = None
     kept: tuple[int, Proof] = 0, Proof.CHECKED
-    for at in range(3):  # kept, reused, stays
-        worth = {v: fits[pair][:3][at] for pair, v in flow.items()}
-        terms = {v: n for v, n in worth.items() if n}
+    for aim in range(4):  # on GPUs that cost nothing, kept, reused, stays
+        terms = {v: n for v, values in worth.items() if (n := values[aim])}
         if best is not None and not terms:
             continue
         found = program.maximise(terms, limits, best)
@@ -101,10 +101,10 @@ def match_contents(
             return _find_shortage(groups, contents, fits, program, limits)
         best = found.values
         value = sum(n * best[v] for v, n in terms.items())
-        if at == 0:
-            is_proved = value == 0 or program.prove(terms, limits, value) == value
-            proof = Proof.SOLVER if found.ended else Proof.NONE
-            kept = value, Proof.CHECKED if is_proved else proof
+        if aim == 1 and program.prove(terms, limits, value) != value:
+            kept = value, Proof.SOLVER if found.ended else Proof.NONE
+        elif aim == 1:
+            kept = value, Proof.CHECKED
         program.at_least(terms, value)
     used: set[str] = set()
     fillings: list[Filling] = []

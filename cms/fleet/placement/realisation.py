@@ -17,7 +17,7 @@ from ..deployment.guesses import doubtful, in_doubt
 from ..deployment.instance import Instance, Kind, Mode, State
 from ..deployment.model import Deployment, FleetGpu
 from ..hardware import Gpu
-from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layouts_around
+from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layouts_around, place_of
 from .placement_model import Demand, PlacementCounts
 from .program import Limits, Program
 
@@ -47,14 +47,14 @@ def fill_gpus(
     """Return the GPUs that change: those to be filled, and those that lose their work."""
     cards: dict[tuple[str, int], FleetGpu] = {}
     doubts = {node.name: doubtful(node) for node in fleet.nodes}
-    numbers = {kind: number for number, kind in enumerate(kinds)}
+    filler = _Filler(kinds, {kind: number for number, kind in enumerate(kinds)})
     done = set()
     for each in contents:
         if each.kept or each.new:
             card = each.card
             done.add((card.node, card.index))
             fixed = in_doubt(card, doubts[card.node])
-            cards[card.node, card.index] = _fill(each, kinds, numbers, fixed)
+            cards[card.node, card.index] = filler.fill(each, fixed)
     for card in fleet.gpus():
         if (card.node, card.index) not in done and has_our_work(card):
             cards[card.node, card.index] = _emptied(card, in_doubt(card, doubts[card.node]))
@@ -198,125 +198,114 @@ def _split(
 # --- one GPU --------------------------------------------------------------------------------------
 
 
-def _fill(
-    filling: Filling,
-    kinds: Sequence[Kind],
-    numbers: Mapping[Kind, int],
-    fixed: tuple[Instance, ...],
-) -> FleetGpu:
-    card, option = filling.card, filling.option
-    if not filling.new and option.stays:
-        return replace(card, instances=tuple(_at_work(each) for each in card.instances))
-    if option.as_cut:
-        return _relabelled(card, filling, kinds, numbers)
-    own = [each for each in card.instances if each.is_managed] if card.mode is option.mode else []
-    if is_as_cut(card):
-        own = []
-    if option.mode is Mode.MIG:
-        return _cut(card, own, filling, kinds, numbers, fixed)
-    kept, _ = _first(card, own, filling.kept, numbers)
-    works = [kinds[kind] for kind in filling.new.elements()]
-    instances = [*card.foreign, *kept]
-    if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
-        instances += [
-            replace(each, work=kind.work, state=State.RUNNING)
-            for each, kind in zip(fixed, works, strict=True)
-        ]
-    else:
-        instances += [Instance(kind.profile, work=kind.work) for kind in works]
-    return card.with_instances(instances, option.mode)
+@dataclass(frozen=True)
+class _Filler:
+    """Puts kinds, by their numbers, on single GPUs."""
+
+    kinds: Sequence[Kind]
+    numbers: Mapping[Kind, int]
+
+    def fill(self, filling: Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
+        """Return a GPU with what it is to hold; what is `fixed` may be another's and stays."""
+        card, option = filling.card, filling.option
+        if not filling.new and option.stays:
+            return replace(card, instances=tuple(_at_work(each) for each in card.instances))
+        if option.as_cut:
+            return self._relabel(filling)
+        is_same = card.mode is option.mode and not is_as_cut(card)
+        own = [each for each in card.instances if each.is_managed and is_same]
+        if option.mode is Mode.MIG:
+            return self._cut(filling, own, fixed)
+        kept, _ = self._keep(card, own, filling.kept)
+        works = [self.kinds[kind] for kind in filling.new.elements()]
+        instances = [*card.foreign, *kept]
+        if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
+            instances += [_given(each, kind) for each, kind in zip(fixed, works, strict=True)]
+        else:
+            instances += [Instance(kind.profile, work=kind.work) for kind in works]
+        return card.with_instances(instances, option.mode)
+
+    def _keep(
+        self, card: FleetGpu, own: Iterable[Instance], counts: Mapping[int, int]
+    ) -> tuple[list[Instance], list[Instance]]:
+        """Return the first instances of some kinds, a number of each, and the rest."""
+        left = dict(counts)
+        found, rest = [], []
+        for each in own:
+            kind = kind_of(card, each)
+            number = -1 if kind is None else self.numbers.get(kind, -1)
+            if left.get(number, 0):
+                left[number] -= 1
+                found.append(_at_work(each))
+            else:
+                rest.append(each)
+        return found, rest
+
+    def _queues(self, filling: Filling) -> dict[str, list[Kind]]:
+        """Return the new kinds by profile, the first in order at the end."""
+        queues: dict[str, list[Kind]] = {}
+        new = (self.kinds[number] for number in filling.new.elements())
+        for kind in sorted(new, key=lambda kind: kind.order, reverse=True):
+            queues.setdefault(kind.profile, []).append(kind)
+        return queues
+
+    def _cut(self, filling: Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
+        card, queues = filling.card, self._queues(filling)
+        pinned = tuple(map(place_of, card.foreign))
+        wanted = Counter({profile: len(queue) for profile, queue in queues.items()})
+        counts = wanted + Counter(self.kinds[kind].profile for kind in filling.kept.elements())
+        at = {place_of(each): each for each in own}
+        kept: list[Instance] = []
+        stay = (*pinned, *map(place_of, fixed))
+        for layout in layouts_around(card.gpu, stay, tuple(sorted(counts))):
+            kept, _ = self._keep(card, [at[p] for p in layout if p in at], filling.kept)
+            open_ = Counter(p.profile for p in layout)
+            open_.subtract(profile for profile, _ in pinned)
+            if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
+                break
+        going_on = set(map(place_of, kept))
+        cut = [each for each in fixed if place_of(each) not in going_on]
+        used = []  # what may not be cut anew is used first
+        for each in sorted(cut, key=lambda each: not each.is_whole):
+            if wanted[each.profile]:
+                wanted[each.profile] -= 1
+                used.append(place_of(each))
+        held = (*pinned, *map(place_of, (*kept, *cut)))
+        there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
+        idle = tuple(place for place in there if at[place].work is None)
+        places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), held, there, idle)
+        new = []
+        for profile, start in (*used, *places):
+            kind, before = queues[profile].pop(), at.get((profile, start))
+            is_there = before is not None and before.is_whole
+            new.append(_given(before if is_there else None, kind, start))
+        rest = [at[place] for place in left]
+        rest += [_idle(each) for each in cut if place_of(each) not in used]
+        return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
+
+    def _relabel(self, filling: Filling) -> FleetGpu:
+        """Change the work of instances whose starts are not known; what has no work then idles."""
+        card, queues = filling.card, self._queues(filling)
+        own = (each for each in card.instances if each.is_managed)
+        kept, rest = self._keep(card, own, filling.kept)
+        done = []
+        for each in sorted(rest, key=lambda each: each.work is not None):
+            has_work = each.is_whole and queues.get(each.profile)
+            done.append(_given(each, queues[each.profile].pop()) if has_work else _idle(each))
+        return replace(card, instances=(*card.foreign, *kept, *done))
+
+
+def _given(before: Instance | None, kind: Kind, start: int | None = None) -> Instance:
+    """Return an instance with the work of a kind: one that is there, or a new one."""
+    if before is None:
+        return Instance(kind.profile, start, kind.work)
+    return replace(before, work=kind.work, state=State.RUNNING)
 
 
 def _at_work(instance: Instance) -> Instance:
     """What is starting now is to run."""
     starts = instance.is_managed and instance.work is not None
     return replace(instance, state=State.RUNNING) if starts else instance
-
-
-def _first(
-    card: FleetGpu, own: Iterable[Instance], counts: Mapping[int, int], numbers: Mapping[Kind, int]
-) -> tuple[list[Instance], list[Instance]]:
-    """Return the first instances of some kinds, a number of each, and the rest."""
-    left = dict(counts)
-    found, rest = [], []
-    for each in own:
-        kind = kind_of(card, each)
-        number = -1 if kind is None else numbers.get(kind, -1)
-        if left.get(number, 0):
-            left[number] -= 1
-            found.append(_at_work(each))
-        else:
-            rest.append(each)
-    return found, rest
-
-
-def _cut(
-    card: FleetGpu,
-    own: list[Instance],
-    filling: Filling,
-    kinds: Sequence[Kind],
-    numbers: Mapping[Kind, int],
-    fixed: tuple[Instance, ...],
-) -> FleetGpu:
-    pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
-    wanted = Counter(kinds[kind].profile for kind in filling.new.elements())
-    counts = wanted + Counter(kinds[kind].profile for kind in filling.kept.elements())
-    profiles = tuple(sorted(counts))
-    at = {(each.profile, each.start or 0): each for each in own}
-    kept: list[Instance] = []
-    stay = tuple((each.profile, each.start or 0) for each in fixed)
-    for layout in layouts_around(card.gpu, (*pinned, *stay), profiles):
-        kept, _ = _first(card, [at[p] for p in layout if p in at], filling.kept, numbers)
-        open_ = Counter(p.profile for p in layout)
-        open_.subtract(profile for profile, _ in pinned)
-        if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
-            break
-    going_on = {(each.profile, each.start or 0) for each in kept}
-    cut = [each for each in fixed if (each.profile, each.start or 0) not in going_on]
-    used = []  # what may not be cut anew is used first
-    for each in sorted(cut, key=lambda each: not each.is_whole):
-        if wanted[each.profile]:
-            wanted[each.profile] -= 1
-            used.append((each.profile, each.start or 0))
-    around = (*pinned, *((each.profile, each.start or 0) for each in (*kept, *cut)))
-    held = {*around}
-    there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
-    idle = tuple(place for place in there if at[place].work is None)
-    places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), around, there, idle)
-    queues: dict[str, list[Kind]] = {}
-    for kind in sorted(
-        filling.new.elements(), key=lambda number: kinds[number].order, reverse=True
-    ):
-        queues.setdefault(kinds[kind].profile, []).append(kinds[kind])
-    new = []
-    for profile, start in (*used, *places):
-        work = queues[profile].pop().work
-        before = at.get((profile, start))
-        if before is not None and before.is_whole:
-            new.append(replace(before, work=work, state=State.RUNNING))
-        else:
-            new.append(Instance(profile, start, work))
-    rest = [at[place] for place in left]
-    rest += [_idle(each) for each in cut if (each.profile, each.start or 0) not in used]
-    return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
-
-
-def _relabelled(
-    card: FleetGpu, filling: Filling, kinds: Sequence[Kind], numbers: Mapping[Kind, int]
-) -> FleetGpu:
-    """Change the work of instances whose starts are not known; what has no work then idles."""
-    own = [each for each in card.instances if each.is_managed]
-    queues: dict[str, list[Kind]] = {}
-    for kind in filling.new.elements():
-        queues.setdefault(kinds[kind].profile, []).append(kinds[kind])
-    kept, rest = _first(card, own, filling.kept, numbers)
-    done = []
-    for each in sorted(rest, key=lambda each: each.work is not None):
-        if each.is_whole and queues.get(each.profile):
-            done.append(replace(each, work=queues[each.profile].pop().work, state=State.RUNNING))
-        else:
-            done.append(_idle(each))
-    return replace(card, instances=(*card.foreign, *kept, *done))
 
 
 def _idle(instance: Instance) -> Instance:
@@ -326,7 +315,7 @@ def _idle(instance: Instance) -> Instance:
 
 
 def _emptied(card: FleetGpu, fixed: tuple[Instance, ...]) -> FleetGpu:
-    """Take our work off a GPU; what idled stays, what may be another's, or all without starts."""
+    """Take work off a GPU; what idled stays, what may be another's, or all without starts."""
     if is_as_cut(card):
         done = (_idle(each) if each.is_managed else each for each in card.instances)
         return replace(card, instances=tuple(done))

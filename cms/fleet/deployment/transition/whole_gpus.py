@@ -87,7 +87,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
                 (_in_order(own, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
-            return _answer(own, best.actions, best.gpus - before, limits, places=places)
+            return _answer(own, best.actions, max(0, best.gpus - before), limits, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     nothing = Transition(start, target, floors, (), Spare(most), ends.kept)
