@@ -31,8 +31,8 @@ def read_gpus_there(
     today = None if current is None else read_current(session, current, max_age)
     if nodes is None:
         return today
-    devices = [find_gpu(key, "--gpu") for key in gpu or ()]
-    table = cms.fleet.read_nodes(nodes, {each.key: each for each in devices})
+    devices = {each.key: each for each in (find_gpu(key, "--gpu") for key in gpu or ())}
+    table = cms.fleet.read_nodes(nodes, devices)
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
@@ -68,8 +68,8 @@ class Placer:
             session.warn("the plan has no schedule, so nothing can be placed")
             return session.code_of(plan.solution)
         wanted = cms.fleet.desired_state(plan)
-        caps, prices = {**wanted.max_gpus, **self.limits}, {**wanted.prices, **self.costs}
-        wanted = replace(wanted, max_gpus=caps, prices=prices)
+        prices = {key: self.costs.get(key, cost) for key, cost in wanted.prices.items()}
+        wanted = replace(wanted, max_gpus={**wanted.max_gpus, **self.limits}, prices=prices)
         as_grouped = session.fleet.placement.as_grouped
         constraints = self._constraints(wanted.services)
         if as_grouped and constraints:
@@ -88,9 +88,9 @@ class Placer:
         found = heard(session, lambda: place(self.there), doing="placing")
         if not isinstance(found, PlacementInfeasible):
             return self._show(found.deployment, title, str(found))
-        more = ""
-        if not constraints and len(wanted.gpus) == 1:
-            doing = "no place; looking for sufficient changes"
+        doing, more = "no place; looking for sufficient changes", ""
+        is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
+        if not constraints and not is_capped and len(wanted.gpus) == 1:
             more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
 

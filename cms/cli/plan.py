@@ -367,7 +367,7 @@ def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
     placing_only = "nodes current gpu max_age time_limit picture output"
     if "plan" in given:
         why = f"{values['plan']} is placed as it is; leave it out to plan anew"
-        options.refuse_others(context, f"plan {placing_only}", why)
+        options.refuse_others(context, f"plan max_gpus cost {placing_only}", why)
     if values["compact"]:
         why = "--compact plans nothing new; leave one of them out"
         options.refuse_others(context, f"compact max_restarts free {placing_only}", why)

@@ -186,6 +186,10 @@ def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, c
         "max_per_gpu = { chat = 1 }\nanti_affinity = [['chat', 'see']]\n", "utf-8",
     )  # fmt: skip
     command = "plan plan.json --nodes nodes.csv"
+    said = cms(command, "--max-gpus a100-80gb=1", code=3).flat
+    assert "at most 1 x a100-80gb may be used, and with more there is a placement" in said
+    assert "would do" not in said
+    assert "cost 7.5 (least" in cms(command, "--cost a100-80gb=2.5").flat
     held = {
         f"{node['name']}/{card['index']}": [each["point"].split()[0] for each in card["instances"]]
         for node in cms(command, "--json").json["nodes"]

@@ -71,10 +71,7 @@ def contents(
             and _goes_on(before)
             and (before.profile, before.work) == (kind.profile, kind.work)
         ]
-        there = sum(
-            before is not None and before.state is not State.NO_COMPUTE_INSTANCE
-            for before, _ in held
-        )
+        there = sum(before is not None and before.is_whole for before, _ in held)
         touched = len(kept) < len(held) or len(kept) < len(works)
         key = tuple(sorted(placed.items(), key=lambda item: item[0].order))
         score = len(kept), there, -touched
@@ -86,11 +83,7 @@ def contents(
         and (whole or card.start_source is StartSource.UNKNOWN)
     )
     if is_cut:
-        own = [
-            each
-            for each in card.instances
-            if each.is_managed and each.state is not State.NO_COMPUTE_INSTANCE
-        ]
+        own = [each for each in card.instances if each.is_managed and each.is_whole]
         same = [[None, *(k for k in kinds if k.profile == each.profile)] for each in own]
         for chosen in product(*same):
             put([(e, k) for e, k in zip(own, chosen, strict=True) if k is not None])
@@ -241,9 +234,7 @@ def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[
         touched += bool(works) or any(other.work is not None for other in rest)
         for each in works:
             for other in rest:
-                if (other.profile, other.start) == (each.profile, each.start) and (
-                    other.state is not State.NO_COMPUTE_INSTANCE
-                ):
+                if (other.profile, other.start) == (each.profile, each.start) and other.is_whole:
                     rest.remove(other)
                     there += 1
                     break

@@ -18,10 +18,17 @@ from .constraints import PlacementConstraints, find_domains
 from .gpu_group import GpuGroup, group_equivalent_gpus
 from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
 
-__all__ = ["build_demand", "build_model", "certified_cost"]
+__all__ = ["build_demand", "build_model", "certified_cost", "find_growing_services"]
 
 #: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
 _PARTS = 10**6
+
+
+def find_growing_services(wanted: DesiredState, constraints: PlacementConstraints) -> set[str]:
+    """Return the services that constraints may add instances to."""
+    if constraints.share is not None:
+        return {service.name for service in wanted.services}
+    return {name for name, n in constraints.min_replicas.items() if n}
 
 
 def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Demand:
@@ -30,9 +37,7 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     A service that needs more instances may get them at any point of the plan's problem, at its
     supply there.
     """
-    grows = {name for name, n in constraints.min_replicas.items() if n}
-    if constraints.share is not None:
-        grows = {service.name for service in wanted.services}
+    grows = find_growing_services(wanted, constraints)
     apart = grows | {*constraints.spread, *constraints.max_per_gpu}
     apart |= {name for pair in constraints.pairs for name in pair}
     counts = dict(wanted.counts)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import reduce
 from typing import cast
 
 from ...errors import InvalidOption, InvalidProblem
@@ -96,23 +97,21 @@ class PlacementConstraints:
         only = PlacementConstraints
         found = {f"min_replicas of {s}: {n}": only({s: n}) for s, n in self.min_replicas.items()}
         found |= {f"spread of {s}: {w}": only(spread={s: w}) for s, w in self.spread.items()}
-        for pair in self.pairs:
-            found[f"anti_affinity of {' and '.join(pair)}"] = only(anti_affinity=(pair,))
-        for service, n in self.max_per_gpu.items():
-            found[f"max_per_gpu of {service}: {n}"] = only(max_per_gpu={service: n})
+        found |= {
+            f"anti_affinity of {a} and {b}": only(anti_affinity=((a, b),)) for a, b in self.pairs
+        }
+        found |= {
+            f"max_per_gpu of {s}: {n}": only(max_per_gpu={s: n})
+            for s, n in self.max_per_gpu.items()
+        }
         if self.share is not None:
             found[f"survive: node:{shown(100 * self.share)}%"] = only(survive=self.share)
         return found
 
-    def without(self, other: PlacementConstraints) -> PlacementConstraints:
-        """Return these without others."""
-        return PlacementConstraints(
-            {s: n for s, n in self.min_replicas.items() if s not in other.min_replicas},
-            {s: w for s, w in self.spread.items() if s not in other.spread},
-            tuple(pair for pair in self.pairs if pair not in other.pairs),
-            {s: n for s, n in self.max_per_gpu.items() if s not in other.max_per_gpu},
-            None if other.share is not None else self.share,
-        )
+    def without(self, name: str) -> PlacementConstraints:
+        """Return all but one constraint, by its name in `split`."""
+        others = (part for other, part in self.split().items() if other != name)
+        return reduce(PlacementConstraints.__or__, others, PlacementConstraints())
 
     def __or__(self, other: PlacementConstraints) -> PlacementConstraints:
         """Return both; the other overrides."""

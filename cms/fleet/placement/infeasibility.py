@@ -106,8 +106,8 @@ def explain_infeasibility(
             reasons.append(f"at most {cap} x {key} may be used, and with more there is a placement")
     reasons += [
         f"{name} is asked for, and without it there is a placement"
-        for name, part in constraints.split().items()
-        if is_possible(wanted, constraints.without(part))
+        for name in constraints.split()
+        if is_possible(wanted, constraints.without(name))
     ]
     demand = build_demand(wanted, constraints)
     model = build_model(wanted, fleet, constraints, demand, Fraction(0))

@@ -137,7 +137,8 @@ def _place(
         reasons = (f"the plan uses more than {cap} x {key}" for key, cap in beyond.items())
         return PlacementInfeasible(tuple(reasons), Proof.CHECKED)
     is_plans = plan is not None and not constraints and not beyond
-    if plan is not None and is_plans and (as_grouped or not fleet.used_gpus()):
+    is_first = bool(certified_cost(wanted)) and not fleet.used_gpus()
+    if plan is not None and is_plans and (as_grouped or is_first):
         found = _place_as_grouped(wanted, plan, fleet, limits)
         if isinstance(found, PlacementResult) or as_grouped:
             return found
@@ -191,7 +192,7 @@ def _place_as_grouped(
     deployment = build_deployment(fleet, wanted, fill_gpus(fleet, match.fillings, demand.kinds))
     home = {card.name: group for group in groups for card in group.members}
     spent = _add_up(demand, (home[each.card.name] for each in match.fillings))
-    is_least = plan.solution.lower_bound == spent.cost and not any(g.is_held for g in groups)
+    is_least = certified_cost(wanted) == spent.cost and not any(g.is_held for g in groups)
     return check_placement(
         PlacementResult(
             deployment, wanted, match.kept, sum(fleet.kinds().values()), match.kept, match.proof,

@@ -17,7 +17,7 @@ from ..deployment.instance import Kind, Work
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState
 from ..serving.plan import Plan
-from .constraint_rows import build_model
+from .constraint_rows import build_model, find_growing_services
 from .constraints import PlacementConstraints
 from .gpu_group import kind_of
 from .placement_model import Demand, KindGroup, PlacementModel
@@ -137,13 +137,10 @@ class PlanModel:
         zero = (0,) * len(groups)
         demand = Demand(plans.kinds, zero, wanted.gpus, groups, wanted.prices, wanted.max_gpus)
         self.model = build_model(wanted, now, constraints, demand, least)
-        self.program = self.model.program
         self.is_exact = True  # no service's rate was rounded
         for service in plans.demands:
             self._add_rate(service)
-        self.growing = {name for name, n in constraints.min_replicas.items() if n}
-        if constraints.share is not None:
-            self.growing = {*plans.demands}
+        self.growing = find_growing_services(wanted, constraints)
         self.instances = {v: -1 for x in self.model.x for v in x.values()}
 
     def _add_rate(self, service: str) -> None:
@@ -155,7 +152,7 @@ class PlanModel:
             self.is_exact &= is_exact
             of = dict(zip(kinds, units, strict=True))
             terms = {v: of[i] for x in self.model.x for i, v in x.items() if i in of}
-            self.program.at_least(terms, least)
+            self.model.program.at_least(terms, least)
 
     def keep_plan(self, limits: Limits) -> tuple[PlacementModel, list[int] | None]:
         """Find what the plan as it was made keeps, with what constraints add to it."""
@@ -196,19 +193,19 @@ class PlanModel:
         Then a short search for fewer GPUs and instances that keep the same number.
         """
         ended, kept = False, self.model.kept
-        if len(self.program.highs) <= _WHOLE:
-            values, ended = self.program.maximise(kept, limits, best, _NODES)
+        if len(self.model.program.highs) <= _WHOLE:
+            values, ended = self.model.program.maximise(kept, limits, best, _NODES)
             best = values or best
         rng, tries = random.Random(seed), 0
         most = sum(self.plans.running.values())
         while not ended and tries < _PATIENCE and not limits.over and self.kept_in(best) < most:
-            found = _around(self.program, best, self._neighbourhood(rng), kept, limits)
+            found = _around(self.model.program, best, self._neighbourhood(rng), kept, limits)
             tries = 0 if self.kept_in(found) > self.kept_in(best) else tries + 1
             best = found
-        self.program.at_least(kept, self.kept_in(best))
+        self.model.program.at_least(kept, self.kept_in(best))
         many = 1 + sum(best[v] for v in self.instances)
         cost = self.instances | dict.fromkeys(self.model.used, -many)
-        return self.program.maximise(cost, limits, best, _FEW_NODES).values or best, ended
+        return self.model.program.maximise(cost, limits, best, _FEW_NODES).values or best, ended
 
     def _neighbourhood(self, rng: random.Random) -> set[int]:
         """Choose GPUs that share services, and free them and what these services have anywhere."""
