@@ -7,18 +7,9 @@ from typing import NamedTuple
 
 from cms import load_instance, solve
 from cms.fleet import Plan, get_gpu
-from cms.fleet.deployment import (
-    Deployment,
-    DesiredState,
-    FleetGpu,
-    FleetNode,
-    Nearest,
-    PlacementResult,
-    desired_state,
-    nearest,
-    place,
-)
+from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, desired_state
 from cms.fleet.deployment.transition import Transition, transition
+from cms.fleet.placement import Nearest, PlacementResult, nearest, place
 from cms.fleet.serving import Scenario, ServingProblem
 from cms.problem.problem import Problem
 from instances.load_changes import before_and_after

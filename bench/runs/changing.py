@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bench.changes import Change, change_of
 from bench.row import Outcome
 from bench.task import Task
-from cms.fleet.deployment import Nearest, nearest
 from cms.fleet.deployment.transition import (
     Impossible,
     Transition,
@@ -19,6 +18,7 @@ from cms.fleet.deployment.transition import (
     transition,
 )
 from cms.fleet.deployment.transition.document import transition_to_json
+from cms.fleet.placement import Nearest, nearest
 from proofs_checks.checker.replay import examine_transition
 
 from .stage import Facts, Stage, Tell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from .searching import Search, heard
 from .session import Exit, Session
 
 if TYPE_CHECKING:
-    from cms.fleet.deployment import DesiredState, FleetNode, PlacementInfeasible, PlacementResult
+    from cms.fleet.deployment import DesiredState, FleetNode
+    from cms.fleet.placement import PlacementInfeasible, PlacementResult
 
 FREED = ("gpus", "nodes")
 
@@ -29,8 +31,8 @@ def read_gpus_there(
     today = None if current is None else read_current(session, current, max_age)
     if nodes is None:
         return today
-    devices = [find_gpu(key, "--gpu") for key in gpu or ()]
-    table = cms.fleet.read_nodes(nodes, {each.key: each for each in devices})
+    devices = {each.key: each for each in (find_gpu(key, "--gpu") for key in gpu or ())}
+    table = cms.fleet.read_nodes(nodes, devices)
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
@@ -54,18 +56,23 @@ class Placer:
     there: cms.fleet.Deployment
     time_limit: float | None
     files: tuple[Path | None, Path | None]
+    limits: dict[str, int]  # GPUs of a type at most
+    costs: dict[str, Fraction]
 
     def place(self, plan: cms.fleet.Plan, title: str) -> int:
         """Place a plan and keep most of what runs there."""
-        from cms.fleet.deployment import PlacementInfeasible
+        from cms.fleet.placement import PlacementInfeasible
 
         session = self.session
         if plan.solution.cost is None:
             session.warn("the plan has no schedule, so nothing can be placed")
             return session.code_of(plan.solution)
         wanted = cms.fleet.desired_state(plan)
-        as_grouped, wishes = session.fleet.placement.as_grouped, self._constraints(wanted.services)
-        if as_grouped and wishes:
+        prices = {key: self.costs.get(key, cost) for key, cost in wanted.prices.items()}
+        wanted = replace(wanted, max_gpus={**wanted.max_gpus, **self.limits}, prices=prices)
+        as_grouped = session.fleet.placement.as_grouped
+        constraints = self._constraints(wanted.services)
+        if as_grouped and constraints:
             raise options.usage_error(
                 "constraints decide which instances share a GPU, and as_grouped leaves that to the "
                 "plan; give one of them",
@@ -74,32 +81,29 @@ class Placer:
 
         def place(there: cms.fleet.Deployment) -> PlacementResult | PlacementInfeasible:
             return cms.fleet.place(
-                wanted, there, wishes=wishes, as_grouped=as_grouped, time_limit=self.time_limit,
-                cancel=session.interrupts.cancel,
+                wanted, there, constraints=constraints, as_grouped=as_grouped,
+                time_limit=self.time_limit, cancel=session.interrupts.cancel,
             )  # fmt: skip
 
         found = heard(session, lambda: place(self.there), doing="placing")
         if not isinstance(found, PlacementInfeasible):
             return self._show(found.deployment, title, str(found))
-        more = ""
-        if not wishes and len(wanted.gpus) == 1:
-            more = heard(
-                session,
-                lambda: self._sufficient_gpus(wanted, place),
-                doing="no place; looking for sufficient changes",
-            )
+        doing, more = "no place; looking for sufficient changes", ""
+        is_capped = any(n > wanted.max_gpus.get(key, n) for key, n in wanted.gpus.items())
+        if not constraints and not is_capped and len(wanted.gpus) == 1:
+            more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
 
     def place_nearest(self, plan: cms.fleet.Plan, title: str, extra_gpus: int, how: Search) -> int:
         """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
-        from cms.fleet.deployment import PlacementInfeasible, nearest
+        from cms.fleet.placement import PlacementInfeasible, nearest
 
         session = self.session
-        wishes = self._constraints(cms.fleet.desired_state(plan).services)
+        constraints = self._constraints(cms.fleet.desired_state(plan).services)
         found = heard(
             session,
             lambda: nearest(
-                self.there, plan, wishes=wishes, extra_gpus=extra_gpus, seed=how.seed,
+                self.there, plan, constraints=constraints, extra_gpus=extra_gpus, seed=how.seed,
                 time_limit=how.time_limit, cancel=session.interrupts.cancel,
             ),
             doing="looking for the nearest plan",
@@ -115,13 +119,14 @@ class Placer:
         options.require_known(free, FREED, "--free")
 
         def compact() -> list[tuple[cms.fleet.Deployment, str]]:
-            from cms.fleet.deployment import compact
+            from cms.fleet.placement import compact
 
-            wishes, found = self._constraints(self.there.services), []
+            constraints, found = self._constraints(self.there.services), []
             for number in most:
                 each = compact(
                     self.there, max_restarts=number, free=free,  # type: ignore[arg-type]
-                    wishes=wishes, time_limit=self.time_limit, cancel=session.interrupts.cancel,
+                    constraints=constraints, time_limit=self.time_limit,
+                    cancel=session.interrupts.cancel,
                 )  # fmt: skip
                 said = f"at most {number}: " if len(most) > 1 else ""
                 found.append((each.deployment, f"{said}{each}"))
@@ -143,7 +148,7 @@ class Placer:
 
     def _constraints(self, services: Sequence[cms.fleet.Service]) -> cms.fleet.PlacementConstraints:
         """The columns of services, and the fleet's constraints, which go before them."""
-        from cms.fleet.deployment import placement_constraints
+        from cms.fleet.placement import placement_constraints
 
         given = self.session.fleet.placement
         try:
@@ -162,7 +167,8 @@ class Placer:
         place: Callable[[cms.fleet.Deployment], PlacementResult | PlacementInfeasible],
     ) -> str:
         """Find how many more empty GPUs would do, of the one type that is wanted."""
-        from cms.fleet.deployment import FleetGpu, FleetNode, PlacementInfeasible
+        from cms.fleet.deployment import FleetGpu, FleetNode
+        from cms.fleet.placement import PlacementInfeasible
 
         nodes = self.there.nodes
         name = max((node.name for node in nodes), default="") + "+"  # sorts behind all others
@@ -182,11 +188,9 @@ class Placer:
 
         proof = "proof checked" if found.proof == "checked" else "claimed by the solver"
         document: dict[str, Any] = {
-            "placed": False,
-            "proof": found.proof.value,
-            "reasons": list(found.reasons),
+            "placed": False, "proof": found.proof.value, "reasons": list(found.reasons),
             "would_do": more or None,
-        }
+        }  # fmt: skip
         reasons = [*found.reasons, *([more] if more else [])]
         self.session.show(
             lambda: document, lambda: refusal_page(f"cannot be placed, {proof}:", reasons)

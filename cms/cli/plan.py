@@ -183,7 +183,8 @@ def plan(
         there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
         if there is not None:  # placing takes as long as it takes, unless a limit is given
             limit = how.time_limit if "time_limit" in given else None
-            placer = placing.Placer(session, there, limit, to)
+            prices = wishes.limits, wishes.costs
+            placer = placing.Placer(session, there, limit, to, *prices)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)
@@ -355,7 +356,7 @@ def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
     placing_only = "nodes current gpu max_age time_limit picture output"
     if "plan" in given:
         why = f"{values['plan']} is placed as it is; leave it out to plan anew"
-        options.refuse_others(context, f"plan {placing_only}", why)
+        options.refuse_others(context, f"plan max_gpus cost {placing_only}", why)
     if values["compact"]:
         why = "--compact plans nothing new; leave one of them out"
         options.refuse_others(context, f"compact max_restarts free {placing_only}", why)

@@ -51,7 +51,7 @@ def _one_of(*homes: str) -> f.Value:
 
 
 def _survive(text: str, option: str) -> None:
-    from cms.fleet.deployment.wishes import PlacementConstraints
+    from cms.fleet.placement import PlacementConstraints
 
     PlacementConstraints(survive=text)
 
@@ -74,7 +74,7 @@ _Rule = Annotated[
 _Routing = Annotated[str, _one_of("cms.problem.parts:ROUTINGS")]
 _Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
 _Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
-_Home = Annotated[str, _one_of("cms.fleet.deployment.wishes:HOMES")]
+_Home = Annotated[str, _one_of("cms.fleet.placement.constraints:DOMAINS")]
 _Tool = Annotated[str, _one_of("cms.fleet.apply:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]
 _Survive = Annotated[str, _words(_survive)]

@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     )
     from .deployment import (
         Deployment,
-        PlacementConstraints,
         check_deployment,
         desired_state,
-        place,
         read_deployment,
         read_nodes,
         write_deployment,
     )
     from .hardware import Gpu, get_gpu, list_gpus, mps_shares, read_gpu
+    from .placement import PlacementConstraints, place
     from .published import (
         GracefulExit,
         LaunchGate,
@@ -109,9 +108,9 @@ _ROOMS = {
         "SharedDevice slowdown_bound error_handling GracefulExit Supervisor RestartTimes"
     ),
     "deployment": (
-        "desired_state read_nodes place PlacementConstraints Deployment check_deployment "
-        "read_deployment write_deployment"
+        "desired_state read_nodes Deployment check_deployment read_deployment write_deployment"
     ),
+    "placement": "place PlacementConstraints",
     "replanner": "read_rates Rates Forecast Planner Terms replan ReplanDecision",
     "simulation": "simulate Simulation read_simulation write_simulation",
     "what_if": "changed_services explain Explanation rightsize Rightsizing Relaxation",

@@ -30,6 +30,7 @@ PACKAGES = (
     "cms.fleet.colocation",
     "cms.fleet.deployment",
     "cms.fleet.deployment.transition",
+    "cms.fleet.placement",
     "cms.fleet.deployment.export",
     "cms.fleet.apply",
     "cms.fleet.replanner",

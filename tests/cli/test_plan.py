@@ -12,17 +12,8 @@ import pytest
 
 from cms import solve
 from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
-from cms.fleet.deployment import (
-    Deployment,
-    Instance,
-    PlacementInfeasible,
-    compact,
-    desired_state,
-    nearest,
-    place,
-    read_deployment,
-    read_nodes,
-)
+from cms.fleet.deployment import Deployment, Instance, desired_state, read_deployment, read_nodes
+from cms.fleet.placement import PlacementInfeasible, compact, nearest, place
 from tests.cli.fleets import fleet, written
 from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
 from tests.fleet.plans import words_of
@@ -195,6 +186,10 @@ def test_placement_constraints_are_kept_and_what_they_cost_is_said(here: Path, c
         "max_per_gpu = { chat = 1 }\nanti_affinity = [['chat', 'see']]\n", "utf-8",
     )  # fmt: skip
     command = "plan plan.json --nodes nodes.csv"
+    said = cms(command, "--max-gpus a100-80gb=1", code=3).flat
+    assert "at most 1 x a100-80gb may be used, and with more there is a placement" in said
+    assert "would do" not in said
+    assert "cost 7.5 (least" in cms(command, "--cost a100-80gb=2.5").flat
     held = {
         f"{node['name']}/{card['index']}": [each["point"].split()[0] for each in card["instances"]]
         for node in cms(command, "--json").json["nodes"]
@@ -229,7 +224,7 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     command = "plan --published S2 --current today.json --extra-gpus 0"
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
-    assert "10 of 10 running instances kept (the most of all plans on as many GPUs, che" in said
+    assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
     assert "the plan as it was made keeps 10" in said
     assert "to start, 0 to stop" in said
     assert (six / "near.svg").read_text("utf-8").startswith("<svg")

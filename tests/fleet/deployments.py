@@ -23,13 +23,12 @@ from cms.fleet.deployment import (
     Kind,
     Mode,
     Observation,
-    PlacementResult,
     State,
     Work,
     desired_state,
-    place,
 )
 from cms.fleet.hardware import Layout
+from cms.fleet.placement import PlacementResult, place
 from cms.fleet.serving import RULES, PlanGroup, Scenario
 from cms.values.frozen import FrozenMap
 

@@ -22,23 +22,26 @@ from cms.fleet.deployment import (
     Instance,
     Kind,
     Mode,
-    PlacementInfeasible,
-    PlacementResult,
     StartSource,
     State,
     difference,
-    place,
 )
 from cms.fleet.deployment.export import ExportOptions, export
-from cms.fleet.deployment.keeping import Demand
-from cms.fleet.deployment.keeping_bound import Prices, best_prices, gpus_needed, most_kept
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Statement
 from cms.fleet.deployment.observation.merge import merge
-from cms.fleet.deployment.programs import Limits
-from cms.fleet.deployment.spots import spots_of
 from cms.fleet.deployment.verifying import settle_guesses, verify
-from cms.fleet.deployment.wishes import PlacementConstraints, demand_of
+from cms.fleet.placement import (
+    PlacementConstraints,
+    PlacementInfeasible,
+    PlacementResult,
+    place,
+)
+from cms.fleet.placement.constraint_rows import build_demand
+from cms.fleet.placement.gpu_group import group_equivalent_gpus
+from cms.fleet.placement.kept_bound import Prices, best_prices, most_kept
+from cms.fleet.placement.placement_model import Demand
+from cms.fleet.placement.program import Limits
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.property.problems import share
@@ -87,10 +90,8 @@ def shown(found: PlacementResult) -> list[str]:
     ]
 
 
-def _final(wanted: DesiredState, more: dict[str, int]) -> Demand:
-    demand = demand_of(wanted, PlacementConstraints())
-    allowed = {key: n + more.get(key, 0) for key, n in wanted.gpus.items()}
-    return Demand(demand.kinds, demand.counts, allowed, demand.crowds)
+def _final(wanted: DesiredState, gpus: dict[str, int]) -> Demand:
+    return replace(build_demand(wanted, PlacementConstraints()), gpus={A30: 0} | gpus)
 
 
 @share(3)
@@ -101,19 +102,15 @@ def test_no_prices_bound_below_the_truth(data: st.DataObject) -> None:
     best = best_placement(now, wanted)
     if best is None:
         return
-    found = placed(wanted, now)
-    final = _final(wanted, dict(found.more_gpus))
-    spots = spots_of(now, {kind: number for number, kind in enumerate(final.kinds)})
+    final = _final(wanted, placed(wanted, now).gpus)
+    groups = group_equivalent_gpus(now, final.numbers)
     blocks = {(kind.gpu, kind.profile): data.draw(PRICES) for kind in final.kinds}
     kinds = {number: data.draw(PRICES) for number in range(len(final.kinds))}
     gpus = {key: data.draw(PRICES) for key in final.gpus}
-    assert most_kept(spots, final, Prices(kinds, blocks, gpus)) >= best[1]
-    for key in wanted.gpus:
-        most = wanted.gpus[key] - best[0]
-        assert gpus_needed(spots, final, key, blocks) <= most
-    proved = best_prices(spots, final, Limits())
+    assert most_kept(groups, final, Prices(kinds, blocks, gpus)) >= best[2]
+    proved = best_prices(groups, final, Limits())
     assert proved is not None
-    assert best[1] <= most_kept(spots, final, proved[0]) == proved[1]
+    assert best[2] <= most_kept(groups, final, proved[0]) == proved[1]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +231,8 @@ def test_old_drivers_and_tools_that_cut_whole_gpus_bound_what_stays() -> None:
         ("chat 3g.40gb, sum 4g.40gb", 2, 1, ["2g.20gb@0=- 3g.40gb@4=chat", "4g.40gb@0=sum"]),
         ("chat 3g.40gb, sum 2g.20gb", 1, 1, ["2g.20gb@0=sum 3g.40gb@4=chat", ""]),
     ):
-        found = placed(asked(wanted, gpus), now, whole_gpus=True)
+        some = replace(asked(wanted, gpus), budget=(Fraction(gpus), gpus))
+        found = placed(some, now, whole_gpus=True)
         assert (found.kept, then or shown(found)) == (kept, shown(found))
 
 

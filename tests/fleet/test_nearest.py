@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count, product
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -24,26 +23,27 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Kind,
-    Nearest,
-    PlacementConstraints,
-    PlacementInfeasible,
-    PlacementResult,
     Work,
     check_deployment,
     desired_state,
+)
+from cms.fleet.deployment.recounting import recounted
+from cms.fleet.placement import (
+    Nearest,
+    PlacementConstraints,
+    PlacementInfeasible,
     nearest,
     place,
 )
-from cms.fleet.deployment.keeping_bound import Prices
-from cms.fleet.deployment.nearest_bound import most_kept_by_plans
-from cms.fleet.deployment.nearest_program import NearestProgram, plans_near
-from cms.fleet.deployment.recounting import recounted
+from cms.fleet.placement.kept_bound import Prices
+from cms.fleet.placement.plan_bound import PlanBound
+from cms.fleet.placement.plan_space import PlanModel, find_plans
 from cms.fleet.serving import RULES, Scenario, build_problem
 from cms.solving.solution import Proof
 from tests.fleet.deployments import placed
 from tests.fleet.transition.cases import reached
 from tests.property.problems import share
-from tests.references.placements import contents
+from tests.references.placements import contents, price_of
 from tests.samples import few
 
 A30 = get_gpu("a30-24gb")
@@ -93,12 +93,13 @@ def random_fleet(rng: random.Random, gpus: int) -> Deployment:
 
 
 def found_near(
-    now: Deployment, plan: Plan, extra: int = 0, wishes: PlacementConstraints | None = None
+    now: Deployment, plan: Plan, extra: int = 0, constraints: PlacementConstraints | None = None
 ) -> Nearest:
-    found = nearest(now, plan, extra_gpus=extra, wishes=wishes)
+    found = nearest(now, plan, extra_gpus=extra, constraints=constraints)
     assert isinstance(found, Nearest), found
     assert check_deployment(found.deployment, found.wanted) == ()
-    assert found.blind_kept is None or found.kept >= found.blind_kept
+    if not any(card.foreign for card in now.gpus()):  # else plans that cost less may keep less
+        assert found.blind_kept is None or found.kept >= found.blind_kept
     assert found.kept <= found.most_kept <= found.running
     assert (found.proof is Proof.CHECKED) == (found.kept == found.most_kept)
     for job in plan.serving.problem.jobs:
@@ -112,9 +113,9 @@ def supplied(deployment: Deployment, service: str) -> Fraction:
     return sum(own, Fraction(0))
 
 
-def most_kept(now: Deployment, plan: Plan, gpus: int) -> int | None:
-    """The most that any plan on so many GPUs keeps, by trying all; None if there is none."""
-    Given = tuple[tuple[Fraction, ...], int]  # what each service gets, up to its rate; GPUs used
+def most_kept(now: Deployment, plan: Plan) -> dict[tuple[Fraction, int], int]:
+    """The most that plans of each cost and number of GPUs keep, by trying all."""
+    Given = tuple[tuple[Fraction, ...], Fraction, int]  # of services, up to their rates; cost; GPUs
     services = {each.name: each for each in plan.serving.services}
     names, ran = sorted(services), now.kinds()
     kinds = [
@@ -124,27 +125,28 @@ def most_kept(now: Deployment, plan: Plan, gpus: int) -> int | None:
         for measured in (point(name, profile), point(name, profile, 8))
     ]
     kinds = [k for k in kinds if k.work.supply_rps and (k.work.point.batch == 4 or ran[k])]
-    wanted = DesiredState(
-        dict.fromkeys(kinds, 9), {}, {A30.key: A30}, tuple(services.values()), RULE
-    )
+    counts = dict.fromkeys(kinds, 9)
+    wanted = DesiredState(counts, {}, {A30.key: A30}, tuple(services.values()), RULE)
     full = tuple(services[name].rate_rps for name in names)
-    best: dict[Given, int] = {((Fraction(0),) * len(names), 0): 0}
+    best: dict[Given, int] = {((Fraction(0),) * len(names), Fraction(0), 0): 0}
     for card in now.gpus():
+        price, gpu = price_of(card, now.nodes[0], wanted)
         ways: dict[Given, int] = {}
         for held, (kept, _, _) in contents(card, now.nodes[0], wanted).items():
             gives = dict.fromkeys(names, Fraction(0))
             for kind, n in held:
                 gives[kind.work.service] += n * kind.work.supply_rps
-            key = tuple(gives.values()), int(bool(held))
+            key = tuple(gives.values()), price * bool(held), gpu * bool(held)
             ways[key] = max(kept, ways.get(key, 0))
         more: dict[Given, int] = {}
-        for ((has, used), kept), ((adds, uses), keeps) in product(best.items(), ways.items()):
-            if used + uses <= gpus:
-                capped = (min(a + b, rate) for a, b, rate in zip(has, adds, full, strict=True))
-                key = tuple(capped), used + uses
-                more[key] = max(kept + keeps, more.get(key, 0))
+        for ((has, cost, gpus), kept), ((adds, price, n), keeps) in product(
+            best.items(), ways.items()
+        ):
+            capped = (min(a + b, rate) for a, b, rate in zip(has, adds, full, strict=True))
+            key = tuple(capped), cost + price, gpus + n
+            more[key] = max(kept + keeps, more.get(key, 0))
         best = more
-    return max((kept for (has, _), kept in best.items() if has == full), default=None)
+    return {(cost, gpus): kept for (has, cost, gpus), kept in best.items() if has == full}
 
 
 CASES = [*((seed, 2) for seed in range(25)), *((seed, 3) for seed in range(150))]
@@ -156,16 +158,17 @@ def test_no_plan_on_two_or_three_gpus_keeps_more(case: tuple[int, int]) -> None:
     rng = random.Random(seed)
     now = random_fleet(rng, gpus)
     plan = plan_of({name: rng.randint(0, 20 * gpus) for name in "ab"})
-    allowed = desired_state(plan).gpus.get(A30.key, 0)
     extra = rng.choice((0, 0, 1))
-    found = nearest(now, plan, extra_gpus=extra)
+    found, best = nearest(now, plan, extra_gpus=extra), most_kept(now, plan)
     if isinstance(found, PlacementInfeasible):
-        assert most_kept(now, plan, gpus) is None
+        assert not best
         return
     found = found_near(now, plan, extra)
-    fewest = next(n for n in range(allowed, gpus + 1) if most_kept(now, plan, n) is not None)
-    assert found.placed.gpus.get(A30.key, 0) <= fewest + extra
-    assert found.kept == most_kept(now, plan, fewest + extra)
+    cost, fewest = min(best)
+    more = extra * max(price_of(card, now.nodes[0], found.wanted)[0] for card in now.gpus())
+    within = {at: n for at, n in best.items() if at[0] <= cost + more and at[1] <= fewest + extra}
+    assert found.spent in within
+    assert found.kept == max(within.values())
 
 
 @share(6)
@@ -178,12 +181,13 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     found = nearest(now, plan)
     if isinstance(found, PlacementInfeasible):
         return
-    plans = plans_near(now, plan, found.wanted.gpus, 0)
-    spots = NearestProgram(now, found.wanted, plans, PlacementConstraints()).spots
+    plans = find_plans(now, plan)
+    model = PlanModel(now, found.wanted, plans, PlacementConstraints(), Fraction(0)).model
     blocks = {(A30.key, profile): data.draw(PRICES) for profile in PROFILES}
     kinds = {number: data.draw(PRICES) for number in range(len(plans.kinds))}
-    prices = Prices(kinds, blocks, {A30.key: data.draw(PRICES)})
-    assert most_kept_by_plans(spots, plans, prices) >= found.kept
+    gpus = {row: data.draw(PRICES) for row in ("all GPUs", "cost")}
+    bound = PlanBound(model, plans, found.spent)
+    assert bound.most_kept(Prices(kinds, blocks, gpus)) >= found.kept
 
 
 def scenario(name: str, drift: int = 0) -> Plan:
@@ -206,7 +210,7 @@ def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> No
     for name in ("S5", "S1"):
         plan = scenario(name)
         found = found_near(now, plan)
-        assert found.placed.gpus == desired_state(plan).gpus
+        assert found.gpus == desired_state(plan).gpus
         assert found.proof is Proof.CHECKED
         kept.append(found.kept)
         now = found.deployment
@@ -221,7 +225,7 @@ def test_todays_point_goes_on_until_limits_or_figures_change() -> None:
     assert found.deployment.capacity("a") == 21  # its own supply, not the 22 of the plan's point
     assert str(found) == (
         "1 x a30-24gb on 1 node, 0 changed\n"
-        "1 of 1 running instances kept (the most of all plans on as many GPUs, checked); "
+        "1 of 1 running instances kept (maximum, proof checked) of all plans; "
         "the plan as it was made keeps 0\n0 instances to start, 0 to stop"
     )
     more = found_near(now, plan_of({"a": 22}))  # 21 are not enough, and are never taken for it
@@ -256,7 +260,7 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
     assert {kind.profile for kind in desired_state(plan).counts} == {"4g.24gb"}
     assert isinstance(place(desired_state(plan), fleet(taken, taken)), PlacementInfeasible)
     found = found_near(fleet(taken, taken), plan)
-    assert sum(found.placed.gpus.values()) == 2
+    assert sum(found.gpus.values()) == 2
     assert (found.blind_kept, found.more_gpus) == (None, {A30.key: 1})
     now = fleet([running("a", "4g.24gb", 0, 8)], [running("b", "4g.24gb", 0, 8)])
     plan = plan_of({"a": 20, "b": 20})
@@ -264,8 +268,8 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
     assert found_near(now, plan).kept == 0
     more = found_near(now, plan, 1)
     assert (more.kept, more.more_gpus) == (2, {A30.key: 1})
-    assert str(more).endswith("1 x a30-24gb more than the plan's")
-    assert found_near(now, plan, 2).placed.gpus == {A30.key: 2}
+    assert str(more).endswith("1 x a30-24gb more than planned")
+    assert found_near(now, plan, 2).gpus == {A30.key: 2}
     with pytest.raises(InvalidOption, match="extra_gpus is -1; expected 0 or more"):
         nearest(now, plan, extra_gpus=-1)
 
@@ -301,34 +305,3 @@ def test_what_is_wanted_is_reached_by_a_transition_and_not_taken_for_the_plans_g
     assert way.target.kinds() == found.deployment.kinds()
     with pytest.raises(InvalidProblem, match="no plan whose groups hold what is wanted"):
         place(found.wanted, fleet([]), as_grouped=True)
-
-
-@pytest.mark.parametrize("seed", few(2, range(6)))
-def test_where_no_time_is_left_to_place_it_the_plan_found_lies_as_it_was_found(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All that is lost is neatness: as many stay, on as few GPUs."""
-    rng = random.Random(seed)
-    now, plan = random_fleet(rng, 4), plan_of({"a": 60, "b": 50})
-    wishes = PlacementConstraints(max_per_gpu={"a": 2}) if seed % 2 else None
-    known = nearest(now, plan, wishes=wishes)
-    calls = count()
-
-    def only_first(*arguments: object, **named: object) -> PlacementResult | PlacementInfeasible:
-        if next(calls) == 0:
-            return place(*arguments, **named)  # type: ignore[arg-type]
-        raise CmsError("no placement was found in time; expected a longer time limit")
-
-    module = sys.modules["cms.fleet.deployment.nearest"]  # its name is also the function's
-    monkeypatch.setattr(module, "place", only_first)
-    late = nearest(now, plan, wishes=wishes)
-    assert type(late) is type(known)
-    if isinstance(known, Nearest):
-        assert found_again(late, plan) == found_again(known, plan)
-
-
-def found_again(found: Nearest | PlacementInfeasible, plan: Plan) -> tuple[object, ...]:
-    assert isinstance(found, Nearest)
-    assert check_deployment(found.deployment, found.wanted) == ()
-    gpus = sum(not card.is_empty and not card.foreign for card in found.deployment.gpus())
-    return found.kept, found.most_kept, found.proof, found.wanted.counts, gpus

@@ -32,7 +32,7 @@ from cms import (
 from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidOption
 from cms.fleet import Deployment, Plan, get_gpu, place
-from cms.fleet.deployment import PlacementResult
+from cms.fleet.placement import PlacementResult
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import (

@@ -13,20 +13,12 @@ from typing import Any
 from cms import Configuration, Problem, pack, solve
 from cms.files import lay_out, write_solution
 from cms.fleet import OperatingPoint, Service, get_gpu
-from cms.fleet.deployment import (
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Instance,
-    PlacementResult,
-    Work,
-    desired_state,
-    place,
-)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work, desired_state
 from cms.fleet.deployment.document import deployment_to_json
 from cms.fleet.deployment.instance import Mode, StartSource, State
 from cms.fleet.deployment.transition import transition_to_json
 from cms.fleet.hardware.catalogue import uncut_gpu
+from cms.fleet.placement import PlacementResult, place
 from cms.fleet.serving import RULES, LoadCurve, build_problem
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.plan import Plan

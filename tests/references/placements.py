@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from itertools import product
+from operator import add
 
 from cms.fleet import Gpu
 from cms.fleet.deployment import (
@@ -22,15 +24,16 @@ from cms.fleet.deployment import (
     Instance,
     Kind,
     Mode,
-    PlacementConstraints,
     StartSource,
     State,
 )
 from cms.fleet.hardware import Placement
+from cms.fleet.placement import PlacementConstraints
 from tests.references import layouts
 
 #: Kept, at places where an instance was, minus GPUs touched.
 Score = tuple[int, int, int]
+Number = Fraction | int
 Placed = tuple[tuple[Kind, int], ...]
 
 
@@ -68,10 +71,7 @@ def contents(
             and _goes_on(before)
             and (before.profile, before.work) == (kind.profile, kind.work)
         ]
-        there = sum(
-            before is not None and before.state is not State.NO_COMPUTE_INSTANCE
-            for before, _ in held
-        )
+        there = sum(before is not None and before.is_whole for before, _ in held)
         touched = len(kept) < len(held) or len(kept) < len(works)
         key = tuple(sorted(placed.items(), key=lambda item: item[0].order))
         score = len(kept), there, -touched
@@ -83,11 +83,7 @@ def contents(
         and (whole or card.start_source is StartSource.UNKNOWN)
     )
     if is_cut:
-        own = [
-            each
-            for each in card.instances
-            if each.is_managed and each.state is not State.NO_COMPUTE_INSTANCE
-        ]
+        own = [each for each in card.instances if each.is_managed and each.is_whole]
         same = [[None, *(k for k in kinds if k.profile == each.profile)] for each in own]
         for chosen in product(*same):
             put([(e, k) for e, k in zip(own, chosen, strict=True) if k is not None])
@@ -161,18 +157,27 @@ def _share(profile: str) -> int:
     return int(profile.removeprefix("mps:")) if profile.startswith("mps:") else 0
 
 
+def price_of(card: FleetGpu, node: FleetNode, wanted: DesiredState) -> tuple[Fraction, int]:
+    """What using a GPU costs, in money and GPUs: nothing beside what is foreign, or may be."""
+    if card.foreign or _in_doubt(card, node):
+        return Fraction(0), 0
+    return wanted.prices.get(card.gpu.key, Fraction(1)), 1
+
+
 def best_placement(
     fleet: Deployment, wanted: DesiredState, *, whole: bool = False
-) -> tuple[int, ...] | None:
-    """The best there is: minus GPUs beyond the promise's, then kept, reused, minus touched, nodes.
+) -> tuple[Number, ...] | None:
+    """The best there is: minus cost, minus GPUs, then kept, reused, minus touched, minus nodes.
 
     None if there is no placement at all.
     """
-    States = dict[tuple[Placed, tuple[tuple[str, int], ...], frozenset[str]], Score]
-    states: States = {((), (), frozenset()): (0, 0, 0)}
+    Worth = tuple[Number, ...]
+    States = dict[tuple[Placed, tuple[tuple[str, int], ...], frozenset[str]], Worth]
+    states: States = {((), (), frozenset()): (0, 0, 0, 0, 0)}
     for node in fleet.nodes:
         for card in node.gpus:
             options = contents(card, node, wanted, whole=whole)
+            price, gpu = price_of(card, node, wanted)
             after: States = {}
             for (placed, used, nodes), score in states.items():
                 for content, own in options.items():
@@ -181,34 +186,38 @@ def best_placement(
                         continue
                     count = Counter(dict(used))
                     count[card.gpu.key] += bool(content)
+                    if any(count[key] > cap for key, cap in wanted.max_gpus.items()):
+                        continue
                     key = (
                         tuple(sorted(total.items(), key=lambda item: item[0].order)),
                         tuple(sorted((+count).items())),
                         nodes | ({node.name} if content else set()),
                     )
-                    value = (score[0] + own[0], score[1] + own[1], score[2] + own[2])
+                    adds: Worth = (-price * bool(content), -gpu * bool(content), *own)
+                    value = tuple(map(add, score, adds))
                     after[key] = max(after.get(key, value), value)
             states = after
     everything = tuple(sorted(wanted.counts.items(), key=lambda item: item[0].order))
     return max(
         (
-            (-sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used), *score, -len(nodes))
-            for (placed, used, nodes), score in states.items()
+            (*score, -len(nodes))
+            for (placed, _, nodes), score in states.items()
             if placed == everything
         ),
         default=None,
     )
 
 
-def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[int, ...]:
+def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[Number, ...]:
     """What `best_placement` says of one, read off both deployments."""
-    kept = there = touched = 0
-    used: Counter[str] = Counter()
+    kept = there = touched = gpus = 0
+    cost = Fraction(0)
     nodes = set()
     for old, new in zip(before.gpus(), after.gpus(), strict=True):
         works = [each for each in new.instances if each.is_managed and each.work is not None]
         if works:
-            used[new.gpu.key] += 1
+            price, gpu = price_of(old, before.node(old.node), wanted)
+            cost, gpus = cost + price, gpus + gpu
             nodes.add(new.node)
         rest = [each for each in old.instances if each.is_managed] if old.mode is new.mode else []
         same = 0
@@ -225,23 +234,20 @@ def worth(before: Deployment, after: Deployment, wanted: DesiredState) -> tuple[
         touched += bool(works) or any(other.work is not None for other in rest)
         for each in works:
             for other in rest:
-                if (other.profile, other.start) == (each.profile, each.start) and (
-                    other.state is not State.NO_COMPUTE_INSTANCE
-                ):
+                if (other.profile, other.start) == (each.profile, each.start) and other.is_whole:
                     rest.remove(other)
                     there += 1
                     break
-    more = sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used.items())
-    return -more, kept, there, -touched, -len(nodes)
+    return -cost, -gpus, kept, there, -touched, -len(nodes)
 
 
-# --- with wishes ----------------------------------------------------------------------------------
+# --- with constraints -----------------------------------------------------------------------------
 
 
-def keeps_wishes(
-    deployment: Deployment, wanted: DesiredState, wishes: PlacementConstraints
+def satisfies(
+    deployment: Deployment, wanted: DesiredState, constraints: PlacementConstraints
 ) -> bool:
-    """Whether a deployment has what is wished."""
+    """Whether a deployment satisfies constraints."""
     held = {
         (card.node, card.index): Counter(
             Kind(card.gpu.key, each.profile, each.work)
@@ -250,13 +256,13 @@ def keeps_wishes(
         )
         for card in deployment.gpus()
     }
-    return _keeps(deployment, wanted, wishes, held)
+    return _keeps(deployment, wanted, constraints, held)
 
 
 def _keeps(
     fleet: Deployment,
     wanted: DesiredState,
-    wishes: PlacementConstraints,
+    constraints: PlacementConstraints,
     held: dict[tuple[str, int], Counter[Kind]],
 ) -> bool:
     services = {s.name for s in wanted.services}
@@ -266,13 +272,13 @@ def _keeps(
     }
     total = {s: sum(counts[s] for counts in of.values()) for s in services}
     for counts in of.values():
-        if any(counts[s] > n for s, n in wishes.max_per_gpu.items()):
+        if any(counts[s] > n for s, n in constraints.max_per_gpu.items()):
             return False
-        if any(counts[a] and counts[b] for a, b in wishes.pairs):
+        if any(counts[a] and counts[b] for a, b in constraints.pairs):
             return False
-    if any(total[s] < n for s, n in wishes.min_replicas.items()):
+    if any(total[s] < n for s, n in constraints.min_replicas.items()):
         return False
-    for service, word in wishes.spread.items():
+    for service, word in constraints.spread.items():
         keys = {k.gpu for k in wanted.counts if k.work.service == service}
         home = {n.name: n.labels["zone"] if word == "zone" else n.name for n in fleet.nodes}
         homes = {home[card.node] for card in fleet.gpus() if card.gpu.key in keys}
@@ -280,7 +286,7 @@ def _keeps(
             here = sum(c[service] for (node, _), c in of.items() if home[node] == each)
             if (here - 1) * len(homes) >= total[service]:
                 return False
-    if wishes.share is not None:
+    if constraints.share is not None:
         for s in wanted.services:
             for gone in fleet.nodes:
                 left = sum(
@@ -289,16 +295,20 @@ def _keeps(
                     for k, n in kinds.items()
                     if k.work.service == s.name and node != gone.name
                 )
-                if left < wishes.share * s.rate_rps:
+                if left < constraints.share * s.rate_rps:
                     return False
     return True
 
 
-def best_with_wishes(
-    fleet: Deployment, wanted: DesiredState, wishes: PlacementConstraints
-) -> tuple[int, int, int] | None:
-    """The best there is: minus GPUs beyond the promise's, minus instances beyond it, kept."""
-    grow = set(wishes.min_replicas) if wishes.share is None else {s.name for s in wanted.services}
+def best_with_constraints(
+    fleet: Deployment, wanted: DesiredState, constraints: PlacementConstraints
+) -> tuple[Number, ...] | None:
+    """The best there is: minus cost, minus GPUs, minus instances beyond the counts, kept."""
+    grow = (
+        set(constraints.min_replicas)
+        if constraints.share is None
+        else {s.name for s in wanted.services}
+    )
     loose = replace(
         wanted,
         counts={k: n + (99 if k.work.service in grow else 0) for k, n in wanted.counts.items()},
@@ -315,11 +325,15 @@ def best_with_wishes(
             continue
         if any(total[kind] > n for kind, n in loose.counts.items()):
             continue
-        if not _keeps(fleet, wanted, wishes, held):
+        if not _keeps(fleet, wanted, constraints, held):
             continue
-        used = Counter(card.gpu.key for card, _ in cards if held[card.node, card.index])
-        more = sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used.items())
+        at_work = [(card, node) for card, node in cards if held[card.node, card.index]]
+        used = Counter(card.gpu.key for card, _ in at_work)
+        if any(used[key] > cap for key, cap in wanted.max_gpus.items()):
+            continue
+        prices = [price_of(card, node, wanted) for card, node in at_work]
+        cost, gpus = sum((price for price, _ in prices), Fraction(0)), sum(n for _, n in prices)
         extra = total.total() - sum(wanted.counts.values())
-        score = -more, -extra, sum(own[0] for _, own in chosen)
+        score = -cost, -gpus, -extra, sum(own[0] for _, own in chosen)
         best = score if best is None else max(best, score)
     return best

@@ -1,4 +1,4 @@
-"""What runs where: numbered GPUs of named nodes, the instances on them, and how plans get there.
+"""What runs where: numbered GPUs of named nodes, the instances on them, and what is to run.
 
 Imports the catalogue and the serving problem; never an algorithm, a simulation or a report.
 """
@@ -6,7 +6,6 @@ Imports the catalogue and the serving problem; never an algorithm, a simulation 
 from __future__ import annotations
 
 from .checking import check_deployment
-from .compacting import Compacted, compact
 from .difference import Difference, GpuDifference, difference
 from .document import (
     deployment_from_json,
@@ -16,13 +15,8 @@ from .document import (
 )
 from .instance import WHOLE, Instance, Kind, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode, Observation
-from .nearest import Nearest, nearest
 from .nodes_table import read_nodes
-from .placed import PlacementResult
-from .placing import place
-from .unplaceable import PlacementInfeasible, check_unplaceable
 from .wanted import DesiredState, desired_state
-from .wishes import PlacementConstraints, placement_constraints
 
 __all__ = [
     # what runs where
@@ -30,13 +24,6 @@ __all__ = [
     "State", "Observation", "WHOLE",
     # what is to run
     "DesiredState", "desired_state", "read_nodes",
-    # placed
-    "place", "PlacementResult", "PlacementInfeasible", "check_unplaceable", "PlacementConstraints",
-    "placement_constraints",
-    # near what runs
-    "nearest", "Nearest",
-    # together
-    "compact", "Compacted",
     # checked, and in files
     "check_deployment", "difference", "Difference", "GpuDifference", "read_deployment",
     "write_deployment", "deployment_to_json", "deployment_from_json",

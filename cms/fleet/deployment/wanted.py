@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ...errors import InvalidProblem
+from ...problem.parts import GroupLimit
 from ..hardware import Gpu
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
@@ -26,7 +28,10 @@ class DesiredState:
     not part of it.
 
     `counts`: In the order of services, GPUs, profiles; each at least 1. `gpus`: How many GPUs of
-    each type may be used, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
+    each type the plan uses, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
+    `prices`: What a GPU of a type costs, by key; by default 1. `max_gpus`: The most GPUs of a type
+    that may be used; `group_limits`: of several types together. `budget`: A cost and a number of GPUs that may be used to keep more; None: no
+    more than the least.
 
     Examples
     --------
@@ -44,6 +49,10 @@ class DesiredState:
     services: tuple[Service, ...]
     rule: QueueingRule
     plan: Plan | None = None
+    prices: Mapping[str, Fraction] = field(default_factory=dict)
+    max_gpus: Mapping[str, int] = field(default_factory=dict)
+    budget: tuple[Fraction, int] | None = None
+    group_limits: tuple[GroupLimit, ...] = ()
 
 
 def desired_state(plan: Plan) -> DesiredState:
@@ -82,4 +91,7 @@ def desired_state(plan: Plan) -> DesiredState:
         serving.services,
         serving.rule,
         plan,
+        {each.name: each.cost for each in serving.problem.machine_types},
+        {each.name: n for each in serving.problem.machine_types if (n := each.limit) is not None},
+        group_limits=serving.problem.group_limits,
     )

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
-from ..deployment import Deployment, PlacementInfeasible, desired_state, nearest, place
-from ..deployment.placed import has_our_work
-from ..deployment.programs import Limits
+from ..deployment import Deployment, desired_state
+from ..deployment.checking import has_our_work
 from ..deployment.transition import (
     Durations,
     Impossible,
@@ -20,6 +19,8 @@ from ..deployment.transition import (
     transition,
 )
 from ..deployment.wanted import DesiredState
+from ..placement import PlacementInfeasible, nearest, place
+from ..placement.program import Limits
 from ..serving.plan import Plan
 from ..serving.time_sharing import SharedServing
 
@@ -63,7 +64,7 @@ def change_to(
 ) -> Change | Impossible:
     """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
 
-    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
+    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.placement.nearest`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
     A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
     plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`

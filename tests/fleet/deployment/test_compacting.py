@@ -12,16 +12,9 @@ import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet import Service, get_gpu
-from cms.fleet.deployment import (
-    Compacted,
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Instance,
-    check_deployment,
-    compact,
-)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
 from cms.fleet.deployment.transition import check_transition
+from cms.fleet.placement import Compacted, compact
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from tests.fleet.transition.cases import reached

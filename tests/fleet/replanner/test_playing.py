@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from cms.errors import CmsError, InvalidOption, InvalidProblem
 from cms.fleet import Service, get_gpu
-from cms.fleet.deployment import Mode, check_deployment, desired_state, place
+from cms.fleet.deployment import Mode, check_deployment, desired_state
 from cms.fleet.deployment.transition import check_transition
+from cms.fleet.placement import place
 from cms.fleet.replanner import (
     Always,
     Daily,

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from cms.errors import AlgorithmError, FileError, InvalidOption
 from cms.fleet.deployment import Deployment
-from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.recounting import outdated, recounted
 from cms.fleet.deployment.transition import (
     Durations,
@@ -37,6 +36,7 @@ from cms.fleet.deployment.transition.model import most_gpus
 from cms.fleet.deployment.transition.order import ordered
 from cms.fleet.deployment.transition.ordering import sequences
 from cms.fleet.deployment.transition.state import Fleet
+from cms.fleet.placement.program import Limits
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from cms.fleet import OperatingPoint, Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, State, Work
-from cms.fleet.deployment.programs import Limits
 from cms.fleet.deployment.transition import (
     Floor,
     Frozen,
@@ -25,6 +24,7 @@ from cms.fleet.deployment.transition import (
     transition_to_json,
 )
 from cms.fleet.deployment.transition.necessity import find_frozen
+from cms.fleet.placement.program import Limits
 from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from proofs_checks.checker import check_transition as check_again

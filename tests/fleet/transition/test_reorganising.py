@@ -26,8 +26,6 @@ from cms.fleet.deployment import (
     check_deployment,
     deployment_to_json,
     desired_state,
-    nearest,
-    place,
 )
 from cms.fleet.deployment.contents import contents_of
 from cms.fleet.deployment.export import TARGETS, export
@@ -49,6 +47,7 @@ from cms.fleet.deployment.transition import (
 from cms.fleet.deployment.transition.floors import floors_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from cms.fleet.deployment.turns import shares_of
+from cms.fleet.placement import nearest, place
 from proofs_checks.checker.deployment import check_deployment as check_again
 from proofs_checks.checker.replay import check_transition as recheck
 from tests.fleet.plans import POINTS, SERVICES, colocate, set_at, solution

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from ....errors import AlgorithmError
 from ....solving.solution import Proof
+from ...placement.program import Limits
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
-from ..programs import Limits
 from .checking import check_transition
 from .model import Action, Floor, Frozen, Kept, Spare, Transition
 from .necessity import prove_spare

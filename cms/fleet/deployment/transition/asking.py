@@ -10,14 +10,12 @@ from typing import Literal
 from ....errors import InvalidOption, InvalidProblem
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
+from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
+from ...placement.program import Limits
 from ..checking import check_deployment
 from ..model import Deployment
-from ..placing import place
-from ..programs import Limits
 from ..recounting import recounted
-from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
-from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible
 from .durations import Durations
 from .floors import floors_of
@@ -72,7 +70,7 @@ class Asked:
         start = recounted(self.start, to.services, to.rule, [kind.work for kind in to.counts])
         wishes = placement_constraints(to.services) if self.wishes is None else self.wishes
         placed = place(
-            to, start, wishes=wishes, as_grouped=self.as_grouped, whole_gpus=whole_gpus,
+            to, start, constraints=wishes, as_grouped=self.as_grouped, whole_gpus=whole_gpus,
             time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
         )  # fmt: skip
         if isinstance(placed, PlacementInfeasible):

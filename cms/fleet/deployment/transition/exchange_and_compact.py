@@ -13,11 +13,10 @@ from collections.abc import Iterable
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
+from ...placement import PlacementInfeasible, place
 from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
-from ..placing import place
 from ..recounting import recounted
-from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
 from .arriving import Impossible, arrived, checked
 from .durations import Durations

@@ -2,7 +2,7 @@
 
 What both sides have in common is a bound by itself. Where GPUs would have to be cut in two ways at
 once to keep all of that, prices say so, as in a placement
-(:mod:`~cms.fleet.deployment.keeping_bound`): they travel with the transition, and readers
+(:mod:`~cms.fleet.placement.kept_bound`): they travel with the transition, and readers
 can add them up again.
 """
 
@@ -15,13 +15,13 @@ from ....errors import CmsError, InvalidCertificate
 from ....schedule.faults import Violation
 from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
+from ...placement.gpu_group import GpuGroup, group_equivalent_gpus
+from ...placement.kept_bound import Prices, best_prices, most_kept
+from ...placement.placement_model import Demand
+from ...placement.program import Limits
+from ..checking import has_our_work
 from ..instance import Mode
-from ..keeping import Demand
-from ..keeping_bound import Prices, best_prices, most_kept
 from ..model import Deployment
-from ..placed import has_our_work
-from ..programs import Limits
-from ..spots import Spot, spots_of
 from .model import Kept, KeptPrices, Transition
 
 __all__ = ["has_starts", "in_common", "kept_faults", "proved_kept"]
@@ -73,15 +73,15 @@ def has_starts(side: Deployment) -> bool:
     return all(card.mode is Mode.MIG and each.start is not None for card, each in side.instances())
 
 
-def _program(start: Deployment, target: Deployment) -> tuple[tuple[Spot, ...], Demand]:
+def _program(start: Deployment, target: Deployment) -> tuple[tuple[GpuGroup, ...], Demand]:
     counts = target.kinds()
     kinds = tuple(counts)
     gpus = Counter(card.gpu.key for card in target.gpus() if has_our_work(card))
-    spots = spots_of(start, {kind: number for number, kind in enumerate(kinds)})
+    spots = group_equivalent_gpus(start, {kind: number for number, kind in enumerate(kinds)})
     return spots, Demand(kinds, tuple(counts.values()), gpus, ())
 
 
-def _most(spots: tuple[Spot, ...], demand: Demand, prices: KeptPrices) -> int:
+def _most(spots: tuple[GpuGroup, ...], demand: Demand, prices: KeptPrices) -> int:
     number = {kind.work: at for at, kind in enumerate(demand.kinds)}
     if unknown := [work for work, _ in prices.works if work not in number]:
         raise InvalidCertificate(f"a price of {unknown[0]}, which is not wanted")

@@ -148,7 +148,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class KeptPrices:
-    """What proves that no more can be kept; see :func:`~..keeping_bound.most_kept`."""
+    """What proves that no more can be kept (:func:`~cms.fleet.placement.kept_bound.most_kept`)."""
 
     works: tuple[tuple[Work, Fraction], ...]  # of an instance that goes on with such work
     blocks: Mapping[tuple[str, str], Fraction]  # of an instance of a profile of a GPU

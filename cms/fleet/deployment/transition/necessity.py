@@ -34,9 +34,9 @@ from typing import NamedTuple
 
 from ....knapsack.pricing import cheapest_option
 from ...hardware import Gpu
+from ...placement.gpu_group import layouts_around
+from ...placement.program import Limits
 from ..instance import Instance, Kind, State
-from ..programs import Limits
-from ..spots import layouts_around
 from .kept import has_starts
 from .model import Frozen, Spare, Transition, most_gpus
 

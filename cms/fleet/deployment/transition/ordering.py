@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
-from ..programs import Limits
+from ...placement.program import Limits
 from .durations import Durations
 from .manner import Manner
 from .model import Action, What

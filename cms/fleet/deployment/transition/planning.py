@@ -12,12 +12,12 @@ from typing import Literal
 from ....errors import CmsError, InvalidOption
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
+from ...placement import PlacementConstraints
+from ...placement.program import Limits
 from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
-from ..programs import Limits
 from ..wanted import DesiredState
-from ..wishes import PlacementConstraints
 from .arriving import Impossible, arrived, checked
 from .asking import Asked, Ends
 from .durations import Durations
@@ -88,7 +88,8 @@ def transition(
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, desired_state
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, desired_state
+    >>> from cms.fleet.placement import place
     >>> from cms.fleet.deployment.transition import check_transition
     >>> def wanted(name):
     ...     serving = load_instance(name).build_problem()

@@ -32,11 +32,11 @@ from typing import NamedTuple, TypeAlias
 
 from ....errors import UnsupportedProblem
 from ....solving.solution import Proof
+from ...placement.program import best_transport
 from ...serving.plan import Plan
 from ..contents import Content, contents_of
 from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
-from ..programs import best_transport
 from ..turns import takes_turns
 from .arriving import Impossible, checked
 from .floors import floors_of

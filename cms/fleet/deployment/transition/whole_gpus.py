@@ -15,13 +15,11 @@ from enum import StrEnum
 
 from ....errors import CmsError
 from ....solving.solution import Proof
+from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
+from ...placement.program import Limits
 from ..instance import Instance, StartSource
 from ..model import Deployment, FleetGpu
-from ..placing import place
-from ..programs import Limits
-from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
-from ..wishes import PlacementConstraints, placement_constraints
 from .arriving import Impossible, arrived, checked
 from .asking import Asked
 from .durations import Durations
@@ -63,7 +61,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
     to stop for that (`as_it_stays` with `clears`).
 
     `Spare.least` and `Kept.most` hold for all tools; how many stay at most where GPUs are cut as a
-    whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
+    whole is what :func:`~cms.fleet.placement.place` proves with ``whole_gpus=True``.
     """
     limits, by_node = asked.limits, tool.drains_nodes
     ends = asked.ends(whole_gpus=True)
@@ -89,7 +87,7 @@ def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition
                 (_in_order(own, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
-            return _answer(own, best.actions, best.gpus - before, limits, places=places)
+            return _answer(own, best.actions, max(0, best.gpus - before), limits, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     nothing = Transition(start, target, floors, (), Spare(most), ends.kept)
@@ -177,7 +175,7 @@ def saved_by_parts(
     start = transition.start
     if isinstance(to, DesiredState):
         placed = place(
-            to, start, wishes=placement_constraints(to.services) if wishes is None else wishes
+            to, start, constraints=placement_constraints(to.services) if wishes is None else wishes
         )
         to = start if isinstance(placed, PlacementInfeasible) else placed.deployment
     gone: Counter[tuple[tuple[str, int], Instance]] = Counter(

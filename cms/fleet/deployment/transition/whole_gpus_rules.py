@@ -21,8 +21,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from ...placement.program import Limits
 from ..instance import Instance, Mode
-from ..programs import Limits
 from .whole_gpus_goal import Thing, Turn, Use
 from .whole_gpus_way import Way
 

@@ -1,8 +1,8 @@
 """Small integer and linear programs, which a clock, an event and Ctrl-C can end.
 
-The only module of ``cms`` that speaks to OR-tools. Whole numbers are by SCIP, which can be stopped;
-prices by GLOP. Neither is believed: what they find is checked, what they claim is proved by
-:mod:`~cms.fleet.deployment.keeping_bound` or called a solver's word.
+The only module of ``cms`` that speaks to OR-tools. SCIP finds whole numbers and can be stopped;
+GLOP finds prices. Neither is believed: what they find is checked exactly. What they claim is proved
+by prices (`Program.prove`) or called a solver's word.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 from ...errors import AlgorithmError
 from ...running.interrupt import Watchdog
 
-__all__ = ["Found", "Limits", "Program", "Row", "best_transport"]
+__all__ = ["DENOMINATORS", "Found", "Limits", "Program", "Row", "best_transport"]
 
 _INFINITY = math.inf
+#: Denominators that prices are rounded to; of those that prove as much, the first counts.
+DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 
 
 @dataclass
@@ -77,6 +79,13 @@ class Program:
     def __init__(self) -> None:
         self.highs: list[int] = []
         self.rows: list[Row] = []
+        self.choices: set[int] = set()  # rows by number, of each of which `choose` says more
+
+    def copy(self) -> Program:
+        """Return the same program, to which rows can be added."""
+        other = Program()
+        other.highs, other.rows, other.choices = [*self.highs], [*self.rows], {*self.choices}
+        return other
 
     def variable(self, high: int) -> int:
         """Add a variable; returns its number."""
@@ -90,6 +99,11 @@ class Program:
     def at_most(self, terms: Mapping[int, int], high: int) -> None:
         """Add a row."""
         self.rows.append(Row(dict(terms), -_INFINITY, high))
+
+    def choose(self, variables: Iterable[int], most: int) -> None:
+        """Add a row: `most` choices of one of some variables, each in no other such row."""
+        self.choices.add(len(self.rows))
+        self.at_most(dict.fromkeys(variables, 1), most)
 
     def equal(self, terms: Mapping[int, int], value: int) -> None:
         """Add a row."""
@@ -119,12 +133,72 @@ class Program:
         known = None if hint is None else list(hint)
         return Found(known, status == model.solver.INFEASIBLE and known is None)
 
-    def prices(self, terms: Mapping[int, int], limits: Limits) -> list[float] | None:
-        """Return a price for each row of the relaxation; None if it comes to no end."""
-        model = _Model("GLOP", self, terms)
+    def find_prices(
+        self, terms: Mapping[int, int], limits: Limits, rows: int | None = None
+    ) -> list[float] | None:
+        """Return a price for each of the first `rows` of the relaxation; None if time is up."""
+        model = _Model("GLOP", self, terms, rows=rows)
         if model.run(limits) != model.solver.OPTIMAL:
             return None
         return [row.dual_value() for row in model.rows]
+
+    def bound(self, terms: Mapping[int, int], prices: Sequence[int], unit: int = 1) -> int:
+        """Return a number that the terms never exceed, whatever the prices of rows are, exactly.
+
+        Lagrange's bound: rows are paid for at their prices (each over `unit`), a variable takes
+        what is best for it between its bounds, and of each choice the best variable is taken. A
+        price of a side that a row does not have counts for nothing, and that of a choice is found.
+        """
+        total, left = 0, [0] * len(self.highs)
+        for v, n in terms.items():
+            left[v] = n * unit
+        for at, price in enumerate(prices):
+            row = self.rows[at]
+            side = row.high if price > 0 else row.low
+            if price and at not in self.choices and not math.isinf(side):
+                total += price * int(side)
+                for v, n in row.terms.items():
+                    left[v] -= price * n
+        for at in self.choices:
+            row = self.rows[at]
+            total += int(row.high) * max(0, *(left[v] for v in row.terms))
+            for v in row.terms:
+                left[v] = 0
+        return (
+            total + sum(n * high for n, high in zip(left, self.highs, strict=True) if n > 0)
+        ) // unit
+
+    def prove(
+        self, terms: Mapping[int, int], limits: Limits, goal: int, rows: int | None = None
+    ) -> int | None:
+        """Return the least bound that prices of the first `rows` prove; one at `goal` is enough."""
+        duals = self.find_prices(terms, limits, rows)
+        best: int | None = None
+        for unit in DENOMINATORS if duals is not None else ():
+            bound = self.bound(terms, [round(dual * unit) for dual in duals or ()], unit)
+            best = bound if best is None else min(best, bound)
+            if best <= goal:
+                break
+        return best
+
+    def refute(self, limits: Limits) -> list[int] | None:
+        """Return prices of rows that prove that no values satisfy all of them; None if none do."""
+        elastic, lacks = Program(), {}
+        elastic.highs, elastic.choices = [*self.highs], self.choices
+        for at, row in enumerate(self.rows):
+            terms = dict(row.terms)
+            for side, sign in ((row.low, 1), (row.high, -1)):
+                if at not in self.choices and not math.isinf(side):
+                    reach = sum(abs(n) * self.highs[v] for v, n in row.terms.items())
+                    lack = elastic.variable(abs(int(side)) + reach)
+                    terms[lack], lacks[lack] = sign, -1
+            elastic.between(terms, row.low, row.high)
+        duals = elastic.find_prices(lacks, limits)
+        for unit in DENOMINATORS if duals is not None else ():
+            prices = [round(dual * unit) for dual in duals or ()]
+            if self.bound({}, prices, unit) < 0:
+                return prices
+        return None
 
     def _holds(self, values: list[int]) -> bool:
         """Whether values keep all bounds and rows, exactly."""
@@ -140,7 +214,12 @@ class _Model:
     """A program as a solver holds it."""
 
     def __init__(
-        self, name: str, program: Program, terms: Mapping[int, int], nodes: int | None = None
+        self,
+        name: str,
+        program: Program,
+        terms: Mapping[int, int],
+        nodes: int | None = None,
+        rows: int | None = None,
     ) -> None:
         from ortools.linear_solver import pywraplp
 
@@ -148,7 +227,7 @@ class _Model:
         make = self.solver.IntVar if name == "SCIP" else self.solver.NumVar
         self.variables = [make(0.0, float(high), "") for high in program.highs]
         self.rows = []
-        for row in program.rows:
+        for row in program.rows[:rows]:
             made = self.solver.RowConstraint(row.low, row.high, "")
             for at, factor in row.terms.items():
                 made.SetCoefficient(self.variables[at], float(factor))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf
 from typing import Literal
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solution import Proof
+from ..deployment.checking import has_our_work, require_possible
+from ..deployment.model import Deployment
+from ..deployment.wanted import DesiredState
 from ..serving.queueing import DEFAULT_RULE, queueing_rule
-from .checking import has_our_work, require_possible
-from .keeping import Demand, KeepingProgram
-from .keeping_bound import best_prices
-from .model import Deployment
-from .node_bound import nodes_are_too_few
-from .placed import checked_placement
-from .programs import Limits
-from .realising import realise
-from .spots import Spot
-from .wanted import DesiredState
-from .wishes import PlacementConstraints, demand_of, keeping_program, placement_constraints
+from .constraint_rows import build_demand, build_model
+from .constraints import PlacementConstraints, placement_constraints
+from .placement import TOO_LATE
+from .placement_model import PlacementModel
+from .placement_result import GpuCost, PlacementResult, check_placement
+from .program import Limits
+from .realisation import realise
 
 __all__ = ["Compacted", "compact"]
 
@@ -82,19 +81,19 @@ def compact(
     *,
     max_restarts: int | None = None,
     free: Literal["gpus", "nodes"] = "gpus",
-    wishes: PlacementConstraints | None = None,
+    constraints: PlacementConstraints | None = None,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Compacted:
     """Put what runs on as few GPUs as possible.
 
     `max_restarts`: Number of instances that may move; None: any. `free`: What is to come free
-    first: then the other, then the fewest restarts. `wishes`: None: those in the columns of the
-    services. `time_limit`: Seconds.
+    first: then the other, then the fewest restarts. `constraints`: None: those in the columns of
+    the services. `time_limit`: Seconds.
 
     InvalidOption if `max_restarts` is negative, or `free` is neither. InvalidProblem if the
-    deployment cannot be as it is written, or what runs cannot keep the wishes. CmsError if time was
-    up before anything was found.
+    deployment is inconsistent, or what runs cannot satisfy the constraints. CmsError if time was up
+    before anything was found.
 
     Examples
     --------
@@ -117,42 +116,44 @@ def compact(
     if free not in ("gpus", "nodes"):
         raise InvalidOption(f"free is {free!r}; expected 'gpus' or 'nodes'")
     limits = Limits(inf if time_limit is None else time_limit, cancel)
-    wishes = placement_constraints(now.services) if wishes is None else wishes
-    wanted = _promised(now)
-    demand = demand_of(wanted, wishes)
+    constraints = placement_constraints(now.services) if constraints is None else constraints
+    wanted = _wanted_now(now)
+    demand = build_demand(wanted, constraints)
+    same = tuple(group._replace(can_grow=False) for group in demand.groups)
     if not wanted.counts:
         return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     running = sum(wanted.counts.values())
-    least_kept = 0 if max_restarts is None else max(0, running - max_restarts)
-    keeping = keeping_program(wanted, now, wishes, demand)
-    spots = keeping.spots
-    keeping.program.at_least({v: 1 for k in keeping.k for v in k.values()}, least_kept)
-    ended = True
-    for aim in (_gpus, _nodes) if free == "gpus" else (_nodes, _gpus):
-        ended &= _fewest(keeping, aim(keeping), limits)
-    chosen, _ = keeping.solve(limits)
-    if chosen is None:
-        raise CmsError("no placement was found in time; expected a longer time limit")
-    done = now.with_gpus(realise(now, spots, demand, chosen))
-    kept = chosen.most_kept
-    placed = checked_placement(
-        done, now, wanted, kept, (running, Proof.NONE), {}, Proof.NONE, {}, wishes
-    )
-    told = _told(now, placed.deployment, running - kept)
-    least, is_proved = _least(spots, demand, least_kept, told.gpus, limits)
-    if free == "nodes":
-        is_proved = not told.nodes or nodes_are_too_few(
-            spots, demand, least_kept, told.nodes - 1, limits
-        )
-    proof = Proof.CHECKED if is_proved else Proof.SOLVER if ended else Proof.NONE
-    return replace(told, least_gpus=least, free=free, proof=proof)
+    model = build_model(wanted, now, constraints, replace(demand, groups=same), Fraction(0))
+    model.program.at_least(model.kept, 0 if max_restarts is None else running - max_restarts)
+    for aim in ("gpus", "nodes") if free == "gpus" else ("nodes", "gpus"):
+        terms = _list_gpus(model) if aim == "gpus" else _list_nodes(model)
+        if model.pursue(f"free {aim}", terms, limits, None) is None:
+            if not model.aims[f"free {aim}"].has_ended:
+                raise CmsError(TOO_LATE)
+            raise InvalidProblem(
+                "what runs cannot satisfy the constraints for so few restarts; expected more, or "
+                "fewer constraints"
+            )
+    bound, proof = model.prove(f"free {free}", limits)
+    best = model.pursue("kept", model.kept, limits, None)
+    if best is None:
+        raise CmsError(TOO_LATE)
+    counts = model.finish(limits, best)
+    kept = counts.kept_by_kind.total()
+    done = now.with_gpus(realise(now, model.groups, demand, counts))
+    placed = PlacementResult(
+        done, wanted, kept, running, running, Proof.NONE, GpuCost(Fraction(0), 0), Proof.NONE, {},
+        (),
+    )  # fmt: skip
+    told = _told(now, check_placement(placed, now, constraints).deployment, running - kept)
+    return replace(told, least_gpus=-bound if free == "gpus" else 0, free=free, proof=proof)
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _promised(now: Deployment) -> DesiredState:
+def _wanted_now(now: Deployment) -> DesiredState:
     """Ask for what runs, no more."""
     require_possible(now)
     counts = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
@@ -162,35 +163,17 @@ def _promised(now: Deployment) -> DesiredState:
     return DesiredState(counts, dict(sorted(there.items())), now.devices, now.services, rule)
 
 
-def _fewest(keeping: KeepingProgram, terms: dict[int, int], limits: Limits) -> bool:
-    """Make a sum least and hold it; returns whether the solver came to its end."""
-    if not terms:
-        return True
-    found = keeping.program.maximise({v: -n for v, n in terms.items()}, limits)
-    if found.values is None and found.ended:
-        raise InvalidProblem(
-            "what runs cannot keep the wishes for so few restarts; expected more, or fewer wishes"
-        )
-    if found.values is None:
-        raise CmsError("no placement was found in time; expected a longer time limit")
-    keeping.program.at_most(terms, sum(n * found.values[v] for v, n in terms.items()))
-    return found.ended
+def _list_gpus(model: PlacementModel) -> dict[int, int]:
+    """The GPUs that would be free without managed work."""
+    is_free = [not group.members[0].foreign for group in model.groups]
+    return {v: -1 for y in model.y for (s, _), v in y.items() if is_free[s]}
 
 
-def _gpus(keeping: KeepingProgram) -> dict[int, int]:
-    """Count the GPUs that would be free without our work."""
-    return {v: 1 for y in keeping.y for (s, _), v in y.items() if not _is_pinned(keeping.spots[s])}
-
-
-def _nodes(keeping: KeepingProgram) -> dict[int, int]:
-    """Count the nodes that would be."""
-    held = {card.node for spot in keeping.spots if _is_pinned(spot) for card in spot.cards}
-    used, _ = keeping.count_nodes()
-    return {v: 1 for name, v in used.items() if name not in held}
-
-
-def _is_pinned(spot: Spot) -> bool:
-    return bool(spot.cards[0].foreign)
+def _list_nodes(model: PlacementModel) -> dict[int, int]:
+    """The nodes that would be."""
+    held = {card.node for group in model.groups for card in group.members if card.foreign}
+    used, _ = model.count_nodes()
+    return {v: -1 for name, v in used.items() if name not in held}
 
 
 def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
@@ -207,25 +190,3 @@ def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
     return Compacted(
         done, restarts, len(used), 0, len(own), "gpus", Proof.NONE, freed, nodes
     )  # fmt: skip
-
-
-def _least(
-    spots: Sequence[Spot], demand: Demand, least_kept: int, used: int, limits: Limits
-) -> tuple[int, bool]:
-    """Return GPUs that are needed by prices, and whether these are all that are used."""
-    keys = {spot.gpu.key for spot in spots}
-    if used == 0:
-        return 0, True
-    needed = 0
-    for key in sorted(keys):  # whatever may move
-        found = best_prices(spots, demand, limits, gpus=key)
-        mine = sum(len(spot.cards) for spot in spots if _is_pinned(spot) and spot.gpu.key == key)
-        needed += 0 if found is None else max(0, found[1] - mine)
-    if needed < used and len(keys) == 1:
-        (key,) = keys
-        pinned = sum(len(spot.cards) for spot in spots if _is_pinned(spot))
-        fewer = replace(demand, gpus={key: used - 1 + pinned})
-        found = best_prices(spots, fewer, limits)
-        if found is not None and found[1] < least_kept:
-            needed = used
-    return needed, needed == used

@@ -1,25 +1,28 @@
-"""Why a plan cannot be placed on a fleet: prices that prove it, and what they say in words."""
+"""Why a desired state cannot be placed on a fleet: prices that prove it, and what they say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, lcm
 
 from ...solving.solution import Proof
+from ...values.numbers import shown
+from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.instance import WHOLE, Mode
+from ..deployment.model import Deployment, FleetGpu
+from ..deployment.wanted import DesiredState
 from ..serving.operating_point import mps_share
-from .guesses import doubtful, in_doubt
-from .instance import WHOLE, Mode
-from .keeping import Demand
-from .keeping_bound import best_prices, room_missing
-from .model import Deployment, FleetGpu
-from .programs import Limits
-from .spots import Spot, spots_of
-from .wanted import DesiredState
-from .wishes import PlacementConstraints, demand_of
+from .constraint_rows import build_demand, build_model
+from .constraints import PlacementConstraints
+from .gpu_group import GpuGroup, group_equivalent_gpus, place_of
+from .kept_bound import find_room_prices, room_missing
+from .placement_model import Demand
+from .plan_groups import Shortage
+from .program import Limits
 
-__all__ = ["PlacementInfeasible", "check_unplaceable", "why_unplaceable"]
+__all__ = ["PlacementInfeasible", "check_unplaceable", "explain_infeasibility", "explain_shortage"]
 
 Block = tuple[str, str]
 #: GPUs that are named where a profile fits on none.
@@ -30,10 +33,11 @@ _NAMED = 3
 class PlacementInfeasible:
     """What is wanted cannot be placed on the fleet.
 
-    `proof`: ``CHECKED``: `prices` prove it, which `check_unplaceable` looks over again; of a plan's
-    groups, that they need more GPUs than have room for any of them, which was counted. ``SOLVER``:
-    a solver says so. `prices`: ``{(GPU, profile): price}``: at these the instances wanted of a GPU
-    type are worth more than all GPUs of the type can hold beside foreign instances.
+    `proof`: ``CHECKED``: `prices` prove it, which `check_unplaceable` rechecks; of constraints and
+    caps, prices of all rows of the placement model; of a plan's groups, that they need more GPUs
+    than have room for any of them, which was counted. ``SOLVER``: a solver says so. `prices`:
+    ``{(GPU, profile): price}``: at these the instances wanted of a GPU type are worth more than all
+    GPUs of the type can hold beside foreign instances.
 
     Examples
     --------
@@ -64,40 +68,111 @@ def check_unplaceable(found: PlacementInfeasible, wanted: DesiredState, fleet: D
     >>> from cms.fleet.deployment import desired_state
     >>> serving = load_instance("S1").build_problem()
     >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
-    >>> check_unplaceable(why_unplaceable(wanted, Deployment(())), wanted, Deployment(()))
+    >>> fleet = Deployment(())
+    >>> found = explain_infeasibility(wanted, fleet, PlacementConstraints())
+    >>> check_unplaceable(found, wanted, fleet)
     True
     """
-    demand = demand_of(wanted, PlacementConstraints())
+    demand = build_demand(wanted, PlacementConstraints())
     if any(price < 0 for price in found.prices.values()):
         return False
-    spots = spots_of(fleet, demand.numbers)
+    groups = group_equivalent_gpus(fleet, demand.numbers)
     keys = {key for key, _ in found.prices}
-    return bool(keys) and all(room_missing(spots, demand, key, found.prices) > 0 for key in keys)
+    return bool(keys) and all(room_missing(groups, demand, key, found.prices) > 0 for key in keys)
 
 
-def why_unplaceable(
-    wanted: DesiredState, fleet: Deployment, limits: Limits | None = None
-) -> PlacementInfeasible | None:
-    """Look for prices that prove that what is wanted has no place on the fleet.
+def explain_infeasibility(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    limits: Limits | None = None,
+) -> PlacementInfeasible:
+    """Say why there is no placement: a lack of GPUs, a cap on them, or constraints.
 
-    None if there are none: then there is a deployment, or only a search through whole numbers can
-    tell that there is none.
+    Prices prove a lack of GPUs if possible. Otherwise the reasons are the caps and constraints
+    without each of which there is a placement.
     """
-    demand = demand_of(wanted, PlacementConstraints())
-    spots = spots_of(fleet, demand.numbers)
+    limits = limits or Limits()
+    if (found := _find_lack(wanted, fleet, limits)) is not None:
+        return found
+
+    def is_possible(state: DesiredState, some: PlacementConstraints) -> bool:
+        model = build_model(state, fleet, some, build_demand(state, some), Fraction(0))
+        return model.program.maximise({}, limits).values is not None
+
+    reasons = []
+    for key, cap in wanted.max_gpus.items():
+        others = {name: n for name, n in wanted.max_gpus.items() if name != key}
+        if is_possible(replace(wanted, max_gpus=others), constraints):
+            reasons.append(f"at most {cap} x {key} may be used, and with more there is a placement")
+    for limit in wanted.group_limits:
+        rest = tuple(each for each in wanted.group_limits if each is not limit)
+        if is_possible(replace(wanted, group_limits=rest), constraints):
+            most = f"at most {shown(limit.at_most)} of group {limit.name}"
+            reasons.append(f"{most} may be used, and with more there is a placement")
+    reasons += [
+        f"{name} is asked for, and without it there is a placement"
+        for name in constraints.split()
+        if is_possible(wanted, constraints.without(name))
+    ]
+    demand = build_demand(wanted, constraints)
+    model = build_model(wanted, fleet, constraints, demand, Fraction(0))
+    proof = Proof.SOLVER
+    if (constraints or wanted.max_gpus or wanted.group_limits) and model.program.refute(
+        limits
+    ) is not None:
+        proof = Proof.CHECKED
+    if not reasons:
+        why = "no layouts of the fleet's GPUs hold the instances wanted"
+        reasons = [f"{why} and satisfy the constraints" if constraints else why]
+    return PlacementInfeasible(tuple(reasons), proof)
+
+
+def _find_lack(
+    wanted: DesiredState, fleet: Deployment, limits: Limits
+) -> PlacementInfeasible | None:
+    """Look for prices that prove that the fleet has no room for what is wanted.
+
+    None if there are none: then only a search through whole numbers can tell.
+    """
+    demand = build_demand(wanted, PlacementConstraints())
+    groups = group_equivalent_gpus(fleet, demand.numbers)
     reasons: list[str] = []
     prices: dict[Block, Fraction] = {}
     for key in sorted({kind.gpu for kind in demand.kinds}):
         cards = [card for card in fleet.gpus() if card.gpu.key == key]
-        own = _of_single_profiles(spots, demand, key, fleet, cards, reasons)
+        own = _find_lacking_profiles(groups, demand, key, fleet, cards, reasons)
         if not own:
-            own = _together(spots, demand, key, cards, reasons, limits or Limits())
+            own = _weigh_all(groups, demand, key, cards, reasons, limits)
         prices |= own
     return PlacementInfeasible(tuple(reasons), Proof.CHECKED, prices) if reasons else None
 
 
-def _of_single_profiles(
-    spots: Sequence[Spot],
+def explain_shortage(lacking: Shortage, fleet: Deployment) -> PlacementInfeasible:
+    """Say which GPUs are missing: the contents need more of them than have room for any."""
+    held = [
+        " + ".join(f"{n} x {name}" for name, n in sorted(content.counts.items()))
+        for content in lacking.contents
+    ]
+    key = lacking.contents[0].gpu
+    reason = (
+        f"{lacking.needed} x {key} are needed to hold {' or '.join(dict.fromkeys(held))}, and "
+        f"{lacking.there} of the fleet's have room for it"
+    )
+    counts = lacking.contents[0].counts
+    for card in fleet.gpus():
+        foreign, known = card.foreign, {profile.name for profile in card.gpu.profiles}
+        is_told = card.mode is Mode.MIG and all(each.start is not None for each in foreign)
+        if card.gpu.key == key and foreign and is_told and counts.keys() <= known:
+            around = list(map(place_of, foreign))
+            if why := card.gpu.why_not(counts, around=around):
+                reason += f"; {card.name}: {why}"
+                break
+    return PlacementInfeasible((reason,), Proof.CHECKED)
+
+
+def _find_lacking_profiles(
+    groups: Sequence[GpuGroup],
     demand: Demand,
     key: str,
     fleet: Deployment,
@@ -112,7 +187,7 @@ def _of_single_profiles(
         return {(key, name): Fraction(1) for name in wanted}
     for name in sorted(wanted):
         block = key, name
-        missing = room_missing(spots, demand, key, {block: Fraction(1)})
+        missing = room_missing(groups, demand, key, {block: Fraction(1)})
         if missing <= 0:
             continue
         prices[block] = Fraction(1)
@@ -148,7 +223,7 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
             why = f"the starts of the instances on {card.name} are not known"
         else:
             held = (*card.foreign, *doubted)
-            pinned = [(each.profile, each.start or 0) for each in held]
+            pinned = list(map(place_of, held))
             why = f"{card.name}: {card.gpu.why_not({name: 1}, around=pinned)}"
         said.setdefault(why.replace(card.name, "", 1), why)
     shown = list(said.values())[:_NAMED]
@@ -167,21 +242,18 @@ def _the_gpus(cards: Sequence[FleetGpu]) -> str:
     return gpus if not others else f"{gpus}, beside {others} foreign instance{'s' * (others > 1)},"
 
 
-def _together(
-    spots: Sequence[Spot],
+def _weigh_all(
+    groups: Sequence[GpuGroup],
     demand: Demand,
     key: str,
     cards: Sequence[FleetGpu],
     reasons: list[str],
     limits: Limits,
 ) -> dict[Block, Fraction]:
-    found = best_prices(spots, demand, limits, room=key)
-    if found is None:
+    prices = find_room_prices(groups, demand, key, limits)
+    if not prices:
         return {}
-    prices = {block: price for block, price in found[0].blocks.items() if price}
-    missing = room_missing(spots, demand, key, prices)
-    if missing <= 0:
-        return {}
+    missing = room_missing(groups, demand, key, prices)
     unit = lcm(*(price.denominator for price in prices.values()))
     whole = {name: price * unit for (_, name), price in sorted(prices.items())}
     if len(set(whole.values())) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,12 +11,8 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet import Service, get_gpu
-from cms.fleet.deployment import (
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Instance,
-    Kind,
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Kind
+from cms.fleet.placement import (
     PlacementConstraints,
     PlacementInfeasible,
     PlacementResult,
@@ -24,7 +21,7 @@ from cms.fleet.deployment import (
 )
 from cms.values.frozen import FrozenMap
 from tests.property.problems import share
-from tests.references.placements import best_with_wishes, keeps_wishes, worth
+from tests.references.placements import best_with_constraints, satisfies, worth
 
 from .deployments import SERVICES, deployments, placed, point, promises, wanted_for
 
@@ -58,7 +55,7 @@ def where(found: PlacementResult, service: str) -> list[str]:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> PlacementConstraints:
+def constraints(draw: st.DrawFn) -> PlacementConstraints:
     chosen = draw(st.sets(st.integers(0, 4), min_size=1, max_size=2))
     some = st.sampled_from(NAMES)
     return PlacementConstraints(
@@ -72,103 +69,97 @@ def wishes(draw: st.DrawFn) -> PlacementConstraints:
 
 @share(4)
 @given(st.data())
-def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
+def test_constraints_hold_at_the_least_cost(data: st.DataObject) -> None:
     fleet = data.draw(deployments(most_nodes=2, most_gpus=1, keys=(A30,)))
     wanted = data.draw(promises(fleet))
-    wish = data.draw(wishes())
+    wish = data.draw(constraints())
     served = {kind.work.service for kind in wanted.counts}  # each instance supplies 12 or more
     rates = (Service(name, name, 10 * (name in served), 1000) for name in NAMES)
     wanted = replace(wanted, services=tuple(rates))
-    found = place(wanted, fleet, wishes=wish)
-    best = best_with_wishes(fleet, wanted, wish)
+    found = place(wanted, fleet, constraints=wish)
+    best = best_with_constraints(fleet, wanted, wish)
     if isinstance(found, PlacementInfeasible):
         assert best is None
         return
-    assert keeps_wishes(found.deployment, wanted, wish)
-    more, kept, *_ = worth(fleet, found.deployment, wanted)
+    assert satisfies(found.deployment, wanted, wish)
+    cost, gpus, kept, *_ = worth(fleet, found.deployment, wanted)
     extra = sum(found.wanted.counts.values()) - sum(wanted.counts.values())
-    assert (more, -extra, kept) == best
+    assert (cost, gpus, -extra, kept) == best
+    base = best_with_constraints(fleet, wanted, PlacementConstraints())
+    assert base is not None
+    for name, part in wish.split().items():
+        alone = best_with_constraints(fleet, wanted, part)
+        assert alone is not None
+        assert found.constraint_costs[name] == (base[0] - alone[0], base[1] - alone[1])
+    assert found.constraints_cost == (base[0] - best[0], base[1] - best[1])
 
 
-def test_wishes_cost_what_is_said() -> None:
+def test_constraints_cost_what_is_said() -> None:
     wanted = wanted_for({kind("chat", "2g.12gb"): 1, kind("code", "2g.12gb"): 1}, {A30: 1})
-    found = placed(wanted, empty(1, 2), wishes=PlacementConstraints(min_replicas={"chat": 3}))
+    found = placed(wanted, empty(1, 2), constraints=PlacementConstraints(min_replicas={"chat": 3}))
     assert len(where(found, "chat")) == 3
     assert found.more_gpus == {A30: 1}
-    assert found.wish_costs == {"min_replicas of chat: 3": 1}
-    assert "1 x a30-24gb more than promised (the fewest on a solver's word)" in str(found)
+    assert found.constraint_costs == {"min_replicas of chat: 3": (1, 1)}
+    assert "1 x a30-24gb more than planned (least, proof checked)" in str(found)
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
     wanted = wanted_for({kind("chat"): 2}, {A30: 1})
     wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
-    found = placed(wanted, empty(3, 1), wishes=PlacementConstraints(survive="node:80%"))
+    found = placed(wanted, empty(3, 1), constraints=PlacementConstraints(survive="node:80%"))
     # 12 requests/s each: two on either of two nodes
     assert sorted(where(found, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
     assert str(found).endswith("survive: node:80%: costs 1 GPU")
     wanted = wanted_for({kind("chat"): 4}, {A30: 1})
-    assert len({*where(placed(wanted, empty(2, 1), wishes=PlacementConstraints()), "chat")}) == 1
-    nodes = placed(wanted, empty(2, 1), wishes=PlacementConstraints(spread={"chat": "node"}))
+    assert (
+        len({*where(placed(wanted, empty(2, 1), constraints=PlacementConstraints()), "chat")}) == 1
+    )
+    nodes = placed(wanted, empty(2, 1), constraints=PlacementConstraints(spread={"chat": "node"}))
     assert sorted(where(nodes, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    zones = placed(wanted, empty(4, 1), wishes=PlacementConstraints(spread={"chat": "zone"}))
+    zones = placed(wanted, empty(4, 1), constraints=PlacementConstraints(spread={"chat": "zone"}))
     assert sorted(where(zones, "chat")) == ["node-0/0"] * 2 + ["node-1/0"] * 2
-    assert zones.wish_costs == {"spread of chat: zone": 1}
+    assert zones.constraint_costs == {"spread of chat: zone": (1, 1)}
     bare = Deployment((FleetNode("a", (FleetGpu("a", 0, get_gpu(A30)),)),))
     with pytest.raises(InvalidProblem, match="'a' has no label zone"):
-        place(wanted, bare, wishes=PlacementConstraints(spread={"chat": "zone"}))
+        place(wanted, bare, constraints=PlacementConstraints(spread={"chat": "zone"}))
 
 
-def test_services_kept_apart_even_where_they_run_together() -> None:
-    wanted = wanted_for({kind("chat"): 2, kind("code"): 2, kind("sum"): 4}, {A30: 2})
-    found = placed(
-        wanted, empty(1, 3), wishes=PlacementConstraints(anti_affinity=[("code", "chat")])
-    )
-    assert not {*where(found, "chat")} & {*where(found, "code")}
-    assert found.more_gpus == {}
-    held = (Instance("1g.6gb", 0, kind("chat").work), Instance("1g.6gb", 1, kind("code").work))
-    cards = (FleetGpu("a", 0, get_gpu(A30), instances=held), FleetGpu("a", 1, get_gpu(A30)))
-    wanted = wanted_for({kind("chat"): 1, kind("code"): 1}, {A30: 1})
-    now = Deployment((FleetNode("a", cards),), SERVICES)
-    found = placed(wanted, now, wishes=PlacementConstraints(anti_affinity=[("chat", "code")]))
-    assert (found.kept, found.more_gpus) == (1, {A30: 1})
-
-
-def test_wishes_bound_what_shares_a_gpu() -> None:
+def test_max_per_gpu_bounds_what_shares_a_gpu() -> None:
     counts = {kind("chat"): 6, kind("code"): 3, kind("sum"): 3}
     found = placed(
         wanted_for(counts, {A30: 3}),
         empty(1, 5),
-        wishes=PlacementConstraints(max_per_gpu={"chat": 2}),
+        constraints=PlacementConstraints(max_per_gpu={"chat": 2}),
     )
     assert {n: where(found, "chat").count(n) for n in where(found, "chat")} == dict.fromkeys(
         ("node-0/0", "node-0/1", "node-0/2"), 2
     )
-    assert found.wish_costs == {"max_per_gpu of chat: 2": 0}
+    assert found.constraint_costs == {"max_per_gpu of chat: 2": (0, 0)}
     wish = PlacementConstraints(max_per_gpu={"chat": 1}, min_replicas={"chat": 2})
-    none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), wishes=wish)
+    none = place(wanted_for({kind("chat"): 2}, {A30: 1}), empty(1, 1), constraints=wish)
     assert isinstance(none, PlacementInfeasible)
     assert str(none) == (
-        "unplaceable, on a solver's word: max_per_gpu of chat: 1 is wished, and without it there "
-        "is a placement"
+        "unplaceable, proof checked: max_per_gpu of chat: 1 is asked for, and without it there is "
+        "a placement"
     )
 
 
-def test_wishes_are_read_from_columns_unless_others_are_given_and_add_up() -> None:
+def test_constraints_are_read_from_columns_unless_given_and_add_up() -> None:
     extra = {"min_replicas": "2", "spread": "node"}
     chat = Service("chat", "chat", 0, 1000, extra=extra)
     wanted = replace(wanted_for({kind("chat"): 1}, {A30: 1}), services=(chat,))
     found = place(wanted, empty(2, 1))
     assert isinstance(found, PlacementResult)
     assert sorted(where(found, "chat")) == ["node-0/0", "node-1/0"]
-    assert len(where(placed(wanted, empty(2, 1), wishes=PlacementConstraints()), "chat")) == 1
+    assert len(where(placed(wanted, empty(2, 1), constraints=PlacementConstraints()), "chat")) == 1
     whole = PlacementConstraints({"a": 1}, {"b": "node"}, [("b", "a")], {"c": 2}, "80%")
     again = PlacementConstraints()
-    for name, wish in whole.words().items():
-        assert name not in whole.without(wish).words()
+    for name, wish in whole.split().items():
+        assert whole.without(name).split().keys() == whole.split().keys() - {name}
         again |= wish
     assert again == whole
     assert (bool(whole), bool(PlacementConstraints())) == (True, False)
 
 
-def test_cells_that_are_no_wishes() -> None:
+def test_placement_constraints_refuses_cells() -> None:
     for extra, says in (
         ({"min_replicas": "two"}, "s.csv:2: min_replicas of 'chat' is 'two'"),
         ({"min_replicas": "9" * 5000}, "s.csv:2: min_replicas of 'chat' is '9"),
@@ -179,8 +170,37 @@ def test_cells_that_are_no_wishes() -> None:
             placement_constraints([Service("chat", "chat", 1, 1, extra=extra, origin="s.csv:2")])
 
 
-def test_wishes_that_cannot_be_meant() -> None:
+def test_placement_constraints_refuses_values() -> None:
     with pytest.raises(InvalidOption, match="max_per_gpu of 'chat' is 0"):
         PlacementConstraints(max_per_gpu={"chat": 0})
     with pytest.raises(InvalidOption, match="survive is 'most'"):
         PlacementConstraints(survive="most")
+
+
+def test_growth_takes_the_cheapest_gpus_within_caps_and_refusals_name_them() -> None:
+    big = "a100-80gb"
+    counts = {kind("chat", "4g.24gb"): 1, Kind(big, "7g.80gb", point("chat", big, "7g.80gb")): 1}
+    nodes = tuple(
+        FleetNode(key[:2], tuple(FleetGpu(key[:2], i, get_gpu(key)) for i in range(3)))
+        for key in (A30, big)
+    )
+    prices = {A30: Fraction(1), big: Fraction(5, 2)}
+    wanted = replace(wanted_for(counts, {A30: 1, big: 1}), prices=prices)
+    some = PlacementConstraints(min_replicas={"chat": 3})
+    found = placed(wanted, Deployment(nodes), constraints=some)
+    assert (found.gpus, found.cost) == ({A30: 2, big: 1}, Fraction(9, 2))
+    assert found.constraint_costs == {"min_replicas of chat: 3": (1, 1)}
+    capped = placed(replace(wanted, max_gpus={A30: 1}), Deployment(nodes), constraints=some)
+    assert (capped.gpus, capped.cost) == ({A30: 1, big: 2}, 6)
+    assert str(capped).splitlines()[1:] == [
+        "1 x a100-80gb more than planned (least, proof checked)",
+        "cost 6 (least, proof checked)",
+        "min_replicas of chat: 3: costs 1 GPU (cost 2.5)",
+    ]
+    none = place(replace(wanted, max_gpus=dict.fromkeys(prices, 1)), Deployment(nodes),
+                 constraints=some)  # fmt: skip
+    assert str(none) == (
+        "unplaceable, proof checked: at most 1 x a30-24gb may be used, and with more there is a "
+        "placement; at most 1 x a100-80gb may be used, and with more there is a placement; "
+        "min_replicas of chat: 3 is asked for, and without it there is a placement"
+    )

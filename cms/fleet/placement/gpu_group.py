@@ -1,4 +1,4 @@
-"""GPUs that are alike, and all that can be made of each: the columns of the keeping program."""
+"""Equivalent GPUs and the layouts that each can take: the variables of the placement model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from itertools import product
 from typing import NamedTuple, TypeVar
 
 from ...errors import InvalidOption
+from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.instance import WHOLE, Instance, Kind, Mode, StartSource, State
+from ..deployment.model import Deployment, FleetGpu, FleetNode
+from ..deployment.turns import refuse_turns
 from ..hardware import MPS_CLIENTS, Gpu, Layout
 from ..serving.operating_point import mps_share
-from .guesses import doubtful, in_doubt
-from .instance import WHOLE, Instance, Kind, Mode, StartSource, State
-from .model import Deployment, FleetGpu, FleetNode
-from .turns import refuse_turns
 
-__all__ = ["Column", "Here", "Spot", "is_as_cut", "kind_of", "spots_of"]
+__all__ = [
+    "GpuGroup", "LayoutOption", "ManagedInstance", "group_equivalent_gpus", "is_as_cut",
+    "kind_of", "layouts_around", "place_of",
+]  # fmt: skip
 
 #: Profiles and starts.
 Places = tuple[tuple[str, int], ...]
@@ -27,7 +30,7 @@ K = TypeVar("K", int, str)
 _MOST_FILLS = 20_000
 
 
-class Here(NamedTuple):
+class ManagedInstance(NamedTuple):
     """A managed instance on a GPU."""
 
     profile: str
@@ -37,8 +40,8 @@ class Here(NamedTuple):
     is_whole: bool  # it has a compute instance, so that something else could run there at once
 
 
-class Column(NamedTuple):
-    """Something to be made of a GPU."""
+class LayoutOption(NamedTuple):
+    """A layout that a GPU can take, in counts."""
 
     mode: Mode
     counts: tuple[tuple[str, int], ...]  # instances of each profile that may be used
@@ -49,19 +52,20 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spot:
-    """GPUs that are alike in all that matters to what can be made of them."""
+class GpuGroup:
+    """GPUs that the placement model need not distinguish."""
 
     gpu: Gpu
-    cards: tuple[FleetGpu, ...]  # by node and index
-    here: tuple[Here, ...]
-    columns: tuple[Column, ...]
-    home: str = ""  # the node or zone they are on, where that matters
+    members: tuple[FleetGpu, ...]  # by node and index
+    instances: tuple[ManagedInstance, ...]  # on each of them
+    options: tuple[LayoutOption, ...]  # that each can take
+    domain: str = ""  # the node or zone they are on, if a constraint depends on it
+    is_held: bool = False  # something stays on each that is foreign, or may be
 
     @property
     def works(self) -> bool:
         """Whether a managed instance works there now."""
-        return any(each.works for each in self.here)
+        return any(each.works for each in self.instances)
 
 
 def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
@@ -73,6 +77,11 @@ def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
     return Kind(card.gpu.key, instance.profile, instance.work)
 
 
+def place_of(instance: Instance) -> tuple[str, int]:
+    """Return the profile and start of an instance."""
+    return instance.profile, instance.start or 0
+
+
 def is_as_cut(card: FleetGpu) -> bool:
     """Whether a GPU can only stay as cut or be cut anew: the starts on it are not known."""
     return (
@@ -80,13 +89,13 @@ def is_as_cut(card: FleetGpu) -> bool:
     )
 
 
-def spots_of(
-    fleet: Deployment, numbers: Mapping[Kind, int], homes: Mapping[str, str] | None = None
-) -> tuple[Spot, ...]:
-    """Put GPUs that are alike together, and list what can be made of them.
+def group_equivalent_gpus(
+    fleet: Deployment, numbers: Mapping[Kind, int], domains: Mapping[str, str] | None = None
+) -> tuple[GpuGroup, ...]:
+    """Group equivalent GPUs, and list the layouts that they can take.
 
-    GPUs of types that no numbered kind is on are left out; with `homes`, ``{node: home}``, GPUs of
-    different homes are not alike. Services that take turns are refused.
+    GPUs of types that no numbered kind is on are left out. With `domains`, ``{node: domain}``, GPUs
+    of different domains differ. Services that take turns are refused.
     """
     refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}
@@ -95,7 +104,7 @@ def spots_of(
     alike: dict[_Alike, list[FleetGpu]] = {}
     offered: dict[tuple[str | None, str], frozenset[str]] = {}
     for node in fleet.nodes:
-        home = "" if homes is None else homes[node.name]
+        domain = "" if domains is None else domains[node.name]
         doubts = doubtful(node)
         for card in node.gpus:
             if card.gpu.key not in wanted:
@@ -105,20 +114,21 @@ def spots_of(
                 offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
             here = tuple(sorted(_here(card, numbers)))
             pinned = tuple((each.profile, each.start) for each in card.foreign)
-            stay = tuple((each.profile, each.start or 0) for each in in_doubt(card, doubts))
+            stay = tuple(map(place_of, in_doubt(card, doubts)))
             key = card.gpu.key, card.mode, is_as_cut(card), pinned
-            alike.setdefault((key, home, offered[key_of_offer], here, stay), []).append(card)
-    spots = []
-    for (_, home, profiles, here, stay), cards in alike.items():
-        columns = tuple(_columns(cards[0], here, profiles, stay))
-        if columns:
-            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, home))
-    return tuple(spots)
+            alike.setdefault((key, domain, offered[key_of_offer], here, stay), []).append(card)
+    groups = []
+    for (_, domain, profiles, here, stay), cards in alike.items():
+        options = tuple(_options(cards[0], here, profiles, stay))
+        if options:
+            is_held = bool(cards[0].foreign or stay)
+            groups.append(GpuGroup(cards[0].gpu, tuple(cards), here, options, domain, is_held))
+    return tuple(groups)
 
 
-#: How a GPU is cut and held by others, its home, the profiles that its driver offers and a plan
+#: How a GPU is cut and held by others, its domain, the profiles that its driver offers and a plan
 #: wants, what is here, and what has to stay since it may be another's.
-_Alike = tuple[tuple[object, ...], str, frozenset[str], tuple[Here, ...], Places]
+_Alike = tuple[tuple[object, ...], str, frozenset[str], tuple[ManagedInstance, ...], Places]
 
 
 def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]:
@@ -128,11 +138,11 @@ def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]
     )  # shares and whole GPUs need no driver's profile
 
 
-def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
+def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[ManagedInstance]:
     for each in card.instances:
         if each.is_managed:
             kind = kind_of(card, each)
-            yield Here(
+            yield ManagedInstance(
                 each.profile,
                 -1 if each.start is None else each.start,
                 -1 if kind is None else numbers.get(kind, -1),
@@ -141,10 +151,10 @@ def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
             )
 
 
-def _columns(
-    card: FleetGpu, here: tuple[Here, ...], profiles: frozenset[str], stay: Places
-) -> Iterator[Column]:
-    found: dict[Column, None] = {}
+def _options(
+    card: FleetGpu, here: tuple[ManagedInstance, ...], profiles: frozenset[str], stay: Places
+) -> Iterator[LayoutOption]:
+    found: dict[LayoutOption, None] = {}
     works = [each for each in here if each.works]
     if works and all(each.kind >= 0 for each in works):
         found[_as_it_is(card.mode, works, stays=True)] = None
@@ -156,7 +166,7 @@ def _columns(
         kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
         cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
         if cut:
-            pinned = tuple((each.profile, each.start or 0) for each in card.foreign)
+            pinned = tuple(map(place_of, card.foreign))
             found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
     if free or card.mode is Mode.MPS:
         kept = here if card.mode is Mode.MPS else ()
@@ -168,18 +178,18 @@ def _columns(
         runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
         there = ((WHOLE, 1),) if runs else ()
         if not kinds:
-            found[Column(Mode.WHOLE, ((WHOLE, 1),), (), there)] = None
+            found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), (), there)] = None
         for kind in kinds:
-            found[Column(Mode.WHOLE, ((WHOLE, 1),), ((kind, 1),), there)] = None
-    yield from (column for column in found if column.counts)
+            found[LayoutOption(Mode.WHOLE, ((WHOLE, 1),), ((kind, 1),), there)] = None
+    yield from (option for option in found if option.counts)
 
 
 def _as_it_is(
-    mode: Mode, usable: list[Here], *, stays: bool = False, as_cut: bool = False
-) -> Column:
+    mode: Mode, usable: list[ManagedInstance], *, stays: bool = False, as_cut: bool = False
+) -> LayoutOption:
     counts = _sorted(Counter(each.profile for each in usable))
     keeps = _sorted(Counter(each.kind for each in usable if each.kind >= 0))
-    return Column(mode, counts, keeps, counts, stays, as_cut)
+    return LayoutOption(mode, counts, keeps, counts, stays, as_cut)
 
 
 def _cut(
@@ -187,15 +197,15 @@ def _cut(
     foreign: Places,
     fixed: Places,
     profiles: tuple[str, ...],
-    here: tuple[Here, ...],
-) -> Iterator[Column]:
+    here: tuple[ManagedInstance, ...],
+) -> Iterator[LayoutOption]:
     places = {(each.profile, each.start): each for each in here}
     others = {start for _, start in foreign}
     others |= {start for profile, start in fixed if profile not in profiles}
     for layout in layouts_around(gpu, (*foreign, *fixed), profiles):
         open_ = [place for place in layout if place.start not in others]
         usable = [places[place] for place in open_ if place in places]
-        yield Column(
+        yield LayoutOption(
             Mode.MIG,
             _sorted(Counter(place.profile for place in open_)),
             _sorted(Counter(each.kind for each in usable if each.kind >= 0)),
@@ -210,8 +220,8 @@ def layouts_around(gpu: Gpu, pinned: Places, profiles: tuple[str, ...]) -> tuple
 
 
 def _shared(
-    shares: list[tuple[int, str]], others: Iterable[Instance], here: tuple[Here, ...]
-) -> Iterator[Column]:
+    shares: list[tuple[int, str]], others: Iterable[Instance], here: tuple[ManagedInstance, ...]
+) -> Iterator[LayoutOption]:
     """List the ways to share what others leave of a GPU; which of our clients go on is a choice."""
     others = tuple(others)
     taken = sum(mps_share(each.profile) or 0 for each in others)
@@ -227,7 +237,7 @@ def _shared(
         reused = {name: min(n, there[name]) for name, n in counts.items() if there[name]}
         for chosen in product(*choices):
             keeps = _sorted(dict(pair for part in chosen for pair in part))
-            yield Column(Mode.MPS, _sorted(counts), keeps, _sorted(reused))
+            yield LayoutOption(Mode.MPS, _sorted(counts), keeps, _sorted(reused))
 
 
 def _chosen(own: list[tuple[int, int]], room: int) -> Iterator[tuple[tuple[int, int], ...]]:

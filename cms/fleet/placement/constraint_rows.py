@@ -1,0 +1,208 @@
+"""Placement constraints as rows of the placement model; all of them are linear in counts.
+
+They can ask for more instances and more GPUs than the plan's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from ..deployment.instance import Kind, Work
+from ..deployment.model import Deployment
+from ..deployment.wanted import DesiredState, desired_state
+from ..serving.service import Service
+from .constraints import PlacementConstraints, find_domains
+from .gpu_group import GpuGroup, group_equivalent_gpus
+from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
+
+__all__ = ["build_demand", "build_model", "certified_cost", "find_growing_services"]
+
+#: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
+_PARTS = 10**6
+
+
+def find_growing_services(wanted: DesiredState, constraints: PlacementConstraints) -> set[str]:
+    """Return the services that constraints may add instances to."""
+    if constraints.share is not None:
+        return {service.name for service in wanted.services}
+    return {name for name, n in constraints.min_replicas.items() if n}
+
+
+def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Demand:
+    """Return what is wanted, with the kinds that constraints could add instances of.
+
+    A service that needs more instances may get them at any point of the plan's problem, at its
+    supply there.
+    """
+    grows = find_growing_services(wanted, constraints)
+    apart = grows | {*constraints.spread, *constraints.max_per_gpu}
+    apart |= {name for pair in constraints.pairs for name in pair}
+    counts = dict(wanted.counts)
+    if wanted.plan is not None and grows:
+        serving = wanted.plan.serving
+        for service, block in serving.points:
+            if service in grows:
+                gpu, profile = serving.instance_of(block)
+                for served in serving.served(service, block):
+                    work = Work(service, served.point, served.rate_rps)
+                    counts.setdefault(Kind(gpu, profile, work), 0)
+    kinds = tuple(sorted(counts, key=lambda kind: kind.order))
+    groups: list[KindGroup] = []
+    together: dict[tuple[str, str], list[int]] = {}
+    for number, kind in enumerate(kinds):
+        if kind.work.service in apart:
+            grow = kind.work.service in grows
+            groups.append(KindGroup(kind.gpu, kind.profile, (number,), grow))
+        else:
+            together.setdefault((kind.gpu, kind.profile), []).append(number)
+    groups += [KindGroup(*block, tuple(numbers)) for block, numbers in sorted(together.items())]
+    return Demand(
+        kinds,
+        tuple(counts[kind] for kind in kinds),
+        wanted.gpus,
+        tuple(groups),
+        wanted.prices,
+        wanted.max_gpus,
+        wanted.group_limits,
+    )
+
+
+def certified_cost(wanted: DesiredState) -> Fraction:
+    """Return what the certificate of the plan says that the counts cost at least on empty GPUs."""
+    if (plan := wanted.plan) is None:
+        return Fraction(0)
+    own, caps = desired_state(plan), wanted.max_gpus
+    is_same = (own.counts, own.prices) == (wanted.counts, wanted.prices)
+    is_same &= {*own.group_limits} <= {*wanted.group_limits}
+    is_same &= all(caps.get(key, cap + 1) <= cap for key, cap in own.max_gpus.items())
+    return plan.solution.lower_bound if is_same else Fraction(0)
+
+
+def build_model(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    demand: Demand,
+    least: Fraction,
+) -> PlacementModel:
+    """Build the placement model with the rows of constraints.
+
+    `least`: What empty GPUs cost at least. It is no bound where something foreign stays on GPUs,
+    which cost nothing.
+    """
+    domains = None
+    if constraints.share is not None or "node" in constraints.spread.values():
+        domains = find_domains(fleet, "node")
+    elif constraints.spread:
+        domains = find_domains(fleet, "zone")
+    groups = group_equivalent_gpus(fleet, demand.numbers, domains)
+    writer = _ConstraintWriter(constraints, fleet, wanted, demand.kinds)
+    model = PlacementModel(groups, demand, writer.pools(groups))
+    writer.write(model)
+    if least and model.cost and not any(group.is_held for group in groups):
+        model.program.at_least(model.cost, ceil(least / model.cost_step))
+        model.certified = least
+    return model
+
+
+@dataclass(frozen=True)
+class _ConstraintWriter:
+    constraints: PlacementConstraints
+    fleet: Deployment
+    wanted: DesiredState
+    kinds: Sequence[Kind]
+
+    def pools(self, groups: Sequence[GpuGroup]) -> list[OptionGroup]:
+        """A pool for each domain that constraints name; options on which GPUs matter alone."""
+        shared: dict[str, list[tuple[int, int]]] = {}
+        alone: list[OptionGroup] = []
+        for s, group in enumerate(groups):
+            for c, option in enumerate(group.options):
+                shut = self._excluded(group.gpu.key, {profile for profile, _ in option.counts})
+                if shut is None:
+                    shared.setdefault(group.domain, []).append((s, c))
+                else:
+                    alone += [
+                        OptionGroup(group.domain, ((s, c),), out, is_even=True) for out in shut
+                    ]
+        return [OptionGroup(domain, tuple(own)) for domain, own in shared.items()] + alone
+
+    def _excluded(self, gpu: str, profiles: set[str]) -> list[frozenset[int]] | None:
+        """Return which kinds to keep out of a GPU with these profiles; None: any may be on it."""
+        here: dict[str, set[int]] = {}
+        if not (self.constraints.pairs or self.constraints.max_per_gpu):
+            return None
+        for number, kind in enumerate(self.kinds):
+            if kind.gpu == gpu and kind.profile in profiles:
+                here.setdefault(kind.work.service, set()).add(number)
+        pairs = [pair for pair in self.constraints.pairs if here.keys() >= {*pair}]
+        if not pairs and here.keys().isdisjoint(self.constraints.max_per_gpu):
+            return None
+        return [frozenset(n for name in out for n in here[name]) for out in _find_covers(pairs)]
+
+    def write(self, model: PlacementModel) -> None:
+        """Add the rows."""
+        constraints, program = self.constraints, model.program
+        for service, least in constraints.min_replicas.items():
+            program.at_least(self._instances(model, service), least)
+        for service, word in constraints.spread.items():
+            self._spread(model, service, word)
+        for service, most in constraints.max_per_gpu.items():
+            for q, y in enumerate(model.y):
+                if terms := self._instances(model, service, [q]):
+                    program.at_most(terms | dict.fromkeys(y.values(), -most), 0)
+        if constraints.share is not None:
+            for entry in self.wanted.services:
+                self._survive(model, entry, constraints.share)
+
+    def _instances(
+        self, model: PlacementModel, service: str, pools: Iterable[int] | None = None
+    ) -> dict[int, int]:
+        """The variables of a service's instances, which are in groups of their own."""
+        return {
+            v: 1
+            for q in (range(len(model.pools)) if pools is None else pools)
+            for i, v in model.x[q].items()
+            if self.kinds[model.demand.groups[i].kinds[0]].work.service == service
+        }
+
+    def _spread(self, model: PlacementModel, service: str, word: str) -> None:
+        keys = {kind.gpu for kind in self.kinds if kind.work.service == service}
+        of = find_domains(self.fleet, word)
+        known = {of[card.node] for card in self.fleet.gpus() if card.gpu.key in keys}
+        every = self._instances(model, service)
+        for place in sorted(known):
+            # a pool's domain is a node or, if no constraint names nodes, a zone
+            pools = [q for q, p in enumerate(model.pools) if of.get(p.domain, p.domain) == place]
+            here = self._instances(model, service, pools)
+            # here <= (all + places - 1) / places, rounded down: the equal share, rounded up
+            terms = {v: len(known) * (v in here) - 1 for v in every}
+            model.program.at_most(terms, len(known) - 1)
+
+    def _survive(self, model: PlacementModel, service: Service, share: Fraction) -> None:
+        if not service.rate_rps:
+            return
+        unit = _PARTS / service.rate_rps
+        for node in self.fleet.nodes:
+            terms: dict[int, int] = {}
+            for pool, x in zip(model.pools, model.x, strict=True):
+                for i, v in x.items():
+                    kind = self.kinds[model.demand.groups[i].kinds[0]]
+                    if kind.work.service == service.name and pool.domain != node.name:
+                        terms[v] = floor(kind.work.supply_rps * unit)
+            model.program.at_least(terms, ceil(share * _PARTS))
+
+
+def _find_covers(pairs: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
+    """Return the smallest sets of services to be kept out, so that no pair is on one GPU."""
+    found: set[frozenset[str]] = {frozenset()}
+    for pair in pairs:
+        found = {
+            more
+            for out in found
+            for more in ([out] if out & set(pair) else [out | {name} for name in pair])
+        }
+    return sorted((out for out in found if not any(other < out for other in found)), key=sorted)

@@ -1,0 +1,300 @@
+"""Place a plan on a fleet: numbered GPUs, on which most of what runs is kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+
+from ...errors import CmsError, InvalidProblem
+from ...solving.solution import Proof
+from ..deployment.checking import has_our_work, require_possible
+from ..deployment.instance import Mode, StartSource
+from ..deployment.model import Deployment, FleetGpu
+from ..deployment.wanted import DesiredState, desired_state
+from ..hardware import Gpu
+from ..serving.plan import Plan
+from .constraint_rows import build_demand, build_model, certified_cost
+from .constraints import PlacementConstraints, placement_constraints
+from .gpu_group import GpuGroup, group_equivalent_gpus
+from .infeasibility import PlacementInfeasible, explain_infeasibility, explain_shortage
+from .placement_model import Demand, PlacementCounts, PlacementModel
+from .placement_result import GpuCost, PlacementResult, check_placement
+from .plan_groups import Shortage, list_contents, match_contents
+from .program import Limits
+from .realisation import fill_gpus, realise
+
+__all__ = [
+    "TOO_LATE", "LeastFinder", "build_result", "place", "price_constraints",
+    "require_same_devices",
+]  # fmt: skip
+
+TOO_LATE = "no placement was found in time; expected a longer time limit"
+
+
+def place(
+    wanted: DesiredState,
+    fleet: Deployment,
+    *,
+    constraints: PlacementConstraints | None = None,
+    as_grouped: bool = False,
+    whole_gpus: bool = False,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> PlacementResult | PlacementInfeasible:
+    """Place a desired state on a fleet and keep as many running instances as possible.
+
+    Foreign instances (`Instance.owner`) never move; managed ones are deleted if they are not
+    wanted. Which instances share a GPU is chosen here. Objectives in lexicographic order: least
+    cost, fewest GPUs, fewest instances beyond the desired state's (which only constraints ask for),
+    most kept instances, most restarts in place, fewest changed GPUs, fewest nodes, the first nodes
+    and GPUs. A GPU costs its type's price; one on which something foreign stays costs nothing. No
+    more GPUs of a type are used than `wanted` allows.
+
+    `wanted`: See `desired_state`. `fleet`: The current state; that of a table of nodes
+    (`read_nodes`) is an empty one. `constraints`: None: those in the columns of the services
+    (`placement_constraints`). `as_grouped`: Whether GPUs hold what the plan's groups have, so that
+    only these are matched. Default False. `whole_gpus`: Whether the partitioning tool repartitions
+    whole GPUs only (mig-parted, the GPU Operator, Slurm): instances are kept only where their GPU
+    keeps its layout, and what has no work any more idles there. Default False. `time_limit`:
+    Seconds; then the best placement found is returned, with its bound. Without one the answer is
+    deterministic. `cancel`: Ends the search likewise.
+
+    InvalidProblem if the fleet is inconsistent, or its devices differ from the plan's. CmsError if
+    time was up before a placement was found.
+
+    Notes
+    -----
+    Nodes are filled to use the fewest for up to some 1,500 pairs of groups of GPUs and nodes;
+    beyond that one after the other, which may use more.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, get_gpu
+    >>> from cms.fleet.deployment import FleetNode, desired_state
+    >>> serving = load_instance("S1").build_problem()
+    >>> wanted = desired_state(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
+    >>> now = place(wanted, Deployment((FleetNode("a", cards),)))
+    >>> print(now)
+    2 x a100-80gb on 1 node, 2 changed
+    >>> print(place(wanted, now.deployment))
+    2 x a100-80gb on 1 node, 0 changed
+    10 of 10 running instances kept (maximum, proof checked)
+    """
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    constraints = placement_constraints(wanted.services) if constraints is None else constraints
+    constraints.require(wanted.services)
+    require_same_devices(wanted, fleet)
+    find = _place_on_whole_gpus if whole_gpus else _place
+    return find(wanted, fleet, constraints, as_grouped, limits)
+
+
+def _place_on_whole_gpus(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    as_grouped: bool,
+    limits: Limits,
+) -> PlacementResult | PlacementInfeasible:
+    """Plan as if starts were not known, and restore them where no GPU is repartitioned."""
+    unseen = fleet.with_gpus(
+        {
+            (card.node, card.index): replace(card, start_source=StartSource.UNKNOWN)
+            for card in fleet.gpus()
+            if card.mode is Mode.MIG and card.instances
+        }
+    )
+    found = _place(wanted, unseen, constraints, as_grouped, limits)
+    if isinstance(found, PlacementInfeasible):
+        return found
+    seen = {(card.node, card.index): card.start_source for card in fleet.gpus()}
+    cards = {
+        (card.node, card.index): replace(card, start_source=seen[card.node, card.index])
+        for card in found.deployment.gpus()
+        if card.start_source is StartSource.UNKNOWN
+    }
+    changed = tuple(cards.get((card.node, card.index), card) for card in found.changed)
+    return replace(found, deployment=found.deployment.with_gpus(cards), changed=changed)
+
+
+def _place(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    as_grouped: bool,
+    limits: Limits,
+) -> PlacementResult | PlacementInfeasible:
+    plan = wanted.plan
+    if plan is not None and desired_state(plan).counts != wanted.counts:
+        plan = None  # near what ran: other instances than those that the plan has grouped
+    beyond = {key: cap for key, cap in wanted.max_gpus.items() if wanted.gpus.get(key, 0) > cap}
+    if as_grouped and beyond:
+        reasons = (f"the plan uses more than {cap} x {key}" for key, cap in beyond.items())
+        return PlacementInfeasible(tuple(reasons), Proof.CHECKED)
+    is_plans = plan is not None and not constraints and not beyond
+    is_first = bool(certified_cost(wanted)) and not fleet.used_gpus()
+    if plan is not None and is_plans and (as_grouped or is_first):
+        found = _place_as_grouped(wanted, plan, fleet, limits)
+        if isinstance(found, PlacementResult) or as_grouped:
+            return found
+    if as_grouped:
+        raise InvalidProblem(
+            "constraints decide which instances share a GPU, and as_grouped leaves that to the "
+            "plan; expected one of them"
+            if constraints
+            else "there is no plan whose groups hold what is wanted; expected as_grouped=False"
+        )
+    demand, least = build_demand(wanted, constraints), certified_cost(wanted)
+    for budget in dict.fromkeys((wanted.budget, None)):
+        model = build_model(wanted, fleet, constraints, demand, least)
+        counts = model.solve(limits, budget)
+        if counts is not None:
+            found = build_result(wanted, fleet, constraints, model, counts, limits)
+            find = _least_finder(wanted, fleet, limits)
+            return price_constraints(found, constraints, model, find)
+        if not all(aim.has_ended for aim in model.aims.values()):
+            raise CmsError(TOO_LATE)
+    return explain_infeasibility(wanted, fleet, constraints, limits)
+
+
+def _geometry(gpu: Gpu) -> tuple[object, ...]:
+    """Return what decides how a GPU can be cut: product names and sources may grow."""
+    profiles = ((p.name, p.compute, p.memory, p.starts, p.max, p.attributes) for p in gpu.profiles)
+    return gpu.compute_slices, gpu.memory_slices, tuple(profiles)
+
+
+def require_same_devices(wanted: DesiredState, fleet: Deployment) -> None:
+    """Refuse a fleet that is inconsistent, or of other devices than are wanted."""
+    for key, gpu in wanted.devices.items():
+        if _geometry(fleet.devices.get(key, gpu)) != _geometry(gpu):
+            raise InvalidProblem(
+                f"the plan's {key} is cut by other rules than the fleet's, whose device file is "
+                "another; expected the same profiles, starts and slices"
+            )
+    require_possible(fleet)
+
+
+def _place_as_grouped(
+    wanted: DesiredState, plan: Plan, fleet: Deployment, limits: Limits
+) -> PlacementResult | PlacementInfeasible:
+    demand = build_demand(wanted, PlacementConstraints())
+    groups = group_equivalent_gpus(fleet, demand.numbers)
+    match = match_contents(groups, list_contents(plan, demand.numbers), limits)
+    if match is None:
+        raise CmsError(TOO_LATE)
+    if isinstance(match, Shortage):
+        return explain_shortage(match, fleet)
+    deployment = build_deployment(fleet, wanted, fill_gpus(fleet, match.fillings, demand.kinds))
+    home = {card.name: group for group in groups for card in group.members}
+    spent = _add_up(demand, (home[each.card.name] for each in match.fillings))
+    is_least = certified_cost(wanted) == spent.cost and not any(g.is_held for g in groups)
+    return check_placement(
+        PlacementResult(
+            deployment, wanted, match.kept, sum(fleet.kinds().values()), match.kept, match.proof,
+            spent, Proof.CHECKED if is_least else Proof.NONE, {}, (),
+        ),
+        fleet, PlacementConstraints(),
+    )  # fmt: skip
+
+
+# --- what constraints cost ------------------------------------------------------------------------
+
+#: Finds the least cost under some constraints; None if there is nothing, or no time.
+LeastFinder = Callable[[PlacementConstraints], GpuCost | None]
+
+
+def _least_finder(wanted: DesiredState, fleet: Deployment, limits: Limits) -> LeastFinder:
+    def find(some: PlacementConstraints) -> GpuCost | None:
+        demand = build_demand(wanted, some)
+        model = build_model(wanted, fleet, some, demand, certified_cost(wanted))
+        best = model.find_least(limits)
+        return None if best is None else GpuCost(*model.cost_of(best))
+
+    return find
+
+
+def price_constraints(
+    found: PlacementResult,
+    constraints: PlacementConstraints,
+    model: PlacementModel,
+    find: LeastFinder,
+) -> PlacementResult:
+    """Say what constraints cost, each by itself and together: the same objective without others."""
+    parts = constraints.split()
+    total = found.spent
+    base: GpuCost | None = total
+    if not (model.has_one_price and found.cost == model.certified):  # else none costs anything
+        base = find(PlacementConstraints()) if parts else None
+    if base is None:
+        return found
+    costs: dict[str, GpuCost] = {}
+    for name, part in parts.items():
+        own = base if base == total else total if len(parts) == 1 else find(part)
+        if own is not None:
+            costs[name] = GpuCost(own.cost - base.cost, own.gpus - base.gpus)
+    together = GpuCost(total.cost - base.cost, total.gpus - base.gpus)
+    return replace(found, constraint_costs=costs, constraints_cost=together if parts else None)
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def build_deployment(
+    fleet: Deployment, wanted: DesiredState, cards: Mapping[tuple[str, int], FleetGpu]
+) -> Deployment:
+    """Return a fleet with some GPUs replaced, and the services that are wanted."""
+    own = {service.name for service in wanted.services}
+    others = tuple(service for service in fleet.services if service.name not in own)
+    deployment = replace(fleet, services=(*wanted.services, *others)).with_gpus(cards)
+    named = {each.work.service for _, each in deployment.instances() if each.work is not None}
+    services = (*wanted.services, *(each for each in others if each.name in named))
+    return replace(deployment, services=services, rule=wanted.rule, plan=wanted.plan)
+
+
+def _add_up(demand: Demand, used: Iterable[GpuGroup]) -> GpuCost:
+    """Return what GPUs of some groups cost, and how many are not held."""
+    prices = [demand.price_of(group) for group in used if not group.is_held]
+    return GpuCost(sum(prices, Fraction(0)), len(prices))
+
+
+def build_result(
+    wanted: DesiredState,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    model: PlacementModel,
+    counts: PlacementCounts,
+    limits: Limits,
+    proved: tuple[tuple[int, Proof], Proof] | None = None,
+) -> PlacementResult:
+    """Put instances where it was decided, and say what is proved.
+
+    `proved`: The bound on kept instances with its proof, and the proof of the cost; None: by the
+    prices of the model.
+    """
+    demand = model.demand
+    deployment = build_deployment(fleet, wanted, realise(fleet, model.groups, demand, counts))
+    used = [card for card in deployment.gpus() if has_our_work(card)]
+    by_type = Counter(card.gpu.key for card in used)
+    gpus = {key: max(by_type[key], wanted.gpus.get(key, 0)) for key in {*wanted.gpus, *by_type}}
+    more = {key: n for key in by_type if (n := by_type[key] - wanted.gpus.get(key, 0)) > 0}
+    pairs = zip(demand.kinds, counts.counts(demand), strict=True)
+    grown = replace(
+        wanted, counts={kind: n for kind, n in pairs if n}, gpus=dict(sorted(gpus.items()))
+    )
+    home = {card.name: group for group in model.groups for card in group.members}
+    spent = _add_up(demand, (home[card.name] for card in used))
+    if proved is None:
+        proved = model.prove("kept", limits), model.prove_least(limits)
+    kept = counts.kept_by_kind.total()
+    return check_placement(
+        PlacementResult(
+            deployment, grown, kept, sum(fleet.kinds().values()),
+            *proved[0], spent, proved[1], more, (),
+        ),
+        fleet, constraints,
+    )  # fmt: skip

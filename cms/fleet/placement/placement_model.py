@@ -1,0 +1,401 @@
+"""The placement model: which GPUs take which layouts, so that most of what runs is kept.
+
+Equivalent GPUs are one integer variable for each layout that they can take. Instances of one kind
+are counted, not named, so that every solution is a deployment: kept instances stay where they are,
+all others go anywhere. Counts of instances are given, or variables too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd, lcm
+from typing import NamedTuple, TypeVar
+
+from ...problem.parts import GroupLimit
+from ...solving.solution import Proof
+from ...values.numbers import common_step
+from ..deployment.instance import Kind
+from .gpu_group import GpuGroup, LayoutOption
+from .program import Limits, Program
+
+K = TypeVar("K")
+
+__all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementModel"]
+
+#: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
+#: are filled one by one.
+_MOST_PAIRS = 1500
+
+
+class KindGroup(NamedTuple):
+    """Kinds on one profile that no constraint tells apart."""
+
+    gpu: str
+    profile: str
+    kinds: tuple[int, ...]
+    can_grow: bool = False  # more of them than the counts may be placed
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is wanted, and what GPUs cost.
+
+    `counts`: Of each kind; of kinds that can grow at least so many. `gpus`: GPUs of each type that
+    the desired state names. `groups`: Every kind is in one. `prices`, `caps`: Of a GPU of a type,
+    by default 1, and the most GPUs of it that may be used.
+    """
+
+    kinds: tuple[Kind, ...]
+    counts: tuple[int, ...]
+    gpus: Mapping[str, int]
+    groups: tuple[KindGroup, ...] = ()
+    prices: Mapping[str, Fraction] = field(default_factory=dict)
+    caps: Mapping[str, int] = field(default_factory=dict)
+    group_limits: Sequence[GroupLimit] = ()
+
+    @property
+    def numbers(self) -> dict[Kind, int]:
+        """The number of each kind."""
+        return {kind: number for number, kind in enumerate(self.kinds)}
+
+    def on(self, gpu: str, profile: str) -> int:
+        """How many instances of a profile are wanted."""
+        pairs = zip(self.kinds, self.counts, strict=True)
+        return sum(n for kind, n in pairs if (kind.gpu, kind.profile) == (gpu, profile))
+
+    def price_of(self, group: GpuGroup) -> Fraction:
+        """What using a GPU costs: nothing where something stays that is foreign, or may be."""
+        return Fraction(0) if group.is_held else self.prices.get(group.gpu.key, Fraction(1))
+
+
+class OptionGroup(NamedTuple):
+    """Layout options whose instances are as good as each other's."""
+
+    domain: str  # a node, a zone, or empty where that does not matter
+    options: tuple[tuple[int, int], ...]  # each by its group and its place there
+    excluded: frozenset[int] = frozenset()  # kinds that may not be here
+    is_even: bool = False  # its GPUs share instances out evenly: then it has a single option
+
+
+class PlacementCounts(NamedTuple):
+    """What was decided, in counts."""
+
+    pools: Sequence[OptionGroup]
+    options: list[dict[tuple[int, int], int]]  # of each pool: GPUs of each option
+    placed: list[dict[int, int]]  # of each pool: instances of each kind group, kept ones included
+    kept: list[dict[int, int]]  # of each pool: instances of each kind that are kept
+    nodes: dict[tuple[int, str], int] | None  # GPUs of a group that are used on a node
+
+    @property
+    def kept_by_kind(self) -> Counter[int]:
+        """How many of each kind are kept."""
+        return sum(map(Counter, self.kept), Counter())
+
+    def counts(self, demand: Demand) -> tuple[int, ...]:
+        """How many of each kind there are, with those that constraints have added."""
+        counts = list(demand.counts)
+        for number, group in enumerate(demand.groups):
+            if group.can_grow:
+                (kind,) = group.kinds
+                counts[kind] = sum(placed.get(number, 0) for placed in self.placed)
+        return tuple(counts)
+
+
+class Aim(NamedTuple):
+    """An objective that was pursued, and how far."""
+
+    terms: Mapping[int, int]
+    value: int
+    has_ended: bool  # the solver says that no more is possible
+    rows: int  # of the program when it was pursued
+
+
+class PlacementModel:
+    """The integer program: its variables by what they mean."""
+
+    def __init__(
+        self, groups: Sequence[GpuGroup], demand: Demand, pools: Sequence[OptionGroup]
+    ) -> None:
+        self.groups, self.demand, self.pools = groups, demand, pools
+        self.program = Program()
+        self.aims: dict[str, Aim] = {}
+        self.certified = Fraction(0)  # what a certificate says that GPUs cost at least
+        # of each pool: GPUs by option, instances by kind group, kept ones by kind
+        self.y: list[dict[tuple[int, int], int]] = []
+        self.x: list[dict[int, int]] = []
+        self.k: list[dict[int, int]] = []
+        self.r: list[int] = []  # instances that are there and get work, kept or not
+        for pool in self.pools:
+            self._add_pool(pool)
+        self._add_demand()
+        self._add_gpus()
+        self.kept = {v: 1 for k in self.k for v in k.values()}
+        self.used = {
+            v: 1 for y in self.y for (s, _), v in y.items() if not groups[s].is_held
+        }  # GPUs on which nothing stays that is foreign
+        prices = [demand.price_of(group) for group in groups]
+        unit = lcm(*(price.denominator for price in prices)) if prices else 1
+        step = gcd(*(int(price * unit) for price in prices)) or 1
+        #: What GPUs cost, in whole steps of `cost_step`.
+        self.cost_step = Fraction(step, unit)
+        self.cost = {
+            v: int(prices[s] / self.cost_step)
+            for y in self.y
+            for (s, _), v in y.items()
+            if prices[s]
+        }
+
+    def branch(self) -> PlacementModel:
+        """Return the same model, to which rows can be added."""
+        other = copy(self)
+        other.program, other.aims = self.program.copy(), {}
+        return other
+
+    def option(self, at: tuple[int, int]) -> LayoutOption:
+        """Return an option."""
+        return self.groups[at[0]].options[at[1]]
+
+    def _add_pool(self, pool: OptionGroup) -> None:
+        program, demand = self.program, self.demand
+        y = {at: program.variable(len(self.groups[at[0]].members)) for at in pool.options}
+        room: dict[tuple[str, str], dict[int, int]] = {}
+        there: dict[tuple[str, str], dict[int, int]] = {}
+        keeps: dict[int, dict[int, int]] = {}
+        stays: dict[int, dict[int, int]] = {}
+        for at, number in y.items():
+            key, option = self.groups[at[0]].gpu.key, self.option(at)
+            for profile, count in option.counts:
+                room.setdefault((key, profile), {})[number] = count
+            for profile, count in option.there:
+                there.setdefault((key, profile), {})[number] = count
+            for kind, count in option.keeps:
+                if kind not in pool.excluded:
+                    keeps.setdefault(kind, {})[number] = count
+                if option.stays:
+                    stays.setdefault(kind, {})[number] = count
+        most = {block: self._most(terms) for block, terms in room.items()}
+        x: dict[int, int] = {}
+        on: dict[tuple[str, str], dict[int, int]] = {}
+        for i, group in enumerate(demand.groups):
+            block = group.gpu, group.profile
+            if block in room and not pool.excluded.issuperset(group.kinds):
+                high = most[block] if group.can_grow else self._wanted(group)
+                x[i] = program.variable(min(high, most[block]))
+                on.setdefault(block, {})[x[i]] = 1
+        group_of = {kind: i for i in x for kind in demand.groups[i].kinds}
+        k: dict[int, int] = {}
+        for kind, terms in keeps.items():
+            if kind in group_of:
+                high = self._most(terms)
+                if not demand.groups[group_of[kind]].can_grow:
+                    high = min(high, demand.counts[kind])
+                k[kind] = program.variable(high)
+                program.at_most({k[kind]: 1} | {v: -n for v, n in terms.items()}, 0)
+        for kind, terms in stays.items():  # what stays as it is keeps all it has
+            kept = {k[kind]: -1} if kind in k else {}
+            program.at_most(terms | kept, 0)
+        for i, number in x.items():
+            own = {k[kind]: 1 for kind in demand.groups[i].kinds if kind in k}
+            if own:
+                program.at_most(own | {number: -1}, 0)
+        for block, terms in on.items():
+            program.at_most(terms | {v: -n for v, n in room[block].items()}, 0)
+            if block in there:  # what is there and is used for something, kept or not
+                r = program.variable(self._most(there[block]))
+                program.at_most({r: 1} | dict.fromkeys(terms, -1), 0)
+                program.at_most({r: 1} | {v: -n for v, n in there[block].items()}, 0)
+                self.r.append(r)
+        self.y.append(y)
+        self.x.append(x)
+        self.k.append(k)
+
+    def _most(self, terms: Mapping[int, int]) -> int:
+        return sum(n * self.program.highs[v] for v, n in terms.items())
+
+    def _wanted(self, group: KindGroup) -> int:
+        return sum(self.demand.counts[kind] for kind in group.kinds)
+
+    def _add_demand(self) -> None:
+        for i, group in enumerate(self.demand.groups):
+            terms = {x[i]: 1 for x in self.x if i in x}
+            if group.can_grow:
+                self.program.at_least(terms, self._wanted(group))
+            else:
+                self.program.equal(terms, self._wanted(group))
+                for kind in group.kinds:
+                    kept = {k[kind]: 1 for k in self.k if kind in k}
+                    if len(kept) > 1:
+                        self.program.at_most(kept, self.demand.counts[kind])
+
+    def _add_gpus(self) -> None:
+        of: dict[int, list[int]] = {}
+        by_type: dict[str, dict[int, int]] = {}
+        for y in self.y:
+            for (s, _), number in y.items():
+                of.setdefault(s, []).append(number)
+                by_type.setdefault(self.groups[s].gpu.key, {})[number] = 1
+        for s, variables in of.items():
+            self.program.choose(variables, len(self.groups[s].members))
+        for key, cap in self.demand.caps.items():
+            if key in by_type:
+                self.program.at_most(by_type[key], cap)
+        for limit in self.demand.group_limits:
+            step = common_step(limit.weights.values())
+            pairs = ((v, key) for key, own in by_type.items() for v in own)
+            counted = {
+                v: int(limit.weights[key] / step) for v, key in pairs if key in limit.weights
+            }
+            self.program.at_most(counted, int(limit.at_most // step))
+
+    # --- one aim after the other ------------------------------------------------------------------
+
+    def pursue(
+        self,
+        name: str,
+        terms: Mapping[int, int],
+        limits: Limits,
+        best: list[int] | None,
+        nodes: int | None = None,
+    ) -> list[int] | None:
+        """Make a sum as large as possible and hold it; returns None if nothing is found."""
+        rows = len(self.program.rows)
+        ended, found = True, best
+        if best is None or self._reach(terms) > _sum(terms, best):
+            found, ended = self.program.maximise(terms, limits, best, nodes)
+        value = 0 if found is None else _sum(terms, found)
+        self.aims[name] = Aim(terms, value, ended, rows)
+        if found is not None:
+            self.program.at_least(terms, value)
+        return found
+
+    def _reach(self, terms: Mapping[int, int]) -> int:
+        return sum(n * self.program.highs[v] for v, n in terms.items() if n > 0)
+
+    def find_least(
+        self, limits: Limits, best: list[int] | None = None, nodes: int | None = None
+    ) -> list[int] | None:
+        """Find the least cost, and of that the fewest GPUs that are not held."""
+        cost = {v: -n for v, n in self.cost.items()}
+        best = self.pursue("cost", cost, limits, best, nodes)
+        if best is None or self.has_one_price:
+            return best
+        return self.pursue("gpus", dict.fromkeys(self.used, -1), limits, best, nodes)
+
+    def solve(
+        self, limits: Limits, budget: tuple[Fraction, int] | None = None
+    ) -> PlacementCounts | None:
+        """Pursue all aims in their order; None if nothing is found.
+
+        Least cost and fewest GPUs, or no more than a `budget` of both; fewest instances beyond the
+        counts; most kept; then those of `finish`.
+        """
+        best = None
+        if budget is not None:
+            self.allow(budget)
+        else:
+            best = self.find_least(limits)
+            if best is None:
+                return None
+        grown = {x[i]: -1 for x in self.x for i in x if self.demand.groups[i].can_grow}
+        if grown or best is None:
+            best = self.pursue("grown", grown, limits, best)
+        if best is not None:
+            best = self.pursue("kept", self.kept, limits, best)
+        return None if best is None else self.finish(limits, best)
+
+    def cost_of(self, values: Sequence[int]) -> tuple[Fraction, int]:
+        """Return what the GPUs of a solution cost, and how many are used that are not held."""
+        return _sum(self.cost, values) * self.cost_step, _sum(self.used, values)
+
+    @property
+    def has_one_price(self) -> bool:
+        """Whether the fewest GPUs cost least."""
+        return len(self.cost) == len(self.used) and len({*self.cost.values()}) <= 1
+
+    def allow(self, budget: tuple[Fraction, int]) -> None:
+        """Add rows: what GPUs cost, and how many are used, at most."""
+        self.program.at_most(self.cost, int(budget[0] // self.cost_step))
+        self.program.at_most(self.used, budget[1])
+
+    def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
+        """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes."""
+        touched: dict[int, int] = {}
+        for y in self.y:
+            for at, v in y.items():
+                gain = 1 if self.option(at).stays else -int(not self.groups[at[0]].works)
+                if gain:
+                    touched[v] = gain
+        for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
+            best = self.pursue(name, terms, limits, best) or best
+        nodes = None
+        pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
+        if len(pairs) <= _MOST_PAIRS:
+            used, taken = self.count_nodes()
+            start = len(used) * (len(used) + 1) // 2 + 1
+            cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
+            found = self.program.maximise(cost, limits).values
+            if found is not None:
+                best, nodes = found, {pair: n for pair, v in taken.items() if (n := found[v])}
+        return PlacementCounts(
+            self.pools,
+            [_positive(y, best) for y in self.y],
+            [_positive(x, best) for x in self.x],
+            [_positive(k, best) for k in self.k],
+            nodes,
+        )
+
+    def count_nodes(self) -> tuple[dict[str, int], dict[tuple[int, str], int]]:
+        """Add variables: whether a node is used, by name, and GPUs of each group on each node."""
+        program = self.program
+        there = Counter(
+            (s, card.node) for s, group in enumerate(self.groups) for card in group.members
+        )
+        used = {name: program.variable(1) for name in sorted({node for _, node in there})}
+        taken = {pair: program.variable(n) for pair, n in there.items()}
+        for (s, node), v in taken.items():
+            program.at_most({v: 1, used[node]: -there[s, node]}, 0)
+        for s in range(len(self.groups)):
+            mine = {v: 1 for (group, _), v in taken.items() if group == s}
+            options = {v: -1 for y in self.y for (group, _), v in y.items() if group == s}
+            program.equal(mine | options, 0)
+        return used, taken
+
+    # --- what is proved ---------------------------------------------------------------------------
+
+    def prove_least(self, limits: Limits) -> Proof:
+        """Return the weakest proof of the least cost and of the fewest GPUs."""
+        proofs = [self.prove(name, limits)[1] for name in ("cost", "gpus") if name in self.aims]
+        order = Proof.NONE, Proof.SOLVER, Proof.CHECKED
+        return min(proofs, key=order.index, default=Proof.NONE)  # a budget says what to spend
+
+    def prove(self, name: str, limits: Limits) -> tuple[int, Proof]:
+        """Return the least bound on an aim that is proved, and whether the aim's value meets it."""
+        aim = self.aims[name]
+        bound = self._reach(aim.terms)
+        if name == "kept":  # no more of a kind than run, nor than are wanted
+            run: Counter[int] = Counter()
+            for group in self.groups:
+                for each in group.instances:
+                    run[each.kind] += len(group.members)
+            for kinds in self.demand.groups:
+                for kind in () if kinds.can_grow else kinds.kinds:
+                    run[kind] = min(run[kind], self.demand.counts[kind])
+            bound = run.total() - run[-1]
+        if bound > aim.value:
+            proved = self.program.prove(aim.terms, limits, aim.value, aim.rows)
+            bound = bound if proved is None else min(bound, proved)
+        if bound <= aim.value:
+            return aim.value, Proof.CHECKED
+        return bound, Proof.SOLVER if aim.has_ended else Proof.NONE
+
+
+def _sum(terms: Mapping[int, int], values: Sequence[int]) -> int:
+    return sum(n * values[v] for v, n in terms.items())
+
+
+def _positive(variables: Mapping[K, int], best: Sequence[int]) -> dict[K, int]:
+    return {key: best[v] for key, v in variables.items() if best[v]}

@@ -1,0 +1,364 @@
+"""From counts to a deployment: which GPU, which instance, which start.
+
+The placement model has decided how many GPUs of a group take which layout and how much is kept. All
+choices that are left are made in one fixed order: nodes by name, GPUs by index, services by name;
+of starts those that use what is there, then those that leave the longest run of free slices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from ..deployment.checking import has_our_work
+from ..deployment.guesses import doubtful, in_doubt
+from ..deployment.instance import Instance, Kind, Mode, State
+from ..deployment.model import Deployment, FleetGpu
+from ..hardware import Gpu
+from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layouts_around, place_of
+from .placement_model import Demand, PlacementCounts
+from .program import Limits, Program
+
+__all__ = ["Filling", "fill_gpus", "realise"]
+
+
+@dataclass
+class Filling:
+    """What a GPU is to hold: kinds by their numbers."""
+
+    card: FleetGpu
+    option: LayoutOption
+    kept: Counter[int] = field(default_factory=Counter)
+    new: Counter[int] = field(default_factory=Counter)
+
+
+def realise(
+    fleet: Deployment, groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
+) -> dict[tuple[str, int], FleetGpu]:
+    """Return the GPUs that change, by node and index."""
+    return fill_gpus(fleet, _list_fillings(groups, demand, chosen), demand.kinds)
+
+
+def fill_gpus(
+    fleet: Deployment, contents: Iterable[Filling], kinds: Sequence[Kind]
+) -> dict[tuple[str, int], FleetGpu]:
+    """Return the GPUs that change: those to be filled, and those that lose their work."""
+    cards: dict[tuple[str, int], FleetGpu] = {}
+    doubts = {node.name: doubtful(node) for node in fleet.nodes}
+    filler = _Filler(kinds, {kind: number for number, kind in enumerate(kinds)})
+    done = set()
+    for each in contents:
+        if each.kept or each.new:
+            card = each.card
+            done.add((card.node, card.index))
+            fixed = in_doubt(card, doubts[card.node])
+            cards[card.node, card.index] = filler.fill(each, fixed)
+    for card in fleet.gpus():
+        if (card.node, card.index) not in done and has_our_work(card):
+            cards[card.node, card.index] = _emptied(card, in_doubt(card, doubts[card.node]))
+    return cards
+
+
+def _list_fillings(
+    groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
+) -> list[Filling]:
+    """Spread what was chosen over single GPUs and instances over them."""
+    free = _cards_in_order(groups, chosen)
+    counts = chosen.counts(demand)
+    kept_by_kind = chosen.kept_by_kind
+    wanted = {kind: n - kept_by_kind[kind] for kind, n in enumerate(counts)}
+    every: list[Filling] = []
+    for q, options in enumerate(chosen.options):
+        mine: list[Filling] = []
+        for (s, c), number in options.items():
+            option = groups[s].options[c]
+            mine += [Filling(free[s].pop(0), option) for _ in range(number)]
+        mine.sort(key=lambda each: (not each.option.stays, each.card.node, each.card.index))
+        new: dict[int, int] = {}
+        for i, placed in chosen.placed[q].items():
+            group = demand.groups[i]
+            left = placed - sum(chosen.kept[q].get(kind, 0) for kind in group.kinds)
+            for kind in group.kinds:
+                taken = min(left, wanted[kind])
+                if taken:
+                    new[kind] = taken
+                    wanted[kind] -= taken
+                    left -= taken
+        if chosen.pools[q].is_even and len(mine) > 1:
+            _split(mine, chosen.kept[q], new, demand.kinds)
+        else:
+            _keep(mine, dict(chosen.kept[q]))
+            _add(mine, new, demand.kinds)
+        every += mine
+    return every
+
+
+def _cards_in_order(groups: Sequence[GpuGroup], chosen: PlacementCounts) -> list[list[FleetGpu]]:
+    """Of each group the GPUs to be used, on as few nodes as possible."""
+    wanted = Counter[int]()
+    for options in chosen.options:
+        for (s, _), number in options.items():
+            wanted[s] += number
+    found: list[list[FleetGpu]] = []
+    if chosen.nodes is not None:
+        left = Counter(chosen.nodes)
+        for s, group in enumerate(groups):
+            found.append([])
+            for card in group.members:
+                if left[s, card.node]:
+                    left[s, card.node] -= 1
+                    found[s].append(card)
+        return found
+    used = {
+        c.node
+        for s, group in enumerate(groups)
+        if wanted[s] == len(group.members)
+        for c in group.members
+    }
+    for s, group in enumerate(groups):
+        size = Counter(card.node for card in group.members)
+        order = sorted(
+            group.members, key=lambda c: (c.node not in used, -size[c.node], c.node, c.index)
+        )
+        found.append(order[: wanted[s]])
+        used |= {card.node for card in found[-1]}
+    return found
+
+
+def _keep(contents: Sequence[Filling], left: dict[int, int]) -> None:
+    """Have instances go on where they are: first where nothing else changes."""
+    for each in contents:
+        for kind, most in each.option.keeps:
+            if taken := min(most, left.get(kind, 0)):
+                each.kept[kind] = taken
+                left[kind] -= taken
+
+
+def _add(contents: Sequence[Filling], new: Mapping[int, int], kinds: Sequence[Kind]) -> None:
+    """Put new work where an instance is already, then where there is room."""
+    wanted: dict[tuple[str, str], list[int]] = {}
+    for kind in sorted(new, key=lambda number: kinds[number].order):
+        block = kinds[kind].gpu, kinds[kind].profile
+        wanted.setdefault(block, []).extend([kind] * new[kind])
+    for queue in wanted.values():
+        queue.reverse()
+    for is_there in (True, False):
+        for each in contents:
+            held = Counter(kinds[kind].profile for kind in each.kept.elements())
+            held.update(kinds[kind].profile for kind in each.new.elements())
+            for profile, most in each.option.there if is_there else each.option.counts:
+                queue = wanted.get((each.card.gpu.key, profile), [])
+                while queue and held[profile] < most:
+                    each.new[queue.pop()] += 1
+                    held[profile] += 1
+
+
+def _split(
+    contents: Sequence[Filling],
+    kept: Mapping[int, int],
+    new: Mapping[int, int],
+    kinds: Sequence[Kind],
+) -> None:
+    """Share instances out among GPUs that are to be cut alike.
+
+    Every sum that the program bounds by its number of GPUs (of a service, of a profile, of a kind
+    kept) is shared out as evenly as whole numbers can be: each GPU gets its share rounded down or
+    up. That this is always possible is the integer decomposition of transport polytopes (Baum and
+    Trotter 1978), so that one GPU after the other can be cut off.
+    """
+    left = {("kept", kind): n for kind, n in kept.items() if n}
+    left |= {("new", kind): n for kind, n in new.items() if n}
+    for number, each in enumerate(contents):
+        share = len(contents) - number
+        program = Program()
+        sums: dict[tuple[str, object], Counter[int]] = {}
+        totals: Counter[tuple[str, object]] = Counter()
+        variables = {}
+        for (what, kind), n in left.items():
+            variables[what, kind] = v = program.variable(-(-n // share))
+            program.at_least({v: 1}, n // share)
+            names = [("service", kinds[kind].work.service), ("profile", kinds[kind].profile)]
+            for name in (*names, ("kind", kind)):
+                sums.setdefault(name, Counter())[v] = 1
+                totals[name] += n
+        for name, terms in sums.items():
+            program.at_most(terms, -(-totals[name] // share))
+            program.at_least(terms, totals[name] // share)
+        values = program.maximise({}, Limits()).values
+        if values is None:
+            raise AssertionError("a transport polytope has no whole point")
+        for (what, kind), v in variables.items():
+            if n := values[v]:
+                (each.kept if what == "kept" else each.new)[kind] += n
+                left[what, kind] -= n
+
+
+# --- one GPU --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Filler:
+    """Puts kinds, by their numbers, on single GPUs."""
+
+    kinds: Sequence[Kind]
+    numbers: Mapping[Kind, int]
+
+    def fill(self, filling: Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
+        """Return a GPU with what it is to hold; what is `fixed` may be another's and stays."""
+        card, option = filling.card, filling.option
+        if not filling.new and option.stays:
+            return replace(card, instances=tuple(_at_work(each) for each in card.instances))
+        if option.as_cut:
+            return self._relabel(filling)
+        is_same = card.mode is option.mode and not is_as_cut(card)
+        own = [each for each in card.instances if each.is_managed and is_same]
+        if option.mode is Mode.MIG:
+            return self._cut(filling, own, fixed)
+        kept, _ = self._keep(card, own, filling.kept)
+        works = [self.kinds[kind] for kind in filling.new.elements()]
+        instances = [*card.foreign, *kept]
+        if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
+            instances += [_given(each, kind) for each, kind in zip(fixed, works, strict=True)]
+        else:
+            instances += [Instance(kind.profile, work=kind.work) for kind in works]
+        return card.with_instances(instances, option.mode)
+
+    def _keep(
+        self, card: FleetGpu, own: Iterable[Instance], counts: Mapping[int, int]
+    ) -> tuple[list[Instance], list[Instance]]:
+        """Return the first instances of some kinds, a number of each, and the rest."""
+        left = dict(counts)
+        found, rest = [], []
+        for each in own:
+            kind = kind_of(card, each)
+            number = -1 if kind is None else self.numbers.get(kind, -1)
+            if left.get(number, 0):
+                left[number] -= 1
+                found.append(_at_work(each))
+            else:
+                rest.append(each)
+        return found, rest
+
+    def _queues(self, filling: Filling) -> dict[str, list[Kind]]:
+        """Return the new kinds by profile, the first in order at the end."""
+        queues: dict[str, list[Kind]] = {}
+        new = (self.kinds[number] for number in filling.new.elements())
+        for kind in sorted(new, key=lambda kind: kind.order, reverse=True):
+            queues.setdefault(kind.profile, []).append(kind)
+        return queues
+
+    def _cut(self, filling: Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
+        card, queues = filling.card, self._queues(filling)
+        pinned = tuple(map(place_of, card.foreign))
+        wanted = Counter({profile: len(queue) for profile, queue in queues.items()})
+        counts = wanted + Counter(self.kinds[kind].profile for kind in filling.kept.elements())
+        at = {place_of(each): each for each in own}
+        kept: list[Instance] = []
+        stay = (*pinned, *map(place_of, fixed))
+        for layout in layouts_around(card.gpu, stay, tuple(sorted(counts))):
+            kept, _ = self._keep(card, [at[p] for p in layout if p in at], filling.kept)
+            open_ = Counter(p.profile for p in layout)
+            open_.subtract(profile for profile, _ in pinned)
+            if len(kept) == filling.kept.total() and all(open_[p] >= n for p, n in counts.items()):
+                break
+        going_on = set(map(place_of, kept))
+        cut = [each for each in fixed if place_of(each) not in going_on]
+        used = []  # what may not be cut anew is used first
+        for each in sorted(cut, key=lambda each: not each.is_whole):
+            if wanted[each.profile]:
+                wanted[each.profile] -= 1
+                used.append(place_of(each))
+        held = (*pinned, *map(place_of, (*kept, *cut)))
+        there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
+        idle = tuple(place for place in there if at[place].work is None)
+        places, left = starts_beside(card.gpu, tuple(sorted((+wanted).items())), held, there, idle)
+        new = []
+        for profile, start in (*used, *places):
+            kind, before = queues[profile].pop(), at.get((profile, start))
+            is_there = before is not None and before.is_whole
+            new.append(_given(before if is_there else None, kind, start))
+        rest = [at[place] for place in left]
+        rest += [_idle(each) for each in cut if place_of(each) not in used]
+        return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
+
+    def _relabel(self, filling: Filling) -> FleetGpu:
+        """Change the work of instances whose starts are not known; what has no work then idles."""
+        card, queues = filling.card, self._queues(filling)
+        own = (each for each in card.instances if each.is_managed)
+        kept, rest = self._keep(card, own, filling.kept)
+        done = []
+        for each in sorted(rest, key=lambda each: each.work is not None):
+            has_work = each.is_whole and queues.get(each.profile)
+            done.append(_given(each, queues[each.profile].pop()) if has_work else _idle(each))
+        return replace(card, instances=(*card.foreign, *kept, *done))
+
+
+def _given(before: Instance | None, kind: Kind, start: int | None = None) -> Instance:
+    """Return an instance with the work of a kind: one that is there, or a new one."""
+    if before is None:
+        return Instance(kind.profile, start, kind.work)
+    return replace(before, work=kind.work, state=State.RUNNING)
+
+
+def _at_work(instance: Instance) -> Instance:
+    """What is starting now is to run."""
+    starts = instance.is_managed and instance.work is not None
+    return replace(instance, state=State.RUNNING) if starts else instance
+
+
+def _idle(instance: Instance) -> Instance:
+    if instance.work is None:
+        return instance
+    return replace(instance, work=None, state=State.RUNNING)
+
+
+def _emptied(card: FleetGpu, fixed: tuple[Instance, ...]) -> FleetGpu:
+    """Take work off a GPU; what idled stays, what may be another's, or all without starts."""
+    if is_as_cut(card):
+        done = (_idle(each) if each.is_managed else each for each in card.instances)
+        return replace(card, instances=tuple(done))
+    stay = [each for each in card.instances if not each.is_managed or each.work is None]
+    stay += [_idle(each) for each in fixed if each.work is not None]
+    return card.with_instances(stay)
+
+
+@lru_cache(65536)
+def starts_beside(
+    gpu: Gpu, counts: tuple[tuple[str, int], ...], around: Places, there: Places, idle: Places
+) -> tuple[Places, Places]:
+    """Choose the starts of new instances on a GPU in use, and say which idle instances stay.
+
+    Most of them where an instance is, then most idle ones left, then the longest run of free
+    slices, then the first in order. `around` must stay, what is `there` may be used again or go,
+    and of that `idle` may stay as well.
+    """
+    best: tuple[tuple[int, int, int], Places, Places] | None = None
+    for layout in gpu.layouts_of(dict(counts), around=around):
+        reused = sum(place in there for place in layout)
+        held = [*around, *layout]
+        stay = []
+        for place in idle:
+            if place not in layout and gpu.is_layout([*held, place]):
+                held.append(place)
+                stay.append(place)
+        score = reused, len(stay), _free_run(gpu, held)
+        if best is None or score > best[0]:
+            best = score, tuple((p.profile, p.start) for p in layout), tuple(stay)
+    if best is None:
+        raise AssertionError(f"no starts for {dict(counts)} beside {around} on {gpu.key}")
+    return best[1], best[2]
+
+
+def _free_run(gpu: Gpu, held: Iterable[tuple[str, int]]) -> int:
+    taken = {
+        slot
+        for profile, start in held
+        for slot in range(start, start + gpu.profile(profile).memory)
+    }
+    longest = run = 0
+    for slot in range(gpu.memory_slices):
+        run = 0 if slot in taken else run + 1
+        longest = max(longest, run)
+    return longest
