@@ -2,7 +2,7 @@
 
 Nothing here is imported by name: every algorithm is an entry point of the group ``cms.algorithms``
 and is reached through :func:`cms.solve` or :func:`cms.plugin.registry.load_algorithm`, just as an
-algorithm of somebody else's distribution is.
+algorithm of another distribution is.
 """
 
 # `algorithms` is a name other distributions use too, and pip lets the last one installed win.

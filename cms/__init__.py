@@ -121,7 +121,7 @@ def __getattr__(name: str) -> object:
         found: object = import_module("importlib.metadata").version("configurable-machines")
     elif name in _HOME:
         found = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    elif name == "fleet":  # the wing, which nobody has to import before it is used
+    elif name == "fleet":  # imported when it is first used
         found = import_module(".fleet", __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

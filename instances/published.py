@@ -59,7 +59,7 @@ def scenario(name: str) -> Scenario:
 
 
 def __getattr__(name: str) -> Scenario:
-    # an entry point asks for the attribute S5; the files are read when somebody does
+    # an entry point asks for the attribute S5; the files are read then
     if name in _KNOWN:
         return globals().setdefault(name, scenario(name))  # type: ignore[no-any-return]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Machines and blocks in parts, in rationals: floats propose who takes part, exact numbers decide.
+"""Machines and blocks in parts, in rationals: floats propose the support, exact numbers decide.
 
 Most jobs are served by one block type alone. Such a job is a number of blocks that is wanted; the
 program that is left has a row a block type and one for each job that is split, and few columns. It

@@ -279,7 +279,7 @@ class Dive:
         return True
 
     def _wanted(self, row: Row) -> Sequence[int]:
-        """Return the blocks of a machine that somebody may take."""
+        """Return the blocks of a machine that some job may take."""
         return row.counts if self._open else list(map(min, row.counts, self._left))
 
     def _add(self, row: Row) -> bool:

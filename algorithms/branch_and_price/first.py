@@ -66,8 +66,8 @@ class _Handing:
 
     def given(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Return jobs, blocks and numbers, one entry for each pair of a job and a block."""
-        nobody = np.zeros(0, dtype=np.int64)
-        parts = zip(*[(nobody,) * 3, *self._given], strict=True)
+        no_job = np.zeros(0, dtype=np.int64)
+        parts = zip(*[(no_job,) * 3, *self._given], strict=True)
         jobs, blocks, numbers = (np.concatenate(part) for part in parts)
         return jobs, blocks, numbers
 

@@ -1,4 +1,4 @@
-"""Machines opened as they are needed, and the blocks on them that nobody has yet."""
+"""Machines opened as they are needed, and the blocks on them without a job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_ROUNDS = 1_000
 
 
 class Fleet:
-    """Machines that are open, machines that may still be, and the blocks nobody has yet."""
+    """Machines that are open, machines that may still be, and the blocks without a job."""
 
     def __init__(self, problem: MachineProblem, stopped: Callable[[], bool]) -> None:
         self._stopped, self._blocks = stopped, problem.blocks

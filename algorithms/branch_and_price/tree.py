@@ -5,7 +5,7 @@ many blocks decides nearly all. Below a branch the restricted master goes on fro
 where it costs more than the best schedule are its prices made exact, which closes the node for good
 or brings up columns that were missing. Branches are chosen by what branches on the same quantity
 gained before (pseudocosts; Achterberg, Koch, Martin 2005, DOI 10.1016/j.orl.2004.04.002), those
-that nobody tried first. The tree of all leaves' prices is a certificate that is checked exactly.
+without a pseudocost first. The tree of all leaves' prices is a certificate that is checked exactly.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ class _Tree:
         return best[1]
 
     def _guess(self, at: int, value: float) -> float:
-        """What a branch may gain, by what branches gained; what nobody tried comes first."""
+        """What a branch may gain, by what branches gained; candidates never tried come first."""
         score = 1.0
         for sign, away in ((-1, value - floor(value)), (1, ceil(value) - value)):
             gained, times = self._gains.get((at, sign), (0.0, 0))

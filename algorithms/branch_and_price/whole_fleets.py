@@ -141,7 +141,7 @@ class WholeFleets:
         """Yield schedules that cost less than ``cost``, and less and less, down to ``least``."""
         step, before = self._jobs.problem.cost_step, cost
         if len(self.options) == len(self._jobs):
-            return  # cutting stock: nobody has a choice
+            return  # cutting stock: no job has a choice
         for nodes, whole_jobs, at_bound in _PROGRAMS:
             target = least if at_bound else next_below(cost, step)
             if target < least or (nodes == _PROGRAMS[-1][0] and cost < before):

@@ -144,7 +144,7 @@ class GpuletSbp(_OnShares):
     Notes
     -----
     **Guarantee.** None. More demand can take fewer GPUs: a rest of higher rate has a shorter cycle,
-    with which it may fit where the longer one did not. So nobody should bisect over a rate.
+    with which it may fit where the longer one did not. So bisection over a rate is not valid.
 
     **Running time.** O(r^2) merges for r services with a rest, 50 microseconds each.
 

@@ -221,7 +221,7 @@ class Gpus:
         return [loaded for blocks in reversed(self._free.values()) for loaded in blocks]
 
     def occupied(self) -> Iterator[Loaded]:
-        """Iterate over the blocks that serve somebody, smallest first."""
+        """Iterate over the blocks that serve a job, smallest first."""
         return chain.from_iterable(self._occupied.values())
 
     def best_fit(self, share: int, rates: Rates, *, uncut_first: bool = False) -> bool:

@@ -213,8 +213,8 @@ class PathRounding:
 
     ``already`` is what other blocks are worth to each job. A move along a cycle or path of open
     edges (block type, job), whose parts are not whole, keeps what every job in between is given, in
-    bids, and every type's total within its next whole number. On a cycle one direction costs nobody
-    anything; on a path two, drawn in proportion to the other's length, change nothing on average.
+    bids, and every type's total within its next whole number. On a cycle one direction lowers no
+    bid; on a path two, drawn in proportion to the other's length, change nothing on average.
 
     A job that is an end has one open edge, of part z and bid b, beside whole blocks worth L, and T
     = L + b z <= budget B in all. Rounded up with probability z it has L (1 - z) + min(B, L + b) z

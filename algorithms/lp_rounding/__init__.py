@@ -288,7 +288,7 @@ class _Run:
         many = vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1))
         if many or tables.vast or not in_reach(tables):
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
-            # A); or costs so far apart that nothing is stated, or contents that nobody can list.
+            # A); or costs so far apart that nothing is stated, or contents too many to list.
             if self._options.plain and tables.vast and vertex.value < loss:
                 yield "aggregated program, T-2", doubled(vertex, tables, budget)
             elif self._options.plain:

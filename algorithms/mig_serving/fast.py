@@ -48,7 +48,7 @@ class MigServingFastOptions(CheckedFields):
     Parameters
     ----------
     score : {"capped", "plain"}, default "capped"
-        Whether what a machine gives counts up to what is missing (ours), or up to the demand.
+        "capped": a machine counts up to what is missing (not published); "plain": up to all.
     mixed : int, default 3
         Different jobs on one machine, at most; 2 to 3 in MIG-serving.
     last_mile : number, default 1/10
@@ -191,7 +191,7 @@ def _shares(count: int, used: int) -> Iterator[tuple[int, ...]]:
 
 def count_patterns(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
     """Count the rows of :func:`patterns` without listing them."""
-    # Inclusion and exclusion: nobody of those chosen goes without.
+    # Inclusion and exclusion: none of those chosen goes without.
     return sum(
         (-1) ** out
         * comb(places, used)

@@ -209,7 +209,7 @@ class Deployment(NamedTuple):
 
     @property
     def fitness(self) -> tuple[int, float]:
-        """The less the fitter (ties are ours; MIG-serving is silent about them)."""
+        """The less the fitter (how ties are broken is chosen here; MIG-serving does not say)."""
         return self.cost, -self.spare
 
 
@@ -263,7 +263,7 @@ class Genetic:
     def mutated(self, deployment: Deployment) -> Deployment:
         """Exchange the jobs of equal blocks on different machines, some pairs at random.
 
-        What changes is who shares a machine, and so what the next crossover erases together.
+        What changes is which jobs share a machine, and so what the next crossover erases together.
         """
         machines = list(deployment.machines)
         filled = self._services.filled

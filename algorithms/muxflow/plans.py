@@ -1,6 +1,6 @@
 """Plans between classes of GPUs and workloads, and prices that prove them.
 
-Prices are longest paths from a node ``none``, for GPUs that take nobody, to the offline classes. An
+Prices are longest paths from a node ``none``, for GPUs without work, to the offline classes. An
 arc from k' to k is what an exchange gains: the most that w(o, k) exceeds w(o, k') by, over the GPUs
 o that serve k' now. If no circle gains, these prices hold with equality on every pair in use: the
 plan is optimal. A circle that gains is an exchange that improves the plan.
@@ -71,7 +71,7 @@ def pairs_by_weight(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def filled(pairs: NDArray[np.int64], counts: Counts, stopped: Callable[[], bool]) -> Plan:
-    """Go through pairs in their order, and put on each as many workloads as there still can be."""
+    """Go through pairs in their order, and put the most workloads on each that still fit."""
     left, wanted = map(list, counts)
     open_rows = np.array([n > 0 for n in left], dtype=np.bool_)
     open_columns = np.array([n > 0 for n in wanted], dtype=np.bool_)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cms.knapsack.packing import Found, Packing
     from cms.problem.machine_problem import MachineProblem
 
-#: Up to here nobody asks whether a limit binds.
+#: Up to here limits are kept without asking whether they bind.
 _LARGE_LIMIT = 10**9
 #: How many types a set has for each further content that a pass looks for, and the most of these.
 _TYPES_A_ROW, _MORE_ROWS = 4, 64

@@ -1,4 +1,4 @@
-"""A thin layer over OR-tools' minimum-cost flow: who gives how much to whom, for the most value.
+"""A thin layer over OR-tools' minimum-cost flow: amounts from sources to sinks of the most value.
 
 The solver cannot be interrupted, and keeps the interpreter's lock: what takes longer than an
 instant runs in a process of its own, ``python -m`` this module, which can be killed.
@@ -60,7 +60,7 @@ def solved(offers: Offers) -> NDArray[np.int64]:
     n, m, arcs = len(supplies), len(demands), len(giver)
     if not arcs:
         return np.zeros(0, dtype=np.int64)
-    # What nobody takes goes to the end directly, for nothing.
+    # What no sink takes goes to the end directly, at value 0.
     first_taker, end = n, n + m
     tails = np.concatenate([giver, np.arange(n + m)])
     heads = np.concatenate([first_taker + taker, np.full(n + m, end)])

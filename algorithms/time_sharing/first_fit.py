@@ -67,8 +67,8 @@ class MixFirstFit:
 
     References
     ----------
-    Ours. The problem is that of Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine
-    Learning Models on Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22
+    A method of this package. The problem: Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous
+    Machine Learning Models on Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22
     (arXiv:2109.01611).
 
     Examples

@@ -191,7 +191,7 @@ class Machine:
 
 
 def schedule_of(machines: Iterable[Machine]) -> Schedule:
-    """Return the schedule of machines; those that serve nobody are left out."""
+    """Return the schedule of machines; those that serve no job are left out."""
     counts: Counter[tuple[Configuration, frozenset[tuple[tuple[str, Mix], int]]]] = Counter()
     for machine in machines:
         served = Counter(
@@ -208,7 +208,7 @@ def schedule_of(machines: Iterable[Machine]) -> Schedule:
 
 
 class Saturated:
-    """Jobs with a demand, and what each configuration gives them when it serves nobody else.
+    """Jobs with a demand, and what each configuration gives them when it serves no other job.
 
     Nothing serves an ``unservable`` job.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @figure(
-    "Of the instances that somebody proved, the share that a contestant proved within so many "
+    "Of the instances that any contestant proved, the share that each proved within so many "
     "times the seconds of the fastest one on the same instance; at the left edge: how often it "
     "was the fastest; where a curve ends: how often it proved anything within the limit. "
     "Higher is better."
@@ -49,7 +49,7 @@ def performance_profile(axes: Axes, seconds: Mapping[str, Mapping[str, float | N
 def profile(seconds: Mapping[str, Mapping[str, float | None]]) -> dict[str, list[float]]:
     """Return each contestant's factors of the fastest, infinite without a proof.
 
-    Instances that nobody proves are left out.
+    Instances without any proof are left out.
     """
     best: dict[str, float] = {}
     for found in seconds.values():

@@ -13,7 +13,7 @@ from cms.files.source import write_bytes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Colours that people who see few colours can tell apart (Okabe and Ito), and line styles.
+#: Colours that are distinct in colour blindness (Okabe and Ito), and line styles.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F",
 )  # fmt: skip

@@ -91,7 +91,7 @@ def _total(rows: Sequence[RunRow], field: str, count: int) -> Fraction | None:
 
 
 def _below(rows: Sequence[RunRow]) -> bool:
-    """Whether somebody takes less than is proved to be needed."""
+    """Whether a method takes less than is proved to be needed."""
     parts = grouped(rows, lambda row: row.instance).values()
     found = [(values(part, "lower_bound"), values(part, "cost")) for part in parts]
     return any(bounds and costs and min(costs) < max(bounds) for bounds, costs in found)
@@ -99,7 +99,7 @@ def _below(rows: Sequence[RunRow]) -> bool:
 
 SUITE = Suite(
     "gpulet",
-    "services that share GPUs in time: ours beside first fit, gpulet, Nexus' packing, self-tuning",
+    "services that share GPUs in time: auto beside first fit, gpulet, Nexus' packing, self-tuning",
     Settings(methods=METHODS, seeds=40, instances=len(RATES), largest=50, time_limit=60.0),
     tasks,
     tables,

@@ -57,15 +57,15 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "m: the demand is lognormal around m/7 of a whole GPU's throughput. Every run has a "
         "process of its own; peak memory is the process's while it solves, the instance included. "
         "LP: HiGHS on the linear relaxation of the compact program alone, building the model not "
-        "counted, by dual simplex (its default) and by interior point with crossover; LP / ours is "
-        "the median ratio of the faster of the two to ours on the same instance; '>': at least "
+        "counted, by dual simplex (its default) and by interior point with crossover; LP / auto is "
+        "the median ratio of the faster of the two to auto on the same instance; '>': at least "
         "that, since runs ended at the limit. "
         f"{how_measured(settings)}"
     )
     headings = columns(
         "n | m | algorithm:text | runs | gap 0 | checked | worst gap:exact | relative:percent",
         "median s:seconds | max s:seconds | passes:seconds | peak:memory | LP simplex s:>seconds",
-        "LP interior s:>seconds | LP / ours:>times",
+        "LP interior s:>seconds | LP / auto:>times",
     )
     lines = [(*group, *_figures(part, relaxations)) for group, part in groups.items()]
     return [Table("scale", caption, headings, lines)]

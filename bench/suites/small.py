@@ -38,7 +38,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "imports the two libraries and ends."
     )
     headings = columns(
-        "ours:text | yardstick:text | algorithm:text | repetitions | ours s:seconds",
+        "solver:text | yardstick:text | algorithm:text | repetitions | solver s:seconds",
         "yardstick s:seconds | ratio:times",
     )
     table = Table("small problems", caption, headings)

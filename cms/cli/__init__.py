@@ -19,7 +19,7 @@ def main() -> int:
     # A Python that we start does not import what lies in the folder where we are.
     os.environ["PYTHONSAFEPATH"] = "1"
     interrupts = CommandCtrlC()
-    interrupts.install()  # before anything else is imported: from here on Ctrl-C is ours
+    interrupts.install()  # before anything else is imported: from here on Ctrl-C is handled
     others = set(threading.enumerate())
     from .app import run
 
@@ -37,7 +37,7 @@ def main() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.is_alive() for thread in set(threading.enumerate()) - others):
         # A solver that did not stop in time is still in native code; the interpreter must not be
-        # taken down around it, and nobody waits for its answer.
+        # taken down around it, and its answer is not needed.
         os._exit(code)
     return code
 

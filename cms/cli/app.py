@@ -169,7 +169,7 @@ def _explain(error: Exception, *, as_json: bool) -> int:
     elif isinstance(error, CmsError):
         if isinstance(error, _BAD_USAGE):
             code = Exit.USAGE
-        elif type(error) is CmsError:  # the one thing that is nobody's fault: time was up
+        elif type(error) is CmsError:  # time was up
             code = Exit.NO_SCHEDULE
         return report_error(error, code, as_json=as_json)
     elif isinstance(error, OSError):

@@ -37,7 +37,7 @@ Problem = Annotated[
 _Assign = Annotated[
     Path | None,
     option(
-        "GPUS.csv", "Also write which workload goes on which GPU of O.csv; who runs already stays.",
+        "GPUS.csv", "Also write which workload goes on which GPU of O.csv; those that run stay.",
     ),
 ]  # fmt: skip
 #: Pairs of classes up to which the price of rounding activities is worked out beside the answer.

@@ -109,7 +109,7 @@ def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gp
 def refuse_stale(
     session: Session, current: Deployment, max_age: str, *, written: bool = False
 ) -> None:
-    """Refuse what was observed too long ago; warn of nodes that nobody looked at.
+    """Refuse what was observed too long ago; warn of nodes that were never observed.
 
     But where what stands there may be `written`, as a target is.
     """

@@ -73,7 +73,7 @@ class Doing:
             self._tell(_WIPE)
 
     def _is_due(self, seconds: float) -> bool:
-        """Whether to write, so many seconds after the last time."""
+        """Whether to write, by the seconds since the last time."""
         return self._rewrites
 
     def _text(self, seconds: float) -> str:
@@ -84,7 +84,7 @@ class Doing:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
+        except (OSError, ValueError):  # the reader has gone: the run itself is not at fault
             return False
         return True
 

@@ -194,7 +194,7 @@ class Session:
     ) -> None:
         """Print an answer first and write files after it: a full disk must not cost the answer.
 
-        Only who wants the document pays for it: it can be much longer than the report.
+        The document is made only where it is wanted: it can be much longer than the report.
         """
         page = None
         if self.json:
@@ -314,7 +314,7 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
 
 
 def _tell(text: str) -> None:
-    """Write to stderr; where that cannot be, nobody can be told, and the exit code still counts."""
+    """Write to stderr; where that cannot be, the exit code still counts."""
     with suppress(OSError):
         _write(sys.stderr, f"{printable_lines(text)}\n")
 

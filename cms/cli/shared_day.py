@@ -62,8 +62,8 @@ def read_day(
         raise options.usage_error(f"{path} is a problem itself", "--problem")
     if not is_problem and posed is None:
         raise options.usage_error(
-            f"{path} says who shares a GPU, and not what there is; --problem FILE does, which "
-            "'cms colocate match --problem FILE' has written"
+            f"{path} says who shares a GPU, and not what there is; give the problem that "
+            "'cms colocate match --problem FILE' has written: --problem FILE"
         )
     found: dict[str, Any] = {"terms": session.fleet.colocation.day or Terms()}
     if posed is None:

@@ -311,7 +311,7 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     Raises
     ------
     UnknownInstance, UnsupportedProblem, FileError
-        If nobody writes files of this ending, a float does not hold a number, there is nothing to
+        If no writer knows files of this ending, a float does not hold a number, there is nothing to
         decide, jobs share or are shards, or the file cannot be written.
 
     Examples

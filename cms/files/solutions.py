@@ -198,7 +198,7 @@ class SolutionFolderDocument(_SolutionFields):
     schedule: FolderSchedulePart
 
     def build(self, folder: Path | None = None) -> Solution:
-        """Build the solution; its arrays are read when somebody asks for them."""
+        """Build the solution; its arrays are read on demand."""
         assert folder is not None
         with f.blaming("schedule"):
             schedule = self.schedule.build(folder)

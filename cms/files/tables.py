@@ -133,7 +133,7 @@ class TableRow(Mapping[str, Cell]):
 
     @property
     def extra(self) -> dict[str, str]:
-        """The texts of the columns nobody asked for."""
+        """The texts of the columns beyond those of the format."""
         return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
     def error(self, what: str, **told: Any) -> FileError:
@@ -146,7 +146,7 @@ class Table:
     """A table that was read; iterate over it for its rows, in the order of the file.
 
     `line` is the header's; `index` says which cell of a row belongs to a column; `extra` are
-    columns nobody asked for.
+    columns beyond those of the format.
     """
 
     source: Source
@@ -205,7 +205,7 @@ def read_table(
     In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
     nothing stand between words; `called` has other names of columns, with what they stand for. All
     others than the `optional` ones are kept as :attr:`TableRow.extra`; `kept` are those of them
-    that somebody looks for under just this name.
+    that are looked up under just this name.
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])

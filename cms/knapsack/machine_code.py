@@ -49,7 +49,7 @@ def compile_functions(
         twin = FunctionType(found[name].__code__, found, name)
         # Numba tells versions of one file apart by its time and size; names tell all of them apart.
         twin.__qualname__ = f"{name}_{digest.hexdigest()[:12]}"
-        # Inlined, and without counts of who holds an array: they would take as long as the work.
+        # Inlined, and without reference counts of arrays: they would take as long as the work.
         options: Any = {"inline": "never" if name in entries else "always", "_nrt": False}
         compiled: Any = numba.njit(error_model="numpy", nogil=True, **options)(twin)
         if name in entries:

@@ -1,4 +1,4 @@
-"""Algorithms and named instances, found by name through entry points: ours and everybody's.
+"""Algorithms and named instances, found by name through entry points.
 
 The entry-point groups are ``cms.algorithms`` for classes, ``cms.instances`` for objects, and
 ``cms.reports`` and ``cms.programs`` for functions that make pages of files or write programs.
@@ -222,7 +222,7 @@ def _load(group: str, name: str) -> tuple[Any, EntryPoint]:
 
 
 def refuse_shadow(top: str) -> None:
-    """Refuse a top-level package that hides ours on Python's path, before any of it runs."""
+    """Refuse a top-level package that hides cms's own on Python's path, before any of it runs."""
     place, cms = _place(top), _place(__name__.partition(".")[0])
     if place is None or cms is None:
         raise PluginError(f"there is no {top!r}; reinstall {OWN_DISTRIBUTION}")

@@ -70,7 +70,7 @@ class PresolvedProblem:
             replaced below none but on machines of a type. (Below another a configuration that was
             left out may be worth more than the one that beats it.)
         worth : Fraction
-            What all jobs together pay at these prices; nobody pays that much for one block.
+            What all jobs together pay at these prices; no job pays that much for one block.
         """
         if not self.lost and not self.replacement.gone:
             return leaf

@@ -100,7 +100,7 @@ class MachineProblem(Immutable, Viewed, ABC):
 
     @cached_property
     def machine_index(self) -> Mapping[str | None, int]:
-        """The position of each machine type; None, for who does not say, means the only one."""
+        """The position of each machine type; None means the only one."""
         only: dict[str | None, int] = {None: 0} if len(self.machine_types) == 1 else {}
         return only | {machine.name: at for at, machine in enumerate(self.machine_types)}
 

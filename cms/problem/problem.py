@@ -29,7 +29,7 @@ from .rows import Rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-#: Rows looked at together: nearly always the first already tell that a block serves somebody.
+#: Rows looked at together: nearly always the first already tell that a block serves a job.
 _ROWS_AT_ONCE = 2**16
 
 

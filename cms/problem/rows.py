@@ -97,7 +97,7 @@ class Rows(Immutable):
         denominators: NDArray[np.int64],
         wide: Mapping[int, Row],
     ) -> None:
-        """Take arrays that nobody else writes to: they become read-only."""
+        """Take arrays over: they become read-only."""
         columns = map(read_only, (demands, supplies, denominators))
         for name, values in zip(self.__slots__, (*columns, FrozenMap(wide)), strict=False):
             object.__setattr__(self, name, values)

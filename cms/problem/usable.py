@@ -16,7 +16,7 @@ def usable_types(
 ) -> tuple[MachineType, ...]:
     """Return the machine types that a cheapest schedule can have machines of.
 
-    ``blocks`` are those that serve somebody.
+    ``blocks`` are those that serve some job.
 
     A type is usable unless its limit is 0, or each of its configurations either has no block that
     serves anybody or is held by a configuration of a cheaper type without a limit: a schedule with

@@ -1,1 +1,1 @@
-"""How long work goes on: where a step may be left, the clock, Ctrl-C. Imports nothing of ours."""
+"""How long work goes on: stopping points, the clock, Ctrl-C. Imports no other part of cms."""

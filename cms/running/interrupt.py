@@ -48,7 +48,7 @@ class CtrlC:
         self._before: Any = None
 
     def install(self) -> None:
-        """Take over SIGINT, if it is ours to take."""
+        """Take over SIGINT, unless another handler is installed."""
         default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if threading.current_thread() is threading.main_thread() and (self._take_over or default):
             self._before = signal.signal(signal.SIGINT, self._press)
@@ -73,7 +73,7 @@ class CtrlC:
             self._abortable = False
 
     def look(self) -> None:
-        """Raise :attr:`abort` if Ctrl-C was pressed: who goes round in a loop asks now and then."""
+        """Raise :attr:`abort` if Ctrl-C was pressed: loops ask now and then."""
         if self.pressed:  # a destructor forgets what a handler raises in it
             raise self.abort
 
@@ -111,7 +111,7 @@ class CommandCtrlC(CtrlC):
         self._first_press = now
         if not self.quiet:
             # os.write: the handler may run inside a write to sys.stderr, which is not re-entrant
-            with suppress(OSError):  # nobody reads it
+            with suppress(OSError):  # no one reads the pipe any more
                 os.write(2, b"\ninterrupted: stopping (press Ctrl-C again to leave at once)\n")
         super()._press(number, frame)
 

@@ -15,7 +15,7 @@ class Stopped(Exception):
 
 
 def never() -> bool:
-    """Answer for a step that nobody stops."""
+    """Answer for a step that is never stopped."""
     return False
 
 

@@ -28,7 +28,7 @@ class Columns(NamedTuple):
     """
 
     blocks: Sequence[Block]
-    contents: Sequence[Any]  # jobs or mixes: who reads them knows which
+    contents: Sequence[Any]  # jobs or mixes: the reader knows which
     configurations: tuple[Configuration, ...]
     group_configuration: NDArray[Any]
     group_count: NDArray[Any]
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 
 
 def checked_columns(columns: Columns) -> Columns:
-    """Return columns that nobody can change any more, or refuse what does not fit together."""
+    """Return read-only columns, or refuse what does not fit together."""
     if type(columns) is not Columns:
         raise InvalidSchedule(f"a schedule's columns are {columns!r}; expected Columns")
     arrays = [

@@ -182,7 +182,7 @@ def _demand_faults(
     rows, k = problem.rows, len(problem.blocks)
     jobs = job_map[columns.entry_content] if len(job_map) else columns.entry_content
     blocks = block_map[columns.entry_block] if len(block_map) else columns.entry_block
-    # A group with a count below 1 is a fault of its own and serves nobody.
+    # A group with a count below 1 is a fault of its own and serves no job.
     count = columns.group_count[_group_of_entries(columns)]
     real = (jobs >= 0) & (blocks >= 0) & (count > 0) & (columns.entry_count > 0)
     jobs, blocks, count = jobs[real], blocks[real], count[real]

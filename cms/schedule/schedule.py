@@ -165,7 +165,7 @@ class Schedule(Immutable):
         return sum(self.columns.group_count.tolist())
 
     def without_idle_machines(self) -> Schedule:
-        """Return the schedule without the machines that serve nobody; it costs no more."""
+        """Return the schedule without the machines that serve no job; it costs no more."""
         columns = self.columns
         sizes = np.diff(columns.entry_start)
         busy = sizes > 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
 
 #: {(block, content): number of blocks} on one machine, or for a whole schedule. A problem's
-#: contents are all jobs or all mixes, and who reads them knows which.
+#: contents are all jobs or all mixes, and the reader knows which.
 Assignment: TypeAlias = Mapping[tuple[Block, Any], int]
 _STRANGE = "which the problem does not have"
 
@@ -121,7 +121,7 @@ def sweep(
 
 
 class _Run(NamedTuple):
-    """The blocks of one type: where each configuration's begin, and who gets them one by one."""
+    """The blocks of one type: where each configuration's begin, and the contents of each."""
 
     block: int
     widths: NDArray[Any]  # blocks on one machine of each configuration

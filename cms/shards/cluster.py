@@ -36,7 +36,7 @@ def cluster(address: str) -> Iterator[Cluster]:
     Raises
     ------
     ClusterError
-        If nobody answers there, ``distributed`` is not installed, or a worker has other code.
+        If no scheduler answers there, ``distributed`` is not installed, or a worker has other code.
 
     Examples
     --------

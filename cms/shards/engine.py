@@ -24,7 +24,7 @@ class Shard(ABC):
     """Consecutive jobs; small itself, and picklable, wherever their rows are.
 
     `name` is what errors call it. `leaves` are the digests of its leaves as whoever wrote it states
-    them; None if nobody did.
+    them; None if no worker did.
     """
 
     first: int

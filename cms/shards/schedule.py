@@ -31,7 +31,7 @@ class ShardedSchedule:
 
     Machines lined up by configuration, whose blocks of each type are handed out in the order of the
     jobs, are a schedule if and only if there are enough of them and every job gets what it needs
-    (theory 1.2): who serves whom need not be written down. :meth:`load` does so.
+    (theory 1.2): which block serves which job need not be written down. :meth:`load` does so.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ShardedSchedule:
 
     @classmethod
     def of(cls, schedule: Schedule, problem: ShardedProblem) -> ShardedSchedule:
-        """Leave out of a schedule in memory who serves whom; its jobs are the problem's."""
+        """Drop from a schedule in memory which block serves which job; jobs are the problem's."""
         columns = schedule.columns
         group = np.repeat(np.arange(len(columns.group_count)), np.diff(columns.entry_start))
         given = columns.entry_count.astype(object) * columns.group_count[group]
@@ -89,7 +89,7 @@ class ShardedSchedule:
         return Excerpt(("machines", "configuration"), rows, rest)
 
     def load(self, problem: ShardedProblem) -> Schedule:
-        """Return the schedule with who serves whom, for jobs that fit into memory."""
+        """Return the schedule with the job of each block, for jobs that fit into memory."""
         if not self.counts:
             return Schedule([MachineGroup(c, FrozenMap(), n) for c, n in self.machines.items()])
         parts = []
@@ -106,7 +106,7 @@ class ShardedSchedule:
 def busy_machines(
     machines: Mapping[Configuration, int], blocks: Sequence[str], load: Sequence[int]
 ) -> dict[Configuration, int]:
-    """Return how many machines of each configuration serve somebody at such a load."""
+    """Return how many machines of each configuration serve a job at such a load."""
     left = dict(zip(blocks, load, strict=True))
     found = {}
     for shape, number in machines.items():

@@ -34,7 +34,7 @@ def faults_of(problem: MachineProblem, solution: Solution) -> Iterator[Violation
     except InvalidCertificate as breach:
         yield Violation("certificate", whose, f"a breach: {breach}", "none")
         return
-    assert judged is not None  # nobody stops it
+    assert judged is not None  # it is never stopped
     if judged.infeasible:
         # that no schedule was found is true then as well, if less than could be said
         if cost is not None:

@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 class Proof(StrEnum):
-    """Who says so: a certificate that was checked exactly, a solver, or nobody."""
+    """The evidence: a certificate that was checked exactly, a solver's word, or none."""
 
     CHECKED = "checked"
     SOLVER = "solver"

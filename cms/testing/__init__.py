@@ -1,4 +1,4 @@
-"""For those who write algorithms: the conformance suite and what it checks them on.
+"""The conformance suite for writers of algorithms and what it checks them on.
 
 With pytest, one test a check::
 

@@ -30,7 +30,7 @@ class _Judged(NamedTuple):
     """What is wrong with a content of a block, and what the block gives each job even so.
 
     A mix that violates a limit or the cap still has a cycle; one of an unknown job, or of an amount
-    that was not measured, has none and gives nobody anything.
+    that was not measured, has none and serves no job.
     """
 
     faults: tuple[_Fault, ...]
@@ -101,7 +101,7 @@ class MixChecker(MachineChecker[TimeSharedProblem]):
                 found = judged[i, j]
                 for kind, has, needs in found.faults:
                     yield Violation(kind, f"group {g}", has, needs)
-                # A group or entry with a count below 1 is a fault of its own and serves nobody.
+                # A group or entry with a count below 1 is a fault of its own and serves no job.
                 blocks = max(int(columns.entry_count[e]), 0) * max(machines, 0)
                 for name, rate in found.rates.items():
                     served[name] += rate * blocks

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 class PriceFunction:
     """What a job with the demand d pays for a rate r: slope x/d + sum of height ceil(times x).
 
-    Here x is the smaller of r and d: nobody pays for more than the demand.
+    Here x is the smaller of r and d: no job pays for more than its demand.
 
     Parameters
     ----------

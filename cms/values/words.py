@@ -1,4 +1,4 @@
-"""Numbers and names as a person reads them: rounded, but never in favour of who promises."""
+"""Numbers and names as a person reads them: rounded, but never in favour of a promise."""
 
 from __future__ import annotations
 

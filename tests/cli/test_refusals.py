@@ -344,7 +344,7 @@ SIMULATED = [
     row(f"{DAY} --scale 2", "--scale: it is for plans of instances"),
     row(DAY, "limit_by: it goes with --predictor", fleet=settings('colocation.limit_by = "upper"')),
     row(f"{DAY} -o share.json", "would be lost"),
-    row("simulate share.json --truth pairs.csv", "and not what there is; --problem FILE does"),
+    row("simulate share.json --truth pairs.csv", "and not what there is; give the problem"),
     row("simulate share.json --problem sharing.json", "what happens is for --truth P.csv to say"),
 ]  # fmt: skip
 COLOCATED = [

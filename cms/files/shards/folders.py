@@ -254,7 +254,7 @@ class FolderSchedulePart(m.Part):
     counts: tuple[FilesPart, ...]
 
     def build(self, folder: Path | None = None) -> ShardedSchedule:
-        """Build the schedule; its arrays are read when somebody asks for them."""
+        """Build the schedule; its arrays are read on demand."""
         machines: dict[Configuration, int] = {}
         for index, part in enumerate(self.machines):
             with f.blaming("machines", index):

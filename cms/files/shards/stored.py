@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 #: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
-#: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
+#: as a pass. A write changes its times, the last of which no program can set.
 _VERIFIED: set[tuple[str, str, tuple[int, ...]]] = set()
 #: Of arrays, as files have them.
 _KINDS = ("|i1", "<i2", "<i4", "<i8")

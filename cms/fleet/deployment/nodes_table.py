@@ -33,8 +33,7 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     has a row for each; its GPUs are numbered in the order of the rows. `devices`: ``{key: Gpu}``:
     devices of one's own, beside the catalogue's.
 
-    FileError: With file, line and column: an unknown GPU, a node whose rows contradict each other,
-    ...
+    A FileError has file, line and column.
 
     Examples
     --------

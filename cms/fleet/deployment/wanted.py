@@ -15,10 +15,7 @@ from .instance import Kind, Work
 
 __all__ = ["DesiredState", "desired_state"]
 
-_UNSHARED = (
-    "plan without --time-sharing; 'cms replan --time-sharing' follows rates with such plans, and "
-    "in Python cms.fleet.deployment.transition.reorganise brings one onto GPUs under MPS"
-)
+_UNSHARED = "plan without --time-sharing; 'cms replan --time-sharing' follows rates with such plans"
 
 
 @dataclass(frozen=True, slots=True)

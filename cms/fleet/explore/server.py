@@ -1,4 +1,4 @@
-"""The app's server: marimo's, which answers nobody but the pages that it has served itself.
+"""The app's server: marimo's, which answers only the pages that it has served itself.
 
 A token alone does not do: a browser sends its cookie along with what another page of this machine
 asks for, and marimo looks at no Origin where a WebSocket is opened.
@@ -57,7 +57,7 @@ def main() -> None:
     if how == "run":  # what marimo should do here is not for a file in any folder to say
         os.chdir(Path(__file__).parent)
     # marimo puts a notebook's folder first; what is there already stays where it is. Last, a
-    # "numpy.py" that lies beside the notebook takes nobody's place.
+    # "numpy.py" that lies beside the notebook takes no module's place.
     sys.path.append(str(Path(app).parent))
     # Not on the command line, which other users of the machine can read.
     token = ["--token-password", secrets.token_urlsafe(16)]

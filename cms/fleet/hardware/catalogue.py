@@ -162,7 +162,7 @@ def contradiction(device: Gpu) -> str:
     """Say in what a device has the key of one of the catalogue, and is another; empty if it is not.
 
     Profiles may be left out; sources and further names may differ, since they grow from version to
-    version. What decides which instances fit may not, nor may a name be another's.
+    version. What decides which instances fit may not, nor may two GPUs share a name.
     """
     if device.key not in _keys():
         return ""

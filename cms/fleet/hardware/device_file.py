@@ -1,7 +1,7 @@
 """A device file becomes a `Gpu`, or an error that names the file, the line and the field.
 
 Shape of a file (``devices/`` has examples): one object with the fields of `Gpu`, an entry of
-``profiles`` for each `Profile`, and ``sources``: who says so. Unknown values are null.
+``profiles`` for each `Profile`, and ``sources``: where this is stated. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class DevicePart(m.Part):
 def _refuse_duplicates(profiles: tuple[Profile, ...]) -> None:
     for field, fix in (
         ("name", "names tell profiles apart"),
-        ("id", "write null for an id that nobody has seen"),
+        ("id", "write null for an id that is not known"),
         ("family", 'the one with double memory is a "<G>g.double"'),
     ):
         seen: dict[object, str] = {}

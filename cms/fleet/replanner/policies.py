@@ -1,4 +1,4 @@
-"""Policies: when to plan again and for which rates. Ours, and those it is measured against."""
+"""Policies: when to plan again and for which rates, the package's own and published ones."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Always(Policy):
 
 @dataclass(frozen=True)
 class Forecasting(Policy):
-    """Ours: the shortest path over the rates foreseen, its first window, and patience."""
+    """The package's own policy: first window of the shortest path over forecast rates."""
 
     forecast: Forecast
     name: str = "forecast"

@@ -186,7 +186,7 @@ def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
 class Picture:
     """Axes and curves: `draw` puts them on a sheet, `height` inches high.
 
-    Described for those who cannot see it, as a terminal cannot.
+    Described for readers who cannot see it, and for terminals.
     """
 
     description: str

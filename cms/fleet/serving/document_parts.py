@@ -147,9 +147,6 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
         raise f.refusal(f"{show_value(wanted)}, {why}", *at)
 
 
-# --- queueing rules, which write themselves -------------------------------------------------------
-
-
 class _LatencyRulePart(m.Part):
     name: f.Text
     latency_share: f.Exact

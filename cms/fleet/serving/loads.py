@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: Within less than two batch times no load is sustained: who just missed a batch waits for it.
+#: Within less than two batch times no load is sustained: requests wait for a batch they missed.
 LEAST_RATIO = 2
 _FOLDER = Path(__file__).parent / "loads"
 

@@ -128,7 +128,7 @@ class PlanGroup:
 
 @dataclass(frozen=True, repr=False)
 class Plan(Viewed, Tabular):
-    """A solution of a serving problem, in the words of the people who asked.
+    """A solution of a serving problem, in terms of GPUs, instances and services.
 
     InvalidSchedule if a solution is of another problem, or the two contradict each other.
 

@@ -24,7 +24,6 @@ from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_s
 
 #: What :func:`build_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing
-#: GPUs, or names of them, that are planned with.
 _Gpus: TypeAlias = str | Gpu | Sequence[str | Gpu]
 
 
@@ -109,12 +108,20 @@ def build_problem(
     points are of several GPUs and `gpus` is left open, or an option does not go with the kind of
     sharing.
 
-    `(:func:`cms.fleet.read_gpu`). By default the one GPU that all points were measured on. rule :`:
-    default the one GPU that all points were measured on. rule :. `:data:`cms.fleet.serving.RULES`:
-    by default ``"capacity"``. Where services share instances in`: default ``"capacity"``. Where
-    services share instances in. `rate_margin`: default 0 Plan for rates that are higher by this
-    share: 0.1 for 10 %.. `one}```, `without an entry 1. mps`: default True Whether points measured
-    under MPS shares of.
+    `operating_points`: Those of other models and of other GPUs are left aside.
+    `gpus`: Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`).
+    `rule`: What an instance counts for, of :data:`cms.fleet.serving.RULES`, or with `sharing` of
+    :class:`cms.DutyCycleRule`; by default ``"capacity"``, or ``"round_robin"``.
+    `load_curves`: Of :func:`cms.fleet.read_load_curves`; they override the rule's own table.
+    `rate_margin`: Share by which rates may be higher. Rates are those of the busiest minute.
+    `max_processes`: Operating points with more processes are left out.
+    `limits`, `costs`: ``{gpu: number there are}`` (any), ``{gpu: cost of one}`` (1).
+    `mps`: Whether points measured under MPS percentages (``mps:40``) may be used.
+    `sharing`: ``"time"``: an instance serves a batch of each of its services in turn.
+    With sharing, `max_services` on an instance, `splits` of a GPU under MPS (``"pairs"``, the
+    default, or ``"any"``), and `headroom` beyond rates and lengths (``"gpulet"``).
+    `interference`: With sharing, measured pairs: limits hold beside any neighbour.
+    `classes`: With interference, classes of batches by how much they slow others (3).
 
     Examples
     --------

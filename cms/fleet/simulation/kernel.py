@@ -341,7 +341,7 @@ def alone(times: Any, ends: Any, arrivals: Any, gap: float, found: Any) -> None:
         now, fill = int(arrivals[j] * gap), 1
         start = ends[0]
         if start <= now:
-            start = now  # it is idle, and takes who came
+            start = now  # it is idle, and takes the request
         else:
             while fill < b and j + fill < n and int(arrivals[j + fill] * gap) < start:
                 fill += 1

@@ -33,10 +33,10 @@ from cms.fleet.deployment.transition.curves import (
     service_names,
 )
 from cms.fleet.deployment.transition.durations import Timed
+from cms.fleet.deployment.transition.goal import TransitionGoal
 from cms.fleet.deployment.transition.model import most_gpus
 from cms.fleet.deployment.transition.order import ordered
-from cms.fleet.deployment.transition.ordering import sequences
-from cms.fleet.deployment.transition.state import Fleet
+from cms.fleet.deployment.transition.sequence_search import find_sequences
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
@@ -206,11 +206,11 @@ def test_no_order_is_shorter_than_the_bound() -> None:
 
 
 @pytest.mark.parametrize("step", few(1, [2, 3]))
-def test_equal_manners_go_equal_ways(step: int) -> None:
+def test_equal_seeds_find_equal_sequences(step: int) -> None:
     ours, _ = leg(step)
-    fleet = Fleet(ours.start, ours.target, ours.floors, is_late=True)
+    goal = TransitionGoal(ours.start, ours.target, ours.floors, is_late=True)
     most = most_gpus(ours.start, ours.target)
-    first, second = (sequences(fleet, most, seed=3, restarts=4, limits=Limits()) for _ in range(2))
+    first, second = (find_sequences(goal, most, seed=3, restarts=4, limits=Limits()) for _ in "12")
     assert first == second
 
 

@@ -19,11 +19,11 @@ from ..placing import place
 from ..recounting import recounted
 from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
-from .arriving import Impossible, arrived, checked
 from .durations import Durations
 from .floors import floors_of
 from .model import Action, Kept, Transition, What
-from .shortening import shortened
+from .outcome import Impossible, check_result, find_end
+from .short_order import find_short_order
 
 __all__ = ["exchange_and_compact"]
 
@@ -62,14 +62,14 @@ def exchange_and_compact(
     contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
-    target, kept = arrived(start, placed.deployment, walk.actions)
+    target, kept = find_end(start, placed.deployment, walk.actions)
     floors = floors_of(start, target, floor)
     before = max(len(start.used_gpus()), len(target.used_gpus()))
-    found = shortened(
+    found = find_short_order(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )
     most = Kept(kept, sum((start.kinds() & Counter(wanted.counts)).values()), Proof.NONE)
-    return checked(start, target, floors, found.actions, found.gpus - before, most)
+    return check_result(start, target, floors, found.actions, found.gpus - before, most)
 
 
 #: How well a content goes with what is on a GPU, the largest best: what is there already, less what

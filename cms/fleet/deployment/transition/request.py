@@ -1,4 +1,4 @@
-"""What a transition is asked for, and what is refused before a way is looked for."""
+"""What a transition is asked for, and what is refused before the search."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from ..recounting import recounted
 from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
 from ..wishes import PlacementConstraints, placement_constraints
-from .arriving import Impossible
 from .durations import Durations
 from .floors import floors_of
 from .kept import in_common
 from .model import Floor, Kept
+from .outcome import Impossible
+from .whole_gpus import PartitioningTool, align_target
 
-__all__ = ["Asked", "Ends"]
+__all__ = ["TransitionEnds", "TransitionRequest"]
 
 
 @dataclass(frozen=True)
-class Ends:
-    """Between what a way is looked for: supplies counted alike, and the target placed."""
+class TransitionEnds:
+    """Between what a transition is searched: supplies counted alike, and the target placed."""
 
     start: Deployment
     target: Deployment
     kept: Kept
-    is_late: bool  # whether what a place gets is decided when it is free
+    is_late: bool  # whether what an opening gets is decided when it is free
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What `transition` is given, whatever cuts the GPUs."""
+class TransitionRequest:
+    """What `transition` is given."""
 
     start: Deployment
     to: DesiredState | Deployment
@@ -53,6 +54,7 @@ class Asked:
     seed: int
     restarts: int
     limits: Limits
+    tool: PartitioningTool
 
     def __post_init__(self) -> None:
         if isinstance(self.spare, int) and self.spare < 0:
@@ -61,30 +63,33 @@ class Asked:
             _require_possible(self.start, self.to)
             object.__setattr__(self, "start", self.start.with_uuids_of(self.to))
 
-    def ends(self, *, whole_gpus: bool) -> Ends | Impossible:
-        """Count supplies by the target's rule, and place what is wanted."""
-        to, limits = self.to, self.limits
+    def find_ends(self) -> TransitionEnds | Impossible:
+        """Count supplies by the target's rule, and place what is wanted as the tool can."""
+        to, limits, is_whole = self.to, self.limits, self.tool is not PartitioningTool.NVIDIA_SMI
         if isinstance(to, Deployment):
             works = [each.work for _, each in to.instances() if each.work is not None]
             start = recounted(self.start, to.services, to.rule, works)
             same = in_common(start, to, places=True)
-            return Ends(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
+            to = align_target(start, to, clears=False) if is_whole else to
+            return TransitionEnds(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
         start = recounted(self.start, to.services, to.rule, [kind.work for kind in to.counts])
         wishes = placement_constraints(to.services) if self.wishes is None else self.wishes
         placed = place(
-            to, start, wishes=wishes, as_grouped=self.as_grouped, whole_gpus=whole_gpus,
+            to, start, wishes=wishes, as_grouped=self.as_grouped, whole_gpus=is_whole,
             time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
         )  # fmt: skip
         if isinstance(placed, PlacementInfeasible):
             return Impossible(placed.reasons, placed.proof)
-        kept = Kept(placed.kept, placed.most_kept, placed.proof)
-        return Ends(start, placed.deployment, kept, not (wishes or self.as_grouped))
+        kept, target = Kept(placed.kept, placed.most_kept, placed.proof), placed.deployment
+        if is_whole:
+            target = align_target(start, target, clears=not self.tool.drains_nodes)
+        return TransitionEnds(start, target, kept, not (wishes or self.as_grouped))
 
-    def most_spare(self, free: int) -> int:
+    def limit_spare(self, free: int) -> int:
         """Return how many of the GPUs that are free may be borrowed."""
         return free if self.spare == "auto" else min(free, self.spare)
 
-    def floors_between(
+    def find_floors(
         self, start: Deployment, target: Deployment
     ) -> Mapping[str, Floor] | Impossible:
         """Return what services keep; impossible where the target gives less."""
