@@ -167,6 +167,7 @@ def _search_in_time(
                 state.withheld[service] -= supply
             if gpu in state.busy and free_at[gpu] <= now:
                 state.busy.discard(gpu)
+                state.in_use -= not state.gpus[gpu].held
     return state, now
 
 
@@ -202,7 +203,9 @@ def _begin_actions(
         end = begin + ceil(1000 * durations.of(action))
         if not is_beside:
             free_at[gpu] = max(end, free_at.get(gpu, 0))
-            state.busy.add(gpu)
+            if gpu not in state.busy:
+                state.busy.add(gpu)
+                state.in_use += not state.gpus[gpu].held  # until it is empty
         for each in action.adds or (None,):
             service, supply = -1, 0
             if each is not None:
