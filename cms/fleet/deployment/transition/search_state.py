@@ -327,20 +327,15 @@ class SearchState:
         goal, gpus = self.goal, self.goal.batches[at]
         self._begin_group(at)
         left = Counter(take or {})
-        fills: dict[int, int] = {}
+        fills = set[int]()
         # what is in use already is filled first: so fewer are in use in the end
         for gpu in sorted(gpus, key=lambda gpu: (not self.gpus[gpu].held, gpu)):
-            pool = goal.layout_pool[gpu]
-            if left[pool] > 0:
-                left[pool] -= 1
-                need = self.need[pool]
-                if use is None or len(gpus) > 1:
-                    use = max(need, key=lambda use: (self.layout_urgency(use), use))
-                fills[gpu] = ~use
-                _use_up(need, use)
+            if left[goal.layout_pool[gpu]] > 0:
+                left[goal.layout_pool[gpu]] -= 1
+                fills.add(gpu)
         # what is filled is in use while what is cleared still is
         for gpu in sorted(gpus, key=lambda n: (bool(self.gpus[n].held), n not in fills, n)):
-            self._fill_gpu(gpu, fills.get(gpu))
+            self._fill_gpu(gpu, use if len(gpus) == 1 else None, is_filled=gpu in fills)
         self._group = 0
         for number in list(self.blockages):
             other = goal.openings[number].batch
@@ -349,10 +344,14 @@ class SearchState:
         if fills:
             self.room.subtract(goal.list_pools(at))
 
-    def _fill_gpu(self, gpu: int, layout: int | None) -> None:
+    def _fill_gpu(self, gpu: int, use: int | None, *, is_filled: bool) -> None:
         held, mode, come = self.gpus[gpu].held, self.gpus[gpu].mode, list[TrackedInstance]()
-        if layout is not None:
-            mode, instances, pools = self.goal.layouts[layout]
+        if is_filled:
+            need = self.need[self.goal.layout_pool[gpu]]
+            if use is None:
+                use = max(need, key=lambda use: (self.layout_urgency(use), use))
+            _use_up(need, use)
+            mode, instances, pools = self.goal.layouts[~use]
             pairs = zip(instances, pools, strict=True)
             come = [self._take(gpu, instance, pool) for instance, pool in pairs]
         places = sorted(each.instance.place for each in come)
