@@ -36,7 +36,7 @@ from cms.fleet.deployment.transition.durations import Timed
 from cms.fleet.deployment.transition.goal import TransitionGoal
 from cms.fleet.deployment.transition.model import most_gpus
 from cms.fleet.deployment.transition.order import ordered
-from cms.fleet.deployment.transition.sequence_search import find_sequences
+from cms.fleet.deployment.transition.sequence_search import SearchOptions, find_sequences
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
@@ -210,7 +210,9 @@ def test_equal_seeds_find_equal_sequences(step: int) -> None:
     ours, _ = leg(step)
     goal = TransitionGoal(ours.start, ours.target, ours.floors, is_late=True)
     most = most_gpus(ours.start, ours.target)
-    first, second = (find_sequences(goal, most, seed=3, restarts=4, limits=Limits()) for _ in "12")
+    first, second = (
+        find_sequences(goal, most, SearchOptions(Limits(), seed=3, restarts=4)) for _ in "12"
+    )
     assert first == second
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
+from operator import itemgetter
 from typing import Literal
 
 from ....errors import CmsError, InvalidOption
@@ -14,7 +15,6 @@ from ....solving.solution import Proof
 from ....values.numbers import Number, shown
 from ...serving.plan import Plan
 from ..contents import contents_of
-from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
 from ..programs import Limits
@@ -27,8 +27,8 @@ from .kept import in_common, proved_kept
 from .model import Kept, Spare, Transition, most_gpus
 from .necessity import find_frozen
 from .outcome import Impossible, check_result, find_end
-from .request import TransitionEnds, TransitionRequest
-from .sequence_search import Sequenced, find_sequences
+from .request import find_ends, find_floors
+from .sequence_search import SearchOptions, find_sequences
 from .short_order import ShortOrder, find_short_order, order_groups
 from .switching import assign_contents
 from .whole_gpus import PartitioningTool
@@ -54,7 +54,7 @@ def transition(
     durations: Durations | None = None,
     max_parallel: int | None = None,
     seed: int = 0,
-    restarts: int | None = None,
+    restarts: int = 12,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
     tool: PartitioningTool | str = PartitioningTool.NVIDIA_SMI,
@@ -70,7 +70,7 @@ def transition(
     needed. `as_grouped`: Whether GPUs are to hold what the plan's groups have. Default False.
     `wishes`: As in `place`. `durations`: What the order is made short for. `max_parallel`: Maximum
     number of actions at once. `seed`: Of what is random. `restarts`: Beginnings at random, for each
-    number of spare GPUs; without one, 12, or 24 where whole GPUs are cut. `time_limit`: Seconds.
+    number of spare GPUs. Default 12. `time_limit`: Seconds.
     `tool`: What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
     ``slurm``, which drain the node), where most of what stays is what they can leave alone: see
     :mod:`~cms.fleet.deployment.transition.whole_gpus`. `Spare.least` and `Kept.most` hold for all
@@ -105,19 +105,14 @@ def transition(
     if tool not in (*PartitioningTool,):
         known = ", ".join(PartitioningTool)
         raise InvalidOption(f"the tool is {tool!r}; expected one of {known}")
-    tool = PartitioningTool(tool)
-    if isinstance(to, Deployment):
-        to = with_fixed(to, start)
-    tries = 12 if tool is PartitioningTool.NVIDIA_SMI else 24
-    request = TransitionRequest(
-        start, to, floor, floors, spare, as_grouped, wishes, durations or Durations(),
-        max_parallel, seed, tries if restarts is None else restarts,
-        Limits(inf if time_limit is None else time_limit, cancel), tool,
-    )  # fmt: skip
-    ends = request.find_ends()
+    if isinstance(spare, int) and spare < 0:
+        raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
+    tool, limits = PartitioningTool(tool), Limits(inf if time_limit is None else time_limit, cancel)
+    options = SearchOptions(limits, durations or Durations(), max_parallel, seed, restarts)
+    ends = find_ends(start, to, tool, limits, wishes, as_grouped=as_grouped)
     if isinstance(ends, Impossible):
         return ends
-    found = request.find_floors(ends.start, ends.target)
+    found = find_floors(ends, floor, floors)
     if isinstance(found, Impossible):
         return found
     goal = TransitionGoal(ends.start, ends.target, found, ends.is_late, tool)
@@ -125,81 +120,63 @@ def transition(
     if ends.is_late and tool.drains_nodes:  # what the target has as it is cut stays, if it can
         goals = [[goal, replace(goal, is_late=False)], [replace(goal, is_wide=True)]]
     before = most_gpus(ends.start, ends.target)
-    most = request.limit_spare(len(goal.cards) - before)
+    free = len(goal.cards) - before
+    most = free if spare == "auto" else min(free, spare)
     for some in goals:
         for own, count in ((own, count) for count in range(most + 1) for own in some):
-            if sequences := _search(own, before + count, request):
-                return _finish(own, sequences, before + count, ends, request)
-            if request.limits.over:
+            if best := _find_order(own, before + count, options):
+                return _finish(own, best, ends.kept, limits)
+            if limits.over:
                 raise CmsError("no transition was found in time; expected a longer time limit")
-    return _refuse(goal, most, ends, request)
+    return _refuse(goal, most, ends.kept, options)
 
 
-def _search(goal: TransitionGoal, most: int, request: TransitionRequest) -> list[Sequenced]:
-    """Look for sequences; on few GPUs also for those that start again what could stay."""
-
-    def look(at: TransitionGoal) -> list[Sequenced]:
-        return find_sequences(
-            at, most, seed=request.seed, restarts=request.restarts, durations=request.durations,
-            limits=request.limits,
-        )  # fmt: skip
-
-    if (found := look(goal)) or most > _FEW_GPUS or not goal.cuts_parts:
-        return found
-    others = (
-        replace(goal, given_up=(card, each))
-        for card, each in goal.start.instances()
-        if each.is_managed and each.state is State.RUNNING
+def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
+    """Look for the quickest sequence; on few GPUs also for one that restarts what could stay."""
+    found = find_sequences(goal, most, options)
+    if not found and most <= _FEW_GPUS and goal.cuts_parts:
+        others = (
+            replace(goal, given_up=(card, each))
+            for card, each in goal.start.instances()
+            if each.is_managed and each.state is State.RUNNING
+        )
+        more = (each for each in others if len(each.openings) > len(goal.openings))
+        found = [one for each in more for one in find_sequences(each, most, options)]
+    orders = (
+        order_groups(goal, each.actions, each.groups, options.durations, options.max_parallel)
+        if any(each.groups)
+        else find_short_order(
+            goal.start, each.actions, goal.floors, most, options.durations, options.max_parallel
+        )
+        for each in found
     )
-    return [one for o in others if len(o.openings) > len(goal.openings) for one in look(o)]
+    costs = ((each.gpus, each.milliseconds, len(each.actions), each) for each in orders)
+    return min(costs, key=itemgetter(0, 1, 2), default=(0, 0, 0, None))[3]
 
 
-def _order(
-    goal: TransitionGoal, sequence: Sequenced, most: int, request: TransitionRequest
-) -> ShortOrder:
-    start, (actions, groups, *_), durations = goal.start, sequence, request.durations
-    if any(groups):
-        return order_groups(start, actions, groups, goal.floors, durations, request.max_parallel)
-    return find_short_order(start, actions, goal.floors, most, durations, request.max_parallel)
-
-
-def _cost(order: ShortOrder) -> tuple[int, int, int]:
-    return order.gpus, order.milliseconds, len(order.actions)
-
-
-def _finish(
-    goal: TransitionGoal,
-    sequences: list[Sequenced],
-    most: int,
-    ends: TransitionEnds,
-    request: TransitionRequest,
-) -> Transition:
-    """Take the quickest of the sequences on fewest GPUs, and prove what can be proved of it."""
-    best = min((_order(goal, each, most, request) for each in sequences), key=_cost)
+def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
+    """Prove what can be proved of what was found, and check it."""
     target, count = find_end(goal.start, goal.target, best.actions)
-    kept, places = ends.kept, ends.kept.places
-    if goal.is_whole:
-        same = in_common(goal.start, target, places=places)
-        kept = Kept(count, same, Proof.CHECKED, places=places)
-    elif places:
+    if not goal.cuts_parts:
+        most = max(count, in_common(goal.start, target, places=kept.places))
+        kept = Kept(count, most, Proof.CHECKED, places=kept.places)
+    elif kept.places:
         kept = replace(kept, count=count)
     else:
-        kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), request.limits)
-    spare = best.gpus - most_gpus(goal.start, goal.target)
-    return check_result(goal.start, target, goal.floors, best.actions, spare, kept, request.limits)
+        kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
+    spare = best.gpus - most_gpus(goal.start, target)
+    return check_result(goal.start, target, goal.floors, best.actions, spare, kept, limits)
 
 
-def _refuse(
-    goal: TransitionGoal, most: int, ends: TransitionEnds, request: TransitionRequest
-) -> Impossible:
-    nothing = Transition(goal.start, goal.target, goal.floors, (), Spare(most), ends.kept)
-    if proved := find_frozen(nothing, most, request.limits):
-        would_do = _find_sufficient_floors(goal, most, request)
+def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
+    nothing = Transition(goal.start, goal.target, goal.floors, (), Spare(most), kept)
+    if proved := find_frozen(nothing, most, options.limits):
+        would_do = _find_sufficient_floors(goal, most, options)
         return Impossible((proved[1], would_do), Proof.CHECKED, proved[0])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
-    if request.tool.drains_nodes:
+    if goal.tool is not None and goal.tool.drains_nodes:
         reasons.append(
-            f"{request.tool} drains a node to cut any GPU of it; mig-parted stops less at once"
+            f"{goal.tool} drains a node to cut any GPU of it; mig-parted stops less at once"
         )
     if most == len(goal.cards) - most_gpus(goal.start, goal.target):
         reasons.append("the fleet has no more; lower floors would help most")
@@ -210,14 +187,13 @@ def _refuse(
     return Impossible(tuple(reasons), Proof.NONE)
 
 
-def _find_sufficient_floors(goal: TransitionGoal, most: int, request: TransitionRequest) -> str:
+def _find_sufficient_floors(goal: TransitionGoal, most: int, options: SearchOptions) -> str:
     gpus = most_gpus(goal.start, goal.target) + most
     for lower in _LOWER:
-        if request.limits.over:
+        if options.limits.over:
             break
         floors = {name: replace(each, rps=each.rps * lower) for name, each in goal.floors.items()}
-        own = replace(goal, floors=floors)
-        if find_sequences(own, gpus, seed=request.seed, restarts=_TRIES, limits=request.limits):
+        if find_sequences(replace(goal, floors=floors), gpus, replace(options, restarts=_TRIES)):
             return f"with {shown(lower * 100)} % of the floors there is one"
     return "lower floors or more GPUs are needed"
 
@@ -278,17 +254,7 @@ def reorganise(
     free = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
     room = free if most_spare is None else most + most_spare
     for allowed in range(most, max(most, room) + 1):
-        if found := find_sequences(goal, allowed, restarts=0, limits=Limits()):
-            best = min(
-                (
-                    find_short_order(now, each.actions, floors, allowed, Durations())
-                    for each in found
-                ),
-                key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
-            )
-            target, count = find_end(now, target, best.actions)
-            kept = Kept(count, max(count, in_common(now, target)), Proof.CHECKED)
-            spare = best.gpus - most_gpus(now, target)
-            return check_result(now, target, floors, best.actions, spare, kept)
+        if best := _find_order(goal, allowed, SearchOptions(Limits(), restarts=0)):
+            return _finish(goal, best, Kept(0, 0, Proof.CHECKED), Limits())
     what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
     return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)

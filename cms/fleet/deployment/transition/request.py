@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
-from ....errors import InvalidOption, InvalidProblem
+from ....errors import InvalidProblem
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
 from ..checking import check_deployment
+from ..difference import with_fixed
 from ..model import Deployment
 from ..placing import place
 from ..programs import Limits
@@ -18,14 +18,13 @@ from ..recounting import recounted
 from ..unplaceable import PlacementInfeasible
 from ..wanted import DesiredState
 from ..wishes import PlacementConstraints, placement_constraints
-from .durations import Durations
 from .floors import floors_of
 from .kept import in_common
 from .model import Floor, Kept
 from .outcome import Impossible
 from .whole_gpus import PartitioningTool, align_target
 
-__all__ = ["TransitionEnds", "TransitionRequest"]
+__all__ = ["TransitionEnds", "find_ends", "find_floors"]
 
 
 @dataclass(frozen=True)
@@ -38,74 +37,56 @@ class TransitionEnds:
     is_late: bool  # whether what an opening gets is decided when it is free
 
 
-@dataclass(frozen=True)
-class TransitionRequest:
-    """What `transition` is given."""
+def find_ends(
+    start: Deployment,
+    to: DesiredState | Deployment,
+    tool: PartitioningTool,
+    limits: Limits,
+    wishes: PlacementConstraints | None = None,
+    *,
+    as_grouped: bool = False,
+) -> TransitionEnds | Impossible:
+    """Count supplies by the target's rule, and place what is wanted as the tool can."""
+    is_whole = tool is not PartitioningTool.NVIDIA_SMI
+    if isinstance(to, Deployment):
+        to = with_fixed(to, start)
+        _require_possible(start, to)
+        works = [each.work for _, each in to.instances() if each.work is not None]
+        start = recounted(start.with_uuids_of(to), to.services, to.rule, works)
+        same = in_common(start, to, places=True)
+        target = align_target(start, to, clears=False) if is_whole else to
+        return TransitionEnds(start, target, Kept(same, same, Proof.CHECKED, places=True), False)
+    start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
+    wishes = placement_constraints(to.services) if wishes is None else wishes
+    placed = place(
+        to, start, wishes=wishes, as_grouped=as_grouped, whole_gpus=is_whole,
+        time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
+    )  # fmt: skip
+    if isinstance(placed, PlacementInfeasible):
+        return Impossible(placed.reasons, placed.proof)
+    kept, target = Kept(placed.kept, placed.most_kept, placed.proof), placed.deployment
+    if is_whole:
+        target = align_target(start, target, clears=not tool.drains_nodes)
+    return TransitionEnds(start, target, kept, not (wishes or as_grouped))
 
-    start: Deployment
-    to: DesiredState | Deployment
-    floor: Number
-    floors: Mapping[str, Number] | None
-    spare: int | Literal["auto"]
-    as_grouped: bool
-    wishes: PlacementConstraints | None
-    durations: Durations
-    max_parallel: int | None
-    seed: int
-    restarts: int
-    limits: Limits
-    tool: PartitioningTool
 
-    def __post_init__(self) -> None:
-        if isinstance(self.spare, int) and self.spare < 0:
-            raise InvalidOption(f"spare is {self.spare}; expected 0 or more, or 'auto'")
-        if isinstance(self.to, Deployment):
-            _require_possible(self.start, self.to)
-            object.__setattr__(self, "start", self.start.with_uuids_of(self.to))
-
-    def find_ends(self) -> TransitionEnds | Impossible:
-        """Count supplies by the target's rule, and place what is wanted as the tool can."""
-        to, limits, is_whole = self.to, self.limits, self.tool is not PartitioningTool.NVIDIA_SMI
-        if isinstance(to, Deployment):
-            works = [each.work for _, each in to.instances() if each.work is not None]
-            start = recounted(self.start, to.services, to.rule, works)
-            same = in_common(start, to, places=True)
-            to = align_target(start, to, clears=False) if is_whole else to
-            return TransitionEnds(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
-        start = recounted(self.start, to.services, to.rule, [kind.work for kind in to.counts])
-        wishes = placement_constraints(to.services) if self.wishes is None else self.wishes
-        placed = place(
-            to, start, wishes=wishes, as_grouped=self.as_grouped, whole_gpus=is_whole,
-            time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
-        )  # fmt: skip
-        if isinstance(placed, PlacementInfeasible):
-            return Impossible(placed.reasons, placed.proof)
-        kept, target = Kept(placed.kept, placed.most_kept, placed.proof), placed.deployment
-        if is_whole:
-            target = align_target(start, target, clears=not self.tool.drains_nodes)
-        return TransitionEnds(start, target, kept, not (wishes or self.as_grouped))
-
-    def limit_spare(self, free: int) -> int:
-        """Return how many of the GPUs that are free may be borrowed."""
-        return free if self.spare == "auto" else min(free, self.spare)
-
-    def find_floors(
-        self, start: Deployment, target: Deployment
-    ) -> Mapping[str, Floor] | Impossible:
-        """Return what services keep; impossible where the target gives less."""
-        found = floors_of(start, target, self.floor, self.floors)
-        for name, each in found.items():
-            if each.rps and (has := target.capacity(name)) < each.rps:
-                reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
-                return Impossible((reason,), Proof.CHECKED)
-        if isinstance(self.to, Deployment):
-            # what it asks for is what floors and the end are held against
-            for fault in check_deployment(target):
-                raise InvalidProblem(
-                    f"the target gives less than it asks for: {fault}; expected instances that do, "
-                    "or a lower rate there"
-                )
-        return found
+def find_floors(
+    ends: TransitionEnds, share: Number, shares: Mapping[str, Number] | None
+) -> Mapping[str, Floor] | Impossible:
+    """Return what services keep; impossible where the target gives less."""
+    found = floors_of(ends.start, ends.target, share, shares)
+    for name, each in found.items():
+        if each.rps and (has := ends.target.capacity(name)) < each.rps:
+            reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
+            return Impossible((reason,), Proof.CHECKED)
+    if ends.kept.places:
+        # what it asks for is what floors and the end are held against
+        for fault in check_deployment(ends.target):
+            raise InvalidProblem(
+                f"the target gives less than it asks for: {fault}; expected instances that do, "
+                "or a lower rate there"
+            )
+    return found
 
 
 def _require_possible(start: Deployment, target: Deployment) -> None:

@@ -5,31 +5,29 @@ See :mod:`~cms.fleet.deployment.transition.sequence_search` for A to D.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..instance import Instance, Mode, State
-from .goal import Blockage, GpuState, TrackedInstance, Use, sum_supplies
-from .search_state import Cover, SearchState
+from ..instance import Mode
+from .cover import Cover, Gone, Needs, find_covers
+from .goal import Blockage, sum_supplies
+from .search_state import SearchState
 
 __all__ = [
     "Choice", "apply_choice", "clear_openings", "cover_openings", "drop_instances", "fill_openings",
-    "list_choices", "list_rooms", "remove_rest",
+    "list_choices", "remove_rest",
 ]  # fmt: skip
 
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
-
-_Gone = tuple[tuple[int, TrackedInstance], ...]
-_Needs = Sequence[tuple[int, int]]
 
 
 class Choice(NamedTuple):
     """What is done next: covers come, something goes, and an opening (-1: none) is filled."""
 
     covers: tuple[Cover, ...] = ()
-    gone: _Gone = ()
+    gone: Gone = ()
     opening: int = -1
     use: int | None = None
 
@@ -63,7 +61,7 @@ def remove_rest(state: SearchState) -> Iterator[Choice]:
             yield Choice(gone=gone)
 
 
-def _can_go(state: SearchState, gone: _Gone) -> bool:
+def _can_go(state: SearchState, gone: Gone) -> bool:
     return state.can_miss(sum_supplies(each for _, each in gone))
 
 
@@ -170,14 +168,14 @@ def clear_openings(state: SearchState) -> Iterator[Choice]:
         yield _clear(state, number, gone)
 
 
-def _clear(state: SearchState, number: int, gone: _Gone, covers: tuple[Cover, ...] = ()) -> Choice:
+def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
     if number < 0:
         return Choice(covers, gone)
     blockage = state.blockages[number]
     return Choice(covers, () if blockage is not None and blockage.is_at_once else gone, number)
 
 
-def _list_blocked(state: SearchState) -> Iterator[tuple[int, _Gone, _Needs]]:
+def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
     """Iterate over openings and what has to go first; -1 for a GPU that has to be emptied."""
     openings, is_full = state.goal.openings, False
     for number, blockage in state.blockages.items():
@@ -197,7 +195,7 @@ def _list_blocked(state: SearchState) -> Iterator[tuple[int, _Gone, _Needs]]:
             yield -1, gone, sum_supplies(each for _, each in gone)
 
 
-def _list_emptied(state: SearchState) -> Iterator[_Gone]:
+def _list_emptied(state: SearchState) -> Iterator[Gone]:
     """Iterate over GPUs, or batches, on which all goes."""
     goal = state.goal
     for gpu, card in enumerate(state.gpus):
@@ -210,7 +208,7 @@ def _list_emptied(state: SearchState) -> Iterator[_Gone]:
                 yield gone
 
 
-def _waste(state: SearchState, gone: _Gone, needs: _Needs) -> float:
+def _waste(state: SearchState, gone: Gone, needs: Needs) -> float:
     weight = state.goal.weight
     if state.goal.tool is None:  # what a switch brings back at once is not lost
         return sum(amount * weight[service] for service, amount in needs)
@@ -234,7 +232,7 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
     found.sort(key=itemgetter(0))
     ready = []
     for price, number, gone, lacks in found[:_TRIED]:
-        covers = _find_covers(state, number, gone, lacks)
+        covers = find_covers(state, number, gone, lacks)
         if covers is not None:
             taken = sum(_slots_taken(state, cover) for cover in covers)
             cost = taken / max(1, _unlocked(state, number, gone)) * state.settings.noise(1.0)
@@ -249,19 +247,15 @@ def _move_processes(state: SearchState) -> Iterator[Choice]:
     goal = state.goal
     if state.in_use >= state.most:
         return
-    empty = [n for n, each in enumerate(state.gpus) if not each.held and not state.open_on.get(n)]
+    empty = [
+        n for n, each in enumerate(state.gpus)
+        if not each.held and not state.open_on.get(n) and each.mode is Mode.MPS
+    ]  # fmt: skip
     for number in state.blockages:
         (home,) = goal.openings[number].gpus
         to_be = goal.ends[home].instances
-        other = next(
-            (
-                n
-                for n in empty
-                if goal.cards[n].gpu.key == goal.cards[home].gpu.key
-                and goal.cards[n].mode is Mode.MPS
-            ),
-            None,
-        )
+        key = goal.cards[home].gpu.key
+        other = next((n for n in empty if goal.cards[n].gpu.key == key), None)
         if to_be and other is not None and state.gpus[home].held and number not in state.moved:
             yield Choice((Cover(tuple((other, each) for each in to_be), opening=number),))
 
@@ -276,7 +270,7 @@ def _slots_taken(state: SearchState, cover: Cover) -> int:
     )
 
 
-def _unlocked(state: SearchState, number: int, gone: _Gone) -> int:
+def _unlocked(state: SearchState, number: int, gone: Gone) -> int:
     """Count the slots of the openings that nothing else is in the way of."""
     goal, slots = state.goal, 0
     opening = goal.openings[number]
@@ -287,171 +281,6 @@ def _unlocked(state: SearchState, number: int, gone: _Gone) -> int:
         if other == number or (blockage is not None and all(e in gone for e in blockage.gone)):
             slots |= goal.openings[other].slots
     return slots.bit_count()
-
-
-def _find_covers(
-    state: SearchState, number: int, gone: _Gone, lacks: _Needs
-) -> tuple[Cover, ...] | None:
-    goal, trial = state.goal, state.copy()
-    shut: dict[int, int] = {gpu: -1 for gpu, _ in gone}
-    if number >= 0:
-        opening = goal.openings[number]
-        trial.most -= state.new_in_use(number)
-        if opening.instance is not None:
-            shut = {opening.gpus[0]: opening.slots}
-    needed = {service for service, _ in sum_supplies(each for _, each in gone)}
-    covers: list[Cover] = []
-    left = dict(lacks)
-    while left:
-        service = next(iter(left))
-        if goal.cuts_parts:
-            cover = _find_room(trial, service, left[service], shut)
-        else:
-            cover = _find_instance(trial, service, left[service], shut, gone, needed)
-            cover = cover or _find_empty_batch(trial, left)
-        if cover is None:
-            return None
-        trial.cover(cover)
-        covers.append(cover)
-        for gpu, each in cover.places:
-            new = goal.track(goal.cards[gpu], each, goes=True)
-            if new.service in left:
-                left[new.service] -= new.supply
-                if left[new.service] <= 0:
-                    del left[new.service]
-    return tuple(covers)
-
-
-def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]) -> Cover | None:
-    """Find the best room for a temporary instance of a service.
-
-    One that covers most for its slots, then out of the way of what comes, then on the fullest GPU.
-    """
-    goal = state.goal
-    best: tuple[tuple[float, ...], Cover] | None = None
-    for gpu, card in enumerate(state.gpus):
-        closed = shut.get(gpu, 0)
-        if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
-            continue
-        waiting = 0
-        for number in state.open_on.get(gpu, ()):
-            waiting |= goal.openings[number].slots
-        for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
-            score = (
-                min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
-                -(slots & waiting).bit_count(),
-                card.slots.bit_count(),
-            )
-            if best is None or score > best[0]:
-                best = score, cover
-    return None if best is None else best[1]
-
-
-def list_rooms(
-    state: SearchState, gpu: int, uses: Iterable[int], closed: int = 0
-) -> Iterator[tuple[Cover, Use, int]]:
-    """Iterate over temporary instances that a GPU has room for beside closed slots."""
-    goal, card, device = state.goal, state.gpus[gpu], state.goal.cards[gpu].gpu
-    if card.mode is not Mode.MIG or not state.can_take(gpu) or _is_blind(card):
-        return
-    for use in (goal.uses[number] for number in uses):
-        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
-            own = goal.facts(device, use.profile).slots
-            for start in device.profile(use.profile).starts:
-                slots = own << start
-                if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
-                    yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
-
-
-def _is_blind(card: GpuState) -> bool:
-    """Whether starts on a GPU are not known."""
-    return any(each.instance.start is None for each in card.held)
-
-
-def _find_instance(
-    state: SearchState, service: int, lack: int, shut: dict[int, int], gone: _Gone,
-    needed: set[int],
-) -> Cover | None:  # fmt: skip
-    """Have an instance that can be missed supply a service: idle ones first."""
-    goal, best = state.goal, None
-    uses: dict[tuple[str, str], list[Use]] = {}
-    for use in (goal.uses[number] for number in goal.covers[service]):
-        uses.setdefault((use.gpu, use.profile), []).append(use)
-    for gpu, card in enumerate(state.gpus):
-        if card.mode is not Mode.MIG or shut.get(gpu, 0) < 0 or gpu in state.busy:
-            continue
-        key, is_cut = goal.cards[gpu].gpu.key, gpu in goal.batch_of
-        wanted = [goal.openings[number].slots for number in state.open_on.get(gpu, ())]
-        for each in card.held:
-            own = each.instance
-            if not own.is_managed or own.state is not State.RUNNING or (gpu, each) in gone:
-                continue
-            if own.work is not None and (
-                is_cut or not each.goes or not each.supply or each.service in needed
-                or each.supply > state.spared(each.service)
-            ):  # fmt: skip
-                continue
-            for use in uses.get((key, own.profile), ()):
-                part = min(use.supply, lack) / goal.devices[key].profile(own.profile).memory
-                free = not any(slots & each.slots for slots in wanted)
-                score = own.work is None, free, part * state.settings.noise(0.3)
-                if best is None or score > best[0]:
-                    instance = Instance(own.profile, own.start, use.work)
-                    best = score, Cover(((gpu, instance),), each)
-    return None if best is None else best[1]
-
-
-def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None:
-    """Repartition an empty GPU, or an empty node's, for most of what is lacking."""
-    goal, tried = state.goal, set[object]()
-    best: tuple[float, Cover] | None = None
-    for gpus in goal.batches:
-        is_used = any(state.gpus[n].held or state.gpus[n].mode is not Mode.MIG for n in gpus)
-        key = tuple((goal.cards[n].gpu.key, goal.allowed[n]) for n in gpus)
-        if is_used or key in tried or not state.busy.isdisjoint(gpus):
-            continue
-        tried.add(key)
-        left, worth, places = dict(lacks), 0.0, list[tuple[int, Instance]]()
-        for gpu in gpus[: max(0, state.most - state.in_use)]:
-            gain, instances = _fill_with_covers(state, gpu, left)
-            worth += gain
-            places += [(gpu, each) for each in instances]
-            for each in instances:
-                service, supply = goal.count(each.work)
-                left[service] -= supply
-            left = {service: lack for service, lack in left.items() if lack > 0}
-        if worth and (best is None or worth > best[0]):
-            best = worth, Cover(tuple(places))
-    return None if best is None else best[1]
-
-
-def _fill_with_covers(
-    state: SearchState, gpu: int, lacks: dict[int, int]
-) -> tuple[float, list[Instance]]:
-    """Say what a GPU is to have to cover most of what is lacking, and how much that is."""
-    goal = state.goal
-    device = goal.cards[gpu].gpu
-    uses: dict[str, list[Use]] = {}
-    for use in (goal.uses[number] for service in lacks for number in goal.covers[service]):
-        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
-            uses.setdefault(use.profile, []).append(use)
-    best: tuple[float, list[Instance]] = 0.0, []
-    for layout in device.maximal_layouts_around((), tuple(sorted(uses))) if uses else ():
-        left, worth, instances = dict(lacks), 0.0, list[Instance]()
-        for profile, start in sorted(layout, key=lambda place: tuple(place), reverse=True):
-            gains = [
-                (min(use.supply, left[use.service]) * goal.weight[use.service], use.supply, use)
-                for use in uses.get(profile, ())
-                if left[use.service] > 0
-            ]
-            if gains:
-                gain, _, use = max(gains, key=itemgetter(0, 1))
-                worth += gain
-                left[use.service] -= use.supply
-                instances.append(Instance(profile, start, use.work))
-        if worth > best[0]:
-            best = worth, instances
-    return best
 
 
 def drop_instances(state: SearchState) -> Iterator[Choice]:

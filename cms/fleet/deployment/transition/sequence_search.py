@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
 from ..programs import Limits
+from .cover import list_rooms
 from .durations import Durations
 from .goal import TransitionGoal, sum_supplies
 from .model import Action, What
@@ -32,12 +33,11 @@ from .search_rule import (
     drop_instances,
     fill_openings,
     list_choices,
-    list_rooms,
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
 
-__all__ = ["Sequenced", "find_sequences"]
+__all__ = ["SearchOptions", "Sequenced", "find_sequences"]
 
 #: The search over all choices: the most GPUs that are not done, and the most states times
 #: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
@@ -60,21 +60,24 @@ class Sequenced(NamedTuple):
     settings: SearchSettings
 
 
-def find_sequences(
-    goal: TransitionGoal,
-    most: int,
-    *,
-    seed: int = 0,
-    restarts: int = 12,
-    durations: Durations | None = None,
-    limits: Limits,
-) -> list[Sequenced]:
+@dataclass(frozen=True)
+class SearchOptions:
+    """How much is searched, and what for."""
+
+    limits: Limits
+    durations: Durations = field(default_factory=Durations)
+    max_parallel: int | None = None
+    seed: int = 0
+    restarts: int = 12  # beginnings at random
+
+
+def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> list[Sequenced]:
     """Find sequences of actions that keep the floors; of small fleets several, to choose from.
 
     That none was found does not say that there is none.
     """
-    durations = durations or Durations()
-    rng = random.Random(seed)
+    durations, limits = options.durations, options.limits
+    rng = random.Random(options.seed)
     begin = SearchState(goal, most)
     nearly: SearchState | None = None
     found: list[Sequenced] = []
@@ -89,7 +92,7 @@ def find_sequences(
         found.append(Sequenced(actions, groups, end, state.settings))
         return found[-1]
 
-    for attempt in range(1 + restarts):
+    for attempt in range(1 + options.restarts):
         if attempt and limits.over:
             break
         settings = SearchSettings(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..model import Deployment
 from .durations import Durations, Timed
+from .goal import TransitionGoal
 from .model import Action, Floor
 from .order import most_in_use, ordered, with_waits
 
@@ -63,10 +64,9 @@ def _by_time(actions: Sequence[Action], begin: Sequence[int], takes: Sequence[in
 
 
 def order_groups(
-    start: Deployment,
+    goal: TransitionGoal,
     actions: Sequence[Action],
     groups: Sequence[int],
-    floors: Mapping[str, Floor],
     durations: Durations,
     max_parallel: int | None = None,
 ) -> ShortOrder:
@@ -74,8 +74,9 @@ def order_groups(
 
     `groups`: By action, 0 where it happens alone. The sequence stays as it is.
     """
+    start = goal.start
     used = most_in_use(start, actions)
-    done = ordered(start, actions, floors, used)
+    done = ordered(start, actions, goal.floors, used)
     alone = [{*done[at].after, *_drained_before(done, groups, at)} for at in range(len(done))]
     waits: dict[int, set[int]] = {}
     for at, group in enumerate(groups):
