@@ -76,6 +76,7 @@ class TargetLayout(NamedTuple):
     mode: Mode
     instances: tuple[Instance, ...]
     pools: tuple[int, ...]  # of each instance
+    is_movable: bool  # whether it may come to other GPUs
 
 
 class Opening(NamedTuple):
@@ -350,7 +351,7 @@ class TransitionGoal:
                 if is_wanted:
                     pools = tuple(self._want(card, each) for each in end.instances)
                     self.needs[pool][~len(self.layouts)] = 1
-                    self.layouts.append(TargetLayout(end.mode, end.instances, pools))
+                    self.layouts.append(TargetLayout(end.mode, end.instances, pools, is_movable))
         self.batches.append(tuple(gpus))
 
     def list_pools(self, at: int) -> tuple[int, ...]:

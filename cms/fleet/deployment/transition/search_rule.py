@@ -21,6 +21,8 @@ __all__ = [
 
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
+#: Where something is random, the share of empty GPUs that are left for covers.
+_WAITS = 0.25
 
 
 class Choice(NamedTuple):
@@ -67,7 +69,7 @@ def _can_go(state: SearchState, gone: Gone) -> bool:
 
 def fill_openings(state: SearchState) -> Iterator[Choice]:
     """A: iterate over free openings and what is wanted there, what waits most first."""
-    openings = state.goal.openings
+    openings, rng = state.goal.openings, state.settings.rng
     free: dict[int, int] = {}
     best: dict[int, tuple[bool, int]] = {}
     waiting: list[tuple[tuple[float, int], int, int | None]] = []
@@ -78,6 +80,8 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
         opening = openings[number]
         gpu = opening.gpus[0]
         if opening.batch >= 0:
+            if rng is not None and rng.random() < _WAITS:
+                continue
             if state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None:
                 batches.setdefault(state.goal.list_pools(opening.batch), number)
         elif opening.switched is not None:

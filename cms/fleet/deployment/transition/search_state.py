@@ -345,25 +345,26 @@ class SearchState:
             self.room.subtract(goal.list_pools(at))
 
     def _fill_gpu(self, gpu: int, use: int | None, *, is_filled: bool) -> None:
-        held, mode, come = self.gpus[gpu].held, self.gpus[gpu].mode, list[TrackedInstance]()
+        state, come, is_as_cut = self.gpus[gpu], list[TrackedInstance](), False
+        held, mode = state.held, state.mode
         if is_filled:
             need = self.need[self.goal.layout_pool[gpu]]
             if use is None:
                 use = max(need, key=lambda use: (self.layout_urgency(use), use))
             _use_up(need, use)
-            mode, instances, pools = self.goal.layouts[~use]
+            mode, instances, pools, is_movable = self.goal.layouts[~use]
             pairs = zip(instances, pools, strict=True)
             come = [self._take(gpu, instance, pool) for instance, pool in pairs]
-        places = sorted(each.instance.place for each in come)
-        as_cut = sorted(each.instance.place for each in held if each.instance.is_whole)
-        if mode is self.gpus[gpu].mode and places == as_cut and len(as_cut) == len(held):
-            for old in held:  # as it is cut: all stops, and starts again
+            places = sorted(each.instance.place for each in held if each.instance.is_whole)
+            is_same = places == sorted(each.place for each in instances) and mode is state.mode
+            is_as_cut = is_same and not is_movable and len(places) == len(held)
+        if is_as_cut:  # all stops, and starts again
+            for old in held:
                 new = next(each for each in come if each.instance.place == old.instance.place)
                 come.remove(new)
                 self._restart(gpu, old, new)
         elif held or come:
-            is_same = mode is self.gpus[gpu].mode
-            self._change(What.REPARTITION, gpu, held, come, None if is_same else mode)
+            self._change(What.REPARTITION, gpu, held, come, None if mode is state.mode else mode)
 
     def _begin_group(self, at: int) -> None:
         tool = self.goal.tool
