@@ -22,7 +22,7 @@ __all__ = [
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
 #: Where something is random, the share of empty GPUs that are left for covers.
-_WAITS = 0.25
+_WAITS = 0.5
 
 
 class Choice(NamedTuple):
