@@ -109,7 +109,7 @@ def _find_instance(
     for gpu, card in enumerate(state.gpus):
         if card.mode is not Mode.MIG or shut.get(gpu, 0) < 0 or gpu in state.busy:
             continue
-        key, is_cut = goal.cards[gpu].gpu.key, gpu in goal.batch_of
+        key, is_cut = goal.cards[gpu].gpu.key, state.find_batch(gpu) >= 0
         wanted = [goal.openings[number].slots for number in state.open_on.get(gpu, ())]
         for each in card.held:
             own = each.instance

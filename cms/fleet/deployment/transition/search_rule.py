@@ -208,7 +208,8 @@ def _list_emptied(state: SearchState) -> Iterator[Gone]:
             yield tuple((gpu, each) for each in card.held)
     if goal.is_whole:
         for gone in state.leaving_at_once():
-            if gone[0][0] in goal.batch_of and not any(gpu in state.busy for gpu, _ in gone):
+            is_busy = any(gpu in state.busy for gpu, _ in gone)
+            if state.find_batch(gone[0][0]) >= 0 and not is_busy:
                 yield gone
 
 

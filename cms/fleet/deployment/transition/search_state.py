@@ -103,6 +103,7 @@ class SearchState:
         self.blockages: dict[int, Blockage | None] = {}
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
+        self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
         self.room: Counter[int] = Counter()  # by pool of layouts: GPUs that can have one
         for number, opening in enumerate(goal.openings):
             if opening.batch < 0 or self._is_wanted(opening.batch):
@@ -141,13 +142,18 @@ class SearchState:
         """Iterate over what goes and is still there, together with all that goes with it."""
         seen = set[int]()
         for gpu, each in self.leaving():
-            at = self.goal.batch_of.get(gpu, -1)
+            at = self.find_batch(gpu)
             if at < 0:
                 if self.goal.tool is not None:
                     yield ((gpu, each),)
             elif at not in seen:
                 seen.add(at)
                 yield tuple((n, one) for n in self.goal.batches[at] for one in self.gpus[n].held)
+
+    def find_batch(self, gpu: int) -> int:
+        """Return the batch with which a GPU is still to be repartitioned; -1 if with none."""
+        at = self.goal.batch_of.get(gpu, -1)
+        return -1 if at in self.filled else at
 
     def can_miss(self, needs: Iterable[tuple[int, int]]) -> bool:
         """Whether the floors hold without so much of some services."""
@@ -304,7 +310,7 @@ class SearchState:
     def remove(self, gone: Sequence[tuple[int, TrackedInstance]]) -> None:
         """Have instances go that go at once."""
         for gpu, each in gone:
-            at = self.goal.batch_of.get(gpu, -1)
+            at = self.find_batch(gpu)
             if at >= 0:
                 self.repartition(at)
                 return
@@ -343,6 +349,7 @@ class SearchState:
                 self._close(number)
         if fills:
             self.room.subtract(goal.list_pools(at))
+            self.filled |= {at}
 
     def _fill_gpu(self, gpu: int, use: int | None, *, is_filled: bool) -> None:
         state, come, is_as_cut = self.gpus[gpu], list[TrackedInstance](), False
