@@ -142,8 +142,7 @@ class TransitionGoal:
         self.needs: list[dict[int, int]] = []
         self._pools: dict[object, int] = {}
         self.layouts: list[TargetLayout] = []
-        #: GPUs that are repartitioned at once.
-        self.batches: list[tuple[int, ...]] = []
+        self.batches: list[tuple[int, ...]] = []  # GPUs that are repartitioned at once
         self.batch_of: dict[int, int] = {}  # by GPU that is repartitioned as a whole
         self.layout_pool: dict[int, int] = {}  # by such GPU; -1: no layout comes to it
         self.firsts: list[GpuState] = []
@@ -257,7 +256,8 @@ class TransitionGoal:
             # what only becomes idle, in place, does so at the end
             goes = same is None and not (in_place and each.work is None)
             held.append(self.track(card, each, goes=goes))
-        if _is_blind(card) and card.counts != end.counts:
+        is_blind = card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN
+        if is_blind and card.instances and card.counts != end.counts:
             raise InvalidProblem(
                 f"the starts of the instances on {card.name} are not known, and it is to be cut "
                 "anew; observe it with nvidia-smi mig -lgi"
@@ -316,15 +316,15 @@ class TransitionGoal:
 
     def _list_movable_nodes(self, nodes: Mapping[str, Sequence[int]], anew: set[int]) -> set[str]:
         """Return nodes that are drained, and on which no GPU changes its mode."""
-        found = {self.cards[n].node for n in anew if self.cards[n] != self.ends[n]}
+        found = {self.cards[n].node for n in anew}
         if self.is_wide:
             foreign = {card.node for card in self.cards if card.foreign}
             works = {end.node for end in self.ends if end.instances}
             found |= works.union(card.node for card in self.cards if card.instances) - foreign
-        for name in sorted(found):
-            if not all(self.cards[n].mode is self.ends[n].mode is Mode.MIG for n in nodes[name]):
-                found.remove(name)
-        return found
+        modes = {
+            name: {(self.cards[n].mode, self.ends[n].mode) for n in nodes[name]} for name in found
+        }
+        return {name for name in found if modes[name] == {(Mode.MIG, Mode.MIG)}}
 
     def _resets(self, numbers: Iterable[int]) -> bool:
         """Whether one of these GPUs needs a reset for its new mode."""
@@ -439,12 +439,6 @@ def hold(held: Iterable[TrackedInstance], mode: Mode) -> GpuState:
     for each in every:
         slots |= each.slots
     return GpuState(every, slots, mode)
-
-
-def _is_blind(card: FleetGpu) -> bool:
-    return (
-        card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN and bool(card.instances)
-    )
 
 
 def _is_restart(blockers: Sequence[TrackedInstance], instance: Instance) -> bool:
