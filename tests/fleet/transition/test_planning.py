@@ -16,6 +16,7 @@ from cms.fleet import Gpu, OperatingPoint, Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State, Work
 from cms.fleet.deployment.transition import (
     Impossible,
+    PartitioningTool,
     Transition,
     What,
     check_transition,
@@ -34,7 +35,7 @@ from proofs_checks.checker.replay import examine_transition
 from tests.references.transitions import run
 from tests.samples import few, so_many
 
-from .cases import A30, A100, Pair, does, leg, on_node, reached
+from .cases import A30, A100, Pair, does, leg, on_node, planned, reached
 
 #: Of the published chain: the fewest kept, the most actions.
 FIGURES = ((1, 53), (1, 47), (4, 52), (3, 67))
@@ -108,9 +109,6 @@ def test_the_way_back_to_a_looser_limit_counts_what_the_tighter_one_sustains() -
     found = reached(side(3000, slow, fast), side(500, fast, fast), floor=0)
     reread(found)
     reread(reversal(found))
-
-
-# --- what is asked for ----------------------------------------------------------------------------
 
 
 def _on_card(
@@ -320,7 +318,8 @@ def test_five_hundred_changes() -> None:
 @pytest.mark.long
 def test_ten_thousand_executions_of_fifty_transitions() -> None:
     every = [transition(*change_of(CHAIN, step=step)) for step in range(4)]
-    every += [seen(20 + number % 3 * 5, "0.3", number).found for number in range(46)]
+    every += [seen(20 + number % 3 * 5, "0.3", number).found for number in range(31)]
+    every += [planned(seed, tool) for seed in range(5) for tool in [*PartitioningTool][1:]]
     for number, found in enumerate(every):
         assert isinstance(found, Transition)
         for seed in range(200):
