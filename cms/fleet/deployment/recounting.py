@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
+from ..serving.capacity import CapacityRule
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service
 from .instance import Work
 from .model import Deployment
 from .turns import refuse_turns
+from .wanted import DesiredState
 
-__all__ = ["beyond_limits", "outdated", "recounted"]
+__all__ = ["beyond_limits", "outdated", "recounted", "with_known_curves"]
+
+T = TypeVar("T", Deployment, DesiredState)
 
 
 def recounted(
@@ -54,6 +59,17 @@ def recounted(
         if any(each.work is not None for each in card.instances)
     }
     return replace(start.with_gpus(cards), rule=rule or start.rule, plan=None)
+
+
+def with_known_curves(to: T, start: Deployment) -> T:
+    """Return a target whose rule has the load curves that the start's rule knows besides.
+
+    A plan has those of the points in use: without the others work that runs would count by a table.
+    """
+    own, known = to.rule, start.rule
+    if not isinstance(own, CapacityRule) or not isinstance(known, CapacityRule) or own.certified:
+        return to
+    return replace(to, rule=own.with_curves({**known.curves, **own.curves}))
 
 
 def outdated(start: Deployment, target: Deployment) -> frozenset[Work]:

@@ -30,8 +30,8 @@ class DesiredState:
     `counts`: In the order of services, GPUs, profiles; each at least 1. `gpus`: How many GPUs of
     each type the plan uses, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
     `prices`: What a GPU of a type costs, by key; by default 1. `max_gpus`: The most GPUs of a type
-    that may be used; `group_limits`: of several types together. `budget`: A cost and a number of GPUs that may be used to keep more; None: no
-    more than the least.
+    that may be used; `group_limits`: of several types together. `budget`: A cost and a number of
+    GPUs that may be used to keep more; None: no more than the least.
 
     Examples
     --------

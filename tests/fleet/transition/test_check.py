@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,8 +27,6 @@ from proofs_checks import checker
 
 from .cases import A30, does, leg, on_node, work
 
-GROWTH, SHRINKING = 2, 3
-
 
 def kinds(transition: Transition) -> set[str]:
     return {violation.kind for violation in check_transition(transition)}
@@ -40,27 +37,12 @@ def changed(found: Transition, at: int, **parts: object) -> Transition:
     return replace(found, actions=(*found.actions[:at], action, *found.actions[at + 1 :]))
 
 
-@pytest.mark.parametrize(
-    ("plant", "kind"),
-    [
-        (lambda found: changed(found, 0, after=(1,)), "wait"),
-        (lambda found: changed(found, 0, index=99), "action"),
-        (lambda found: replace(found, actions=(*found.actions, found.actions[-1])), "action"),
-        (lambda found: replace(found, actions=found.actions[:-1]), "end"),
-        (lambda found: replace(found, kept=replace(found.kept, count=0)), "kept"),
-        (lambda found: replace(found, kept=replace(found.kept, most=0)), "kept"),
-    ],
-)
-def test_planted_faults_are_refused(plant: Callable[[Transition], Transition], kind: str) -> None:
-    assert kind in kinds(plant(leg(SHRINKING)[0]))
-
-
 # --- documents ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spoiled", ["looser", "tighter", "twice"])
 def test_points_are_counted_by_no_other_limits_than_the_target_states(spoiled: str) -> None:
-    document = json.loads(json.dumps(transition_to_json(leg(SHRINKING)[0])))
+    document = json.loads(json.dumps(transition_to_json(leg(3)[0])))
     if spoiled == "looser":
         document["services"][0]["latency_limit_ms"] = 10_000
     elif spoiled == "tighter":
@@ -121,6 +103,44 @@ def test_an_instance_that_comes_again_goes_only_once_it_has_come() -> None:
     found = moves(start, target, done)
     assert check_transition(found) == ()
     assert kinds(changed(found, 2, after=(0,))) == {"wait"}
+
+
+def test_a_creation_waits_for_its_slots_and_where_a_maximum_binds_for_all() -> None:
+    """Quarters of an A30, of which one with media engines may be there at a time."""
+    gone = [does("a", "1g.6gb", 0), does("a", "1g.6gb", 1), Instance("1g.6gb+me", 3)]
+    deletions = tuple(Action(What.DELETE, "n", 0, (each,)) for each in gone)
+    for comes, after in (
+        ("1g.6gb", (1,)), ("2g.12gb", (0, 1)), ("1g.6gb+me", (0, 1, 2)),
+    ):  # fmt: skip
+        start = int(comes != "2g.12gb")
+        create = Action(What.CREATE, "n", 0, adds=(Instance(comes, start),))
+        done = ordered(on_node(gone), (*deletions, create), {})
+        assert done[-1].after == after
+        found = moves(on_node(gone), on_node([Instance(comes, start)]), done)
+        assert check_transition(found) == ()
+        for missing in after:
+            fewer = tuple(each for each in after if each != missing)
+            wrong = kinds(changed(found, 3, after=fewer))
+            assert wrong == (set() if comes == "1g.6gb+me" and missing == 0 else {"layout"})
+    whole = FleetGpu("n", 0, A30, Mode.WHOLE, (Instance("whole"),))
+    now = replace(on_node(), nodes=(FleetNode("n", (whole,)),))
+    swap = (
+        Action(What.DELETE, "n", 0, whole.instances),
+        Action(What.CREATE, "n", 0, (), whole.instances),
+    )
+    assert [each.after for each in ordered(now, swap, {}, most_gpus=1)] == [(), (0,)]
+
+
+def test_a_repartition_waits_for_all_on_its_gpu_and_all_after_it_for_the_repartition() -> None:
+    start = on_node([OLD], [])
+    actions = (
+        GONE,
+        Action(What.REPARTITION, "n", 0, adds=NEW),
+        *(Action(What.DELETE, "n", 0, (each,)) for each in NEW),
+        replace(COME[0], index=0),
+    )
+    done = ordered(start, actions, {})
+    assert [each.after for each in done] == [(), (0,), (1,), (1,), (2,)]
 
 
 def test_a_floor_is_kept_by_what_has_ended_alone() -> None:

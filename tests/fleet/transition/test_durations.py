@@ -17,6 +17,7 @@ from cms.fleet.deployment import Deployment
 from cms.fleet.deployment.recounting import outdated, recounted
 from cms.fleet.deployment.transition import (
     Durations,
+    PartitioningTool,
     Schedule,
     Transition,
     What,
@@ -34,18 +35,15 @@ from cms.fleet.deployment.transition.curves import (
 from cms.fleet.deployment.transition.durations import Timed
 from cms.fleet.deployment.transition.model import most_gpus
 from cms.fleet.deployment.transition.order import ordered
-from cms.fleet.deployment.transition.ordering import sequences
-from cms.fleet.deployment.transition.state import Fleet
-from cms.fleet.placement.program import Limits
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 from tests.fleet.plans import printed
 from tests.fleet.transitions import every_kind, pair
 from tests.property.problems import share
-from tests.samples import few, so_many
+from tests.samples import so_many
 
-from .cases import Pair, chain, does, leg, on_node, planned, reached, small, work
+from .cases import Pair, chain, does, leg, on_node, on_nodes, planned, reached, small, work
 
 
 @pytest.mark.parametrize("most", [None, 3, 1])
@@ -205,13 +203,10 @@ def test_no_order_is_shorter_than_the_bound() -> None:
     assert close > tried // 2
 
 
-@pytest.mark.parametrize("step", few(1, [2, 3]))
-def test_equal_manners_go_equal_ways(step: int) -> None:
-    ours, _ = leg(step)
-    fleet = Fleet(ours.start, ours.target, ours.floors, is_late=True)
-    most = most_gpus(ours.start, ours.target)
-    first, second = (sequences(fleet, most, seed=3, restarts=4, limits=Limits()) for _ in range(2))
-    assert first == second
+@pytest.mark.parametrize("tool", PartitioningTool)
+def test_equal_seeds_give_equal_transitions(tool: PartitioningTool) -> None:
+    start, wanted = on_nodes(Pair(4, 6).start, 2), Pair(4).wanted
+    assert reached(start, wanted, tool=tool) == reached(start, wanted, tool=tool)
 
 
 def slow_capacity(found: Transition, plan: Schedule, service: str, when: Fraction) -> Fraction:

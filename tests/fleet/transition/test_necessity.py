@@ -43,6 +43,7 @@ def _planned(seed: int) -> str:
     can = is_reachable(A30, pair.contents, pair.counts, pair.floors, 2, 2)
     assert (found.spare.count == 0) == can
     assert not (found.spare.least and can)
+    assert run(found, random.Random(seed)) == []
     assert bool(found.spare.reason) == (found.spare.proof is not None) == (found.spare.least > 0)
     assert check_again(transition_to_json(found)) == []
     return "" if can else "proved" if found.spare.is_least else "found"

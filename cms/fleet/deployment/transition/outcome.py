@@ -1,4 +1,4 @@
-"""How a search for a way ends: a transition that has passed its check, or why there is none."""
+"""How a search ends: a transition that has passed its check, or why there is none."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from ....errors import AlgorithmError
 from ....solving.solution import Proof
 from ...placement.program import Limits
-from ..instance import Instance, State
+from ..instance import Instance, StartSource, State
 from ..model import Deployment, FleetGpu
 from .checking import check_transition
-from .model import Action, Floor, Frozen, Kept, Spare, Transition
+from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
 from .necessity import prove_spare
 from .order import temporaries
 
-__all__ = ["Impossible", "arrived", "checked"]
+__all__ = ["Impossible", "check_result", "find_end"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Impossible:
         return f"{what}: {'; '.join(self.reasons)}"
 
 
-def checked(
+def check_result(
     start: Deployment,
     target: Deployment,
     floors: Mapping[str, Floor],
@@ -69,7 +69,7 @@ def checked(
     return done
 
 
-def arrived(
+def find_end(
     start: Deployment, target: Deployment, actions: Sequence[Action]
 ) -> tuple[Deployment, int]:
     """Return what is there in the end, and how many instances with work were never interrupted."""
@@ -82,7 +82,7 @@ def arrived(
             gone[action.gpu, each] += 1
         held[action.gpu].extend(action.adds)
         modes[action.gpu] = action.mode or modes[action.gpu]
-    kept = 0
+    kept, cut = 0, {action.gpu for action in actions if action.what is What.REPARTITION}
     cards: dict[tuple[str, int], FleetGpu] = {}
     for card in start.gpus():
         place = card.node, card.index
@@ -95,5 +95,6 @@ def arrived(
             replace(each, state=State.RUNNING) if each.state is State.STARTING else each
             for each in held[place]
         )
-        cards[place] = replace(card, instances=runs, mode=modes[place])
+        source = StartSource.OBSERVED if place in cut else card.start_source
+        cards[place] = replace(card, instances=runs, mode=modes[place], start_source=source)
     return target.with_gpus(cards), kept

@@ -1,0 +1,450 @@
+"""What a transition has to do, in whole numbers: what stays, goes and comes on each GPU.
+
+A tool says what can happen at once. ``nvidia-smi`` creates and deletes single instances, and
+restarts them in place. ``mig-parted`` repartitions a GPU; the GPU Operator and Slurm repartition
+GPUs of a node, on which everything stops meanwhile. With these, work on GPUs that stay as they are
+cut restarts in place. Without a tool, processes under MPS are switched.
+
+Supplies and floors are scaled so that nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import NamedTuple
+
+from ....errors import InvalidProblem
+from ...hardware import MPS_CLIENTS, Gpu
+from ...serving.operating_point import mps_share
+from ..instance import WHOLE, Instance, Mode, StartSource, Work
+from ..model import Deployment, FleetGpu
+from ..recounting import outdated
+from .model import Floor
+from .whole_gpus import PartitioningTool, has_equal_counts, is_kept, refuse_foreign
+
+__all__ = [
+    "Blockage", "GpuState", "Opening", "TrackedInstance", "TransitionGoal", "Use", "hold",
+    "sum_supplies",
+]  # fmt: skip
+
+
+class ProfileFacts(NamedTuple):
+    """What a profile takes of a GPU: its slots as a mask at start 0, and its other rows."""
+
+    slots: int
+    compute: int
+    most: int
+    has_media: bool
+    share: int
+
+
+class Use(NamedTuple):
+    """What an instance can be used for: a service (-1: it idles) and its scaled supply."""
+
+    gpu: str
+    profile: str
+    service: int
+    supply: int
+    work: Work | None
+
+
+class TrackedInstance(NamedTuple):
+    """An instance on a GPU."""
+
+    instance: Instance
+    slots: int  # as bits
+    service: int  # -1 if it supplies nothing
+    supply: int  # what it supplies, or will once it runs
+    goes: bool  # whether it is not there at the end
+    is_temporary: bool = False
+
+
+class GpuState(NamedTuple):
+    """A GPU now."""
+
+    held: tuple[TrackedInstance, ...]
+    slots: int
+    mode: Mode
+
+
+class TargetLayout(NamedTuple):
+    """What a GPU is to be repartitioned for."""
+
+    mode: Mode
+    instances: tuple[Instance, ...]
+    pools: tuple[int, ...]  # of each instance
+    is_movable: bool  # whether it may come to other GPUs
+
+
+class Opening(NamedTuple):
+    """Where something is to come.
+
+    An instance at its place, with any use of a pool; the layouts of a batch; or, where `switched`
+    is not None, processes beside those that stay on a GPU.
+    """
+
+    gpus: tuple[int, ...]  # on which something stops, or comes
+    slots: int = 0
+    instance: Instance | None = None
+    pool: int = -1
+    batch: int = -1
+    switched: tuple[Instance, ...] | None = None
+
+
+class Blockage(NamedTuple):
+    """What has to go before something comes to an opening."""
+
+    gone: tuple[tuple[int, TrackedInstance], ...]  # each with its GPU
+    needs: tuple[tuple[int, int], ...]  # what the floors must be able to miss, by service
+    is_restart: bool = False  # whether the one that goes is in the very place
+    is_at_once: bool = False  # whether it goes as something comes
+
+
+@dataclass
+class TransitionGoal:
+    """What does not change on the way.
+
+    `start`, `target`: With supplies counted alike. `is_late`: Whether any wanted instance of a
+    profile may take any place of it, and any layout any GPU that can have it; otherwise each has
+    its own. `tool`: None switches processes. `is_wide`: Whether nodes may be drained of which the
+    target has all GPUs as they are cut. `given_up`: An instance that could stay, and goes to come
+    again.
+    """
+
+    start: Deployment
+    target: Deployment
+    floors: Mapping[str, Floor]
+    is_late: bool
+    tool: PartitioningTool | None = PartitioningTool.NVIDIA_SMI
+    is_wide: bool = False
+    given_up: tuple[FleetGpu, Instance] | None = None
+
+    def __post_init__(self) -> None:
+        self.cards, self.ends = list(self.start.gpus()), list(self.target.gpus())
+        self._scale_services()
+        self.cuts_parts = self.tool is PartitioningTool.NVIDIA_SMI
+        self.is_whole = self.tool is not None and not self.cuts_parts
+        self.devices = {card.gpu.key: card.gpu for card in self.cards}
+        self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
+        self._facts: dict[tuple[str, str], ProfileFacts] = {}
+        self.uses: list[Use] = []
+        self._use: dict[tuple[str, str, Work | None], int] = {}
+        #: The profiles that each GPU's node can cut.
+        self.allowed = [
+            frozenset(p.name for p in card.gpu.profiles if self.start.node(card.node).offers(p))
+            for card in self.cards
+        ]
+        self.openings: list[Opening] = []
+        #: By pool: ``{use: how many are wanted}``; of a pool of layouts, ``{~number: 1}``.
+        self.needs: list[dict[int, int]] = []
+        self._pools: dict[object, int] = {}
+        self.layouts: list[TargetLayout] = []
+        self.batches: list[tuple[int, ...]] = []  # GPUs that are repartitioned at once
+        self.batch_of: dict[int, int] = {}  # by GPU that is repartitioned as a whole
+        self.layout_pool: dict[int, int] = {}  # by such GPU; -1: no layout comes to it
+        self.firsts: list[GpuState] = []
+        if self.is_whole:
+            self._group_gpus()
+        for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
+            if number in self.batch_of:
+                every = (self.track(card, each, goes=True) for each in card.instances)
+                self.firsts.append(hold(every, card.mode))
+            else:
+                self._compare(number, card, end)
+        self.openings += [Opening(gpus, batch=at) for at, gpus in enumerate(self.batches)]
+        for card, each in self.start.instances():
+            self._use_of(card, each)
+        self.covers = self._list_covers()
+
+    def _scale_services(self) -> None:
+        both = (*self.start.services, *self.target.services)
+        self.services = list(dict.fromkeys(service.name for service in both))
+        self._service = {name: number for number, name in enumerate(self.services)}
+        #: By service, what its supplies and its floor are multiplied by.
+        self._scale = [1] * len(self.services)
+        works = (each.work for side in (self.start, self.target) for _, each in side.instances())
+        rates = [(work.service, work.supply_rps) for work in works if work is not None]
+        for name, rps in (*rates, *((name, floor.rps) for name, floor in self.floors.items())):
+            number = self._service[name]
+            self._scale[number] = lcm(self._scale[number], rps.denominator)
+        self.floor = [
+            int(self.floors[name].rps * scale) if name in self.floors else 0
+            for name, scale in zip(self.services, self._scale, strict=True)
+        ]
+        #: What one unit is of a floor; services without one wait for nothing.
+        self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
+
+    def count(self, work: Work | None) -> tuple[int, int]:
+        """Return the number of the service that work is for, and the scaled supply."""
+        if work is None:
+            return -1, 0
+        number = self._service[work.service]
+        return number, int(work.supply_rps * self._scale[number])
+
+    def facts(self, gpu: Gpu, name: str) -> ProfileFacts:
+        """Return what a profile takes."""
+        found = self._facts.get((gpu.key, name))
+        if found is None:
+            share = mps_share(name)
+            if name == WHOLE:
+                found = ProfileFacts(0, 0, 1, False, 100)
+            elif share is not None:
+                found = ProfileFacts(0, 0, MPS_CLIENTS, False, share)
+            else:
+                own = gpu.profile(name)
+                slots = (1 << own.memory) - 1
+                found = ProfileFacts(slots, own.compute, own.max, own.has_media_engines, 0)
+            self._facts[gpu.key, name] = found
+        return found
+
+    def slots(self, gpu: Gpu, instance: Instance) -> int:
+        """Return the slots of an instance, as bits."""
+        if instance.start is None:
+            return 0
+        return self.facts(gpu, instance.profile).slots << instance.start
+
+    def _use_of(self, card: FleetGpu, instance: Instance) -> int:
+        key = card.gpu.key, instance.profile, instance.work
+        if key not in self._use:
+            self._use[key] = len(self.uses)
+            number, supply = self.count(instance.work)
+            self.uses.append(Use(card.gpu.key, instance.profile, number, supply, instance.work))
+        return self._use[key]
+
+    def track(
+        self, card: FleetGpu, instance: Instance, *, goes: bool, is_temporary: bool = False
+    ) -> TrackedInstance:
+        """Return an instance as it counts; one that does not run supplies nothing."""
+        number, supply = self.count(instance.work if instance.supply_rps else None)
+        # nothing comes to a GPU that is fixed, whose profiles may not be known
+        slots = 0 if card.mode is Mode.FIXED else self.slots(card.gpu, instance)
+        return TrackedInstance(instance, slots, number, supply, goes, is_temporary)
+
+    def _pool(self, key: object) -> int:
+        number = self._pools.setdefault(key, len(self._pools))
+        if number == len(self.needs):
+            self.needs.append({})
+        return number
+
+    def _want(self, card: FleetGpu, instance: Instance) -> int:
+        """Note that an instance is wanted; returns its pool."""
+        use = self._use_of(card, instance)
+        pool = self._pool((card.gpu.key, instance.profile) if self.is_late else use)
+        self.needs[pool][use] = self.needs[pool].get(use, 0) + 1
+        return pool
+
+    def _compare(self, number: int, card: FleetGpu, end: FleetGpu) -> None:
+        """Tell what stays on a GPU from what goes and what is to come."""
+        left = list(end.instances)
+        is_same_mode = card.mode is end.mode or not left
+        in_place = self.is_whole and card.mode is Mode.MIG
+        held = []
+        for each in card.instances:
+            same = next((o for o in left if is_kept(each, o)), None) if is_same_mode else None
+            if self.given_up == (card, each):
+                same = None
+            if same is not None:
+                left.remove(same)
+            elif not each.is_managed:
+                raise InvalidProblem(
+                    f"{each} is on {card.name} and not ours, and the target has it no more; "
+                    "expected it to stay, or --reclaim"
+                )
+            # what only becomes idle, in place, does so at the end
+            goes = same is None and not (in_place and each.work is None)
+            held.append(self.track(card, each, goes=goes))
+        is_blind = card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN
+        if is_blind and card.instances and card.counts != end.counts:
+            raise InvalidProblem(
+                f"the starts of the instances on {card.name} are not known, and it is to be cut "
+                "anew; observe it with nvidia-smi mig -lgi"
+            )
+        self.firsts.append(hold(held, card.mode))
+        if self.tool is None:
+            if left or any(each.goes for each in held):
+                self.openings.append(Opening((number,), switched=tuple(left)))
+            return
+        for each in left:
+            if not each.is_managed:
+                raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
+            if not in_place or each.work is not None:
+                slots, pool = self.slots(card.gpu, each), self._want(card, each)
+                self.openings.append(Opening((number,), slots, each, pool))
+
+    def _list_covers(self) -> list[list[int]]:
+        """Return the uses that supply each service within the new limits, MIG's only."""
+        found: list[list[int]] = [[] for _ in self.services]
+        old = outdated(self.start, self.target)
+        for number, use in enumerate(self.uses):
+            if use.work in old or mps_share(use.profile) is not None or use.profile == WHOLE:
+                continue
+            if use.supply:
+                found[use.service].append(number)
+        return found
+
+    # --- GPUs that are repartitioned as a whole ---------------------------------------------------
+
+    def _group_gpus(self) -> None:
+        """Say which GPUs are repartitioned at once, and which layouts may come to which."""
+        by_node = self.tool is not None and self.tool.drains_nodes
+        nodes: dict[str, list[int]] = {}
+        for number, card in enumerate(self.cards):
+            if card.mode is not Mode.FIXED or card.is_in_use:
+                nodes.setdefault(card.node, []).append(number)
+        anew = {n for n in range(len(self.cards)) if self._is_anew(n)}
+        movable = self._list_movable_nodes(nodes, anew) if by_node and self.is_late else set()
+        for name, every in nodes.items():
+            own = [n for n in every if n in anew]
+            free = [n for n in every if self.cards[n].leaves_mode and self.ends[n].leaves_mode]
+            if name in movable or (own and (by_node or self._resets(own))):
+                self._add_batch(every, is_late=name in movable)
+            elif not by_node:
+                for n in sorted({*own, *free}):
+                    self._add_batch([n], is_late=self.is_late)
+            elif len(free) == len(every):
+                self._add_batch(every, is_late=self.is_late)
+
+    def _is_anew(self, number: int) -> bool:
+        """Whether a GPU is to be repartitioned: its mode or its counts change."""
+        card, end = self.cards[number], self.ends[number]
+        if card.mode is end.mode and (card.mode is not Mode.MIG or has_equal_counts(card, end)):
+            return False
+        return bool(card.instances or end.instances)
+
+    def _list_movable_nodes(self, nodes: Mapping[str, Sequence[int]], anew: set[int]) -> set[str]:
+        """Return nodes that are drained, and on which no GPU changes its mode."""
+        found = {self.cards[n].node for n in anew}
+        if self.is_wide:
+            foreign = {card.node for card in self.cards if card.foreign}
+            works = {end.node for end in self.ends if end.instances}
+            found |= works.union(card.node for card in self.cards if card.instances) - foreign
+        modes = {
+            name: {(self.cards[n].mode, self.ends[n].mode) for n in nodes[name]} for name in found
+        }
+        return {name for name in found if modes[name] == {(Mode.MIG, Mode.MIG)}}
+
+    def _resets(self, numbers: Iterable[int]) -> bool:
+        """Whether one of these GPUs needs a reset for its new mode."""
+        return any(
+            self.cards[n].mode is not self.ends[n].mode
+            and Mode.MIG in (self.cards[n].mode, self.ends[n].mode)
+            and self.cards[n].gpu.mode_change_needs_reset is not False
+            for n in numbers
+        )
+
+    def _add_batch(self, gpus: Sequence[int], *, is_late: bool) -> None:
+        refuse_foreign(self.cards[n] for n in gpus)
+        for n in gpus:
+            card, end = self.cards[n], self.ends[n]
+            self.batch_of[n] = len(self.batches)
+            is_movable = is_late and card.mode is end.mode
+            is_wanted = bool(end.instances)
+            if is_movable and self.tool is not PartitioningTool.MIG_PARTED:
+                is_wanted = any(each.work for each in end.instances)  # what idles need not come
+            self.layout_pool[n] = -1
+            if is_movable or is_wanted:
+                key = (card.gpu.key, card.mode, self.allowed[n]) if is_movable else n
+                self.layout_pool[n] = pool = self._pool(("layouts", key))
+                if is_wanted:
+                    pools = tuple(self._want(card, each) for each in end.instances)
+                    self.needs[pool][~len(self.layouts)] = 1
+                    self.layouts.append(TargetLayout(end.mode, end.instances, pools, is_movable))
+        self.batches.append(tuple(gpus))
+
+    def list_pools(self, at: int) -> tuple[int, ...]:
+        """Return the pool of layouts of each GPU of a batch; -1 where none comes."""
+        return tuple(self.layout_pool[gpu] for gpu in self.batches[at])
+
+    # --- what is in the way -----------------------------------------------------------------------
+
+    def fits(self, number: int, state: GpuState, profile: str, slots: int) -> bool:
+        """Whether an instance has a place beside what is on a GPU, whose mode is right."""
+        gpu = self.cards[number].gpu
+        facts = self.facts(gpu, profile)
+        if state.mode is not Mode.MIG:
+            shares = sum(self.facts(gpu, each.instance.profile).share for each in state.held)
+            return shares + facts.share <= 100 and len(state.held) < facts.most
+        if slots & state.slots:
+            return False
+        compute, alike, media = facts.compute, 1, facts.has_media
+        for each in state.held:
+            own = self.facts(gpu, each.instance.profile)
+            compute += own.compute
+            alike += each.instance.profile == profile
+            if media and own.has_media:
+                return False
+        return compute <= gpu.compute_slices and alike <= facts.most
+
+    def find_blockage(self, states: Sequence[GpuState], opening: Opening) -> Blockage | None:
+        """Say what has to go before an opening is filled; None if what stays is in its way."""
+        if opening.instance is None:
+            gone = [(gpu, each) for gpu in opening.gpus for each in states[gpu].held]
+            needs = sum_supplies(each for _, each in gone)
+            if opening.switched is not None:
+                gone = [one for one in gone if one[1].goes]
+                left = Counter(dict(sum_supplies(each for _, each in gone)))
+                for each in opening.switched:
+                    service, supply = self.count(each.work)
+                    left[service] -= supply
+                needs = tuple((+left).items())
+            return Blockage(tuple(gone), needs, is_at_once=True)
+        (number,), slots, instance = opening.gpus, opening.slots, opening.instance
+        state = states[number]
+        held = state.held
+        if state.mode is not self.ends[number].mode:
+            blockers = list(held)
+        elif instance.start is None and state.mode is Mode.MIG:  # as cut: work changes in place
+            alike = (e for e in held if e.instance.profile == instance.profile)
+            there = [e for e in alike if e.goes or (self.is_whole and e.instance.work is None)]
+            blockers = there[:1]
+            if not there:
+                return None
+        else:
+            blockers = [each for each in held if each.slots & slots]
+            rest = [each for each in held if not each.slots & slots]
+            left_over = hold(rest, state.mode)
+            if not self.fits(number, left_over, instance.profile, slots):
+                rest.sort(key=lambda e: (not e.goes, e.instance.profile != instance.profile))
+                while rest and rest[0].goes:
+                    blockers.append(rest.pop(0))
+                    left_over = hold(rest, state.mode)
+                    if self.fits(number, left_over, instance.profile, slots):
+                        break
+                else:
+                    return None
+        is_restart = _is_restart(blockers, instance)
+        in_place = self.is_whole and state.mode is Mode.MIG  # where what idles is used as well
+        if (in_place and not is_restart) or not all(each.goes or in_place for each in blockers):
+            return None
+        gone = [(number, each) for each in blockers]
+        return Blockage(tuple(gone), sum_supplies(blockers), is_restart, is_restart)
+
+
+def sum_supplies(held: Iterable[TrackedInstance]) -> tuple[tuple[int, int], ...]:
+    """Return what instances supply, by service."""
+    found: dict[int, int] = {}
+    for each in held:
+        if each.supply:
+            found[each.service] = found.get(each.service, 0) + each.supply
+    return tuple(found.items())
+
+
+def hold(held: Iterable[TrackedInstance], mode: Mode) -> GpuState:
+    """Return a GPU with these instances."""
+    every = tuple(held)
+    slots = 0
+    for each in every:
+        slots |= each.slots
+    return GpuState(every, slots, mode)
+
+
+def _is_restart(blockers: Sequence[TrackedInstance], instance: Instance) -> bool:
+    if len(blockers) != 1:
+        return False
+    (one,) = blockers
+    here = one.instance
+    same = (here.profile, here.start) == (instance.profile, instance.start)
+    return same and here.is_whole

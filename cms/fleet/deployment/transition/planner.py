@@ -1,0 +1,260 @@
+"""From what runs to what is wanted: a transition on the fewest spare GPUs that were found to do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from operator import itemgetter
+from typing import Literal
+
+from ....errors import CmsError, InvalidOption
+from ....solving.solution import Proof
+from ....values.numbers import Number, shown
+from ...placement import PlacementConstraints
+from ...placement.program import Limits
+from ...serving.plan import Plan
+from ..contents import contents_of
+from ..instance import State
+from ..model import Deployment
+from ..wanted import DesiredState
+from .durations import Durations
+from .floors import floors_of
+from .goal import TransitionGoal
+from .kept import in_common, proved_kept
+from .model import Kept, Spare, Transition, most_gpus
+from .necessity import find_frozen
+from .outcome import Impossible, check_result, find_end
+from .request import find_ends, find_floors
+from .sequence_search import SearchOptions, find_sequences
+from .short_order import ShortOrder, find_short_order, order_groups
+from .switching import assign_contents
+from .whole_gpus import PartitioningTool
+
+__all__ = ["reorganise", "transition"]
+
+#: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
+_LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
+#: Up to this number of GPUs what could stay is given up, one instance at a time, before another GPU
+#: is borrowed: 4 of 1,000 drawn pairs of A30s need one less for that.
+_FEW_GPUS = 4
+
+
+def transition(
+    start: Deployment,
+    to: DesiredState | Deployment,
+    *,
+    floor: Number = 1,
+    floors: Mapping[str, Number] | None = None,
+    spare: int | Literal["auto"] = "auto",
+    as_grouped: bool = False,
+    wishes: PlacementConstraints | None = None,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    seed: int = 0,
+    restarts: int = 12,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+    tool: PartitioningTool | str = PartitioningTool.NVIDIA_SMI,
+) -> Transition | Impossible:
+    """Plan the way from what runs to what is wanted, above all floors at every moment.
+
+    `start`: What runs now. `to`: What is wanted: then it is chosen here what lies where, so that
+    most of what runs is kept, and what a place gets is decided when it is free. Or a target that is
+    to be reached as it stands. `floor`: What each service keeps, as a share of the smaller of its
+    old and its new rate; see :func:`floors_of`. Default 1. `floors`: Shares of single services.
+    `spare`: Maximum number of GPUs borrowed beyond the larger of the numbers before and after;
+    "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
+    needed. `as_grouped`: Whether GPUs are to hold what the plan's groups have. Default False.
+    `wishes`: As in `place`. `durations`: What the order is made short for. `max_parallel`: Maximum
+    number of actions at once. `seed`: Of what is random. `restarts`: Beginnings at random, for each
+    number of spare GPUs. Default 12. `time_limit`: Seconds.
+    `tool`: What cuts the GPUs: parts of one, or whole ones (``mig-parted``; ``gpu-operator`` and
+    ``slurm``, which drain the node), where most of what stays is what they can leave alone: see
+    :mod:`~cms.fleet.deployment.transition.whole_gpus`. `Spare.least` and `Kept.most` hold for all
+    tools. Default "nvidia-smi".
+
+    Returns
+    -------
+    Transition or Impossible
+        What is impossible on the GPUs that may be used is proved so, or was only not found. A
+        transition has passed `check_transition`. Its `start` has supplies counted by the target's
+        rule and limits.
+
+    InvalidOption if there is no such tool, or `spare` is negative. InvalidProblem if the start or
+    the target cannot be as it is written, they are not of the same GPUs, or something that is not
+    ours would have to go or stop.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, get_gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, desired_state
+    >>> from cms.fleet.deployment.transition import check_transition
+    >>> def wanted(name):
+    ...     serving = load_instance(name).build_problem()
+    ...     return desired_state(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb")) for index in range(8))
+    >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
+    >>> found = transition(now, wanted("S2"))
+    >>> found.spare.count, check_transition(found)
+    (0, ())
+    """
+    if tool not in (*PartitioningTool,):
+        known = ", ".join(PartitioningTool)
+        raise InvalidOption(f"the tool is {tool!r}; expected one of {known}")
+    if isinstance(spare, int) and spare < 0:
+        raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
+    tool, limits = PartitioningTool(tool), Limits(inf if time_limit is None else time_limit, cancel)
+    options = SearchOptions(limits, durations or Durations(), max_parallel, seed, restarts)
+    ends = find_ends(start, to, tool, limits, wishes, as_grouped=as_grouped)
+    if isinstance(ends, Impossible):
+        return ends
+    found = find_floors(ends, floor, floors)
+    if isinstance(found, Impossible):
+        return found
+    goal = TransitionGoal(ends.start, ends.target, found, ends.is_late, tool)
+    goals = [[goal]]
+    if ends.is_late and tool.drains_nodes:  # what the target has as it is cut stays, if it can
+        goals = [[goal, replace(goal, is_late=False)], [replace(goal, is_wide=True)]]
+    before = most_gpus(ends.start, ends.target)
+    free = len(goal.cards) - before
+    most = free if spare == "auto" else min(free, spare)
+    for some in goals:
+        for own, count in ((own, count) for count in range(most + 1) for own in some):
+            if best := _find_order(own, before + count, options):
+                return _finish(own, best, ends.kept, limits)
+            if limits.over:
+                raise CmsError("no transition was found in time; expected a longer time limit")
+    return _refuse(goal, most, ends.kept, options)
+
+
+def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
+    """Look for the quickest sequence; on few GPUs also for one that restarts what could stay."""
+    found = find_sequences(goal, most, options)
+    if not found and most <= _FEW_GPUS and goal.cuts_parts:
+        others = (
+            replace(goal, given_up=(card, each))
+            for card, each in goal.start.instances()
+            if each.is_managed and each.state is State.RUNNING
+        )
+        more = (each for each in others if len(each.openings) > len(goal.openings))
+        found = [one for each in more for one in find_sequences(each, most, options)]
+    orders = (
+        order_groups(goal, each.actions, each.groups, options.durations, options.max_parallel)
+        if any(each.groups)
+        else find_short_order(
+            goal.start, each.actions, goal.floors, most, options.durations, options.max_parallel
+        )
+        for each in found
+    )
+    costs = ((each.gpus, each.milliseconds, len(each.actions), each) for each in orders)
+    return min(costs, key=itemgetter(0, 1, 2), default=(0, 0, 0, None))[3]
+
+
+def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
+    """Prove what can be proved of what was found, and check it."""
+    target, count = find_end(goal.start, goal.target, best.actions)
+    if not goal.cuts_parts:
+        most = max(count, in_common(goal.start, target, places=kept.places))
+        kept = Kept(count, most, Proof.CHECKED, places=kept.places)
+    elif kept.places:
+        kept = replace(kept, count=count)
+    else:
+        kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
+    spare = best.gpus - most_gpus(goal.start, target)
+    return check_result(goal.start, target, goal.floors, best.actions, spare, kept, limits)
+
+
+def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
+    nothing = Transition(goal.start, goal.target, goal.floors, (), Spare(most), kept)
+    if proved := find_frozen(nothing, most, options.limits):
+        would_do = _find_sufficient_floors(goal, most, options)
+        return Impossible((proved[1], would_do), Proof.CHECKED, proved[0])
+    reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
+    if goal.tool is not None and goal.tool.drains_nodes:
+        reasons.append(
+            f"{goal.tool} drains a node to cut any GPU of it; mig-parted stops less at once"
+        )
+    if most == len(goal.cards) - most_gpus(goal.start, goal.target):
+        reasons.append("the fleet has no more; lower floors would help most")
+    states = [each.state for _, each in goal.start.instances() if each.work is not None]
+    if begins := states.count(State.STARTING):
+        what = "1 instance is" if begins == 1 else f"{begins} instances are"
+        reasons.append(f"{what} still starting, and counted only once running: observe again then")
+    return Impossible(tuple(reasons), Proof.NONE)
+
+
+def _find_sufficient_floors(goal: TransitionGoal, most: int, options: SearchOptions) -> str:
+    gpus = most_gpus(goal.start, goal.target) + most
+    for lower in _LOWER:
+        if options.limits.over:
+            break
+        floors = {name: replace(each, rps=each.rps * lower) for name, each in goal.floors.items()}
+        if find_sequences(replace(goal, floors=floors), gpus, replace(options, restarts=_TRIES)):
+            return f"with {shown(lower * 100)} % of the floors there is one"
+    return "lower floors or more GPUs are needed"
+
+
+def reorganise(
+    now: Deployment, plan: Plan, *, most_spare: int | None = None
+) -> Transition | Impossible:
+    """Find the way from what runs to a plan whose services share GPUs in time.
+
+    Every service keeps the smaller of its old and its new rate at every moment; what a request
+    that waits while a GPU switches finds is not promised: its turn may come a cycle later. All
+    orders of switches are tried, the most promising first, up to a limit. Where none does, contents
+    go to empty GPUs instead, with as few of these as are found to do.
+
+    `now`: Of shares that services take turns in, or empty GPUs. What is another's stays where it
+    is, and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
+    `most_spare`: Maximum number of GPUs beyond the larger of before and after; by default all empty
+    ones.
+
+    Returns
+    -------
+    Transition or Impossible
+        A transition has passed `check_transition`. Which GPU has which of the plan's contents at
+        its end is decided on the way.
+
+    UnsupportedProblem if what runs is ours and is none of shares that services take turns in; or as
+    `contents_of`.
+
+    Examples
+    --------
+    >>> from cms import solve
+    >>> from cms.fleet import OperatingPoint, Service, build_problem, get_gpu
+    >>> from cms.fleet.deployment import FleetNode
+    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
+    >>> def plan(rate):
+    ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
+    ...     serving = build_problem(services, points, sharing="time")
+    ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
+    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb"), Mode.MPS) for index in range(2))
+    >>> fleet = Deployment((FleetNode("a", cards),))
+    >>> first = reorganise(fleet, plan(150))
+    >>> [len(action.prepared) for action in first.actions]
+    [2]
+    >>> [len(action.prepared) for action in reorganise(first.target, plan(500)).actions]
+    [1]
+    """
+    contents = contents_of(plan)
+    after = assign_contents(now, contents)
+    if isinstance(after, Impossible):
+        return after
+    cards = {(card.node, card.index): card for card in now.gpus()}
+    target = replace(now, services=plan.serving.services, rule=None, plan=None).with_gpus(
+        {place: cards[place].with_instances(held) for place, held in after.items()}
+    )
+    floors = floors_of(now, target)
+    goal = TransitionGoal(now, target, floors, is_late=False, tool=None)
+    most = most_gpus(now, target)
+    free = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
+    room = free if most_spare is None else most + most_spare
+    for allowed in range(most, max(most, room) + 1):
+        if best := _find_order(goal, allowed, SearchOptions(Limits(), restarts=0)):
+            return _finish(goal, best, Kept(0, 0, Proof.CHECKED), Limits())
+    what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
+    return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)

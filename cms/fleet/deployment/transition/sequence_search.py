@@ -1,0 +1,349 @@
+"""Search for a sequence of actions in which every floor holds, on as few GPUs as allowed.
+
+What comes to an opening is decided when it is free: what waits most. In this order:
+
+A. a free opening is filled;
+B. what blocks an opening goes, where the floors can miss it, and the opening is filled;
+C. temporary instances cover what the floors would miss; then as in B. Processes that are to come to
+   a GPU in use come to an empty one instead;
+D. something that goes is deleted, to make room;
+E. otherwise: another beginning, at random, and where few GPUs are left a search over all choices of
+   A to D.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from math import ceil, inf
+from typing import NamedTuple
+
+from ...placement.program import Limits
+from .cover import list_rooms
+from .durations import Durations
+from .goal import TransitionGoal, sum_supplies
+from .model import Action, What
+from .search_rule import (
+    Choice,
+    apply_choice,
+    clear_openings,
+    cover_openings,
+    drop_instances,
+    fill_openings,
+    list_choices,
+    remove_rest,
+)
+from .search_state import SearchSettings, SearchState
+
+__all__ = ["SearchOptions", "Sequenced", "find_sequences"]
+
+#: The search over all choices: the most GPUs that are not done, and the most states times
+#: GPUs of the fleet; of switches, which are cheap, all GPUs and so many states.
+_FEW_GPUS, _STATES, _SWITCH_STATES = 6, 6000, 5000
+#: Maximum number of sequences to choose from.
+_WANTED = 6
+#: Maximum number of beginnings that differ a little from the quickest one; fewer where they times
+#: the square of the number of openings exceed a limit.
+_CHANGES, _ENOUGH = 60, 150_000
+#: Maximum number of additional actions for less time.
+_MORE_ACTIONS = 2
+
+
+class Sequenced(NamedTuple):
+    """A sequence that was found."""
+
+    actions: tuple[Action, ...]
+    groups: tuple[int, ...]  # by action: the number of what happens at once, 0 where alone
+    end: float  # in milliseconds, as the search counts
+    settings: SearchSettings
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How much is searched, and what for."""
+
+    limits: Limits
+    durations: Durations = field(default_factory=Durations)
+    max_parallel: int | None = None
+    seed: int = 0
+    restarts: int = 12  # beginnings at random
+
+
+def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> list[Sequenced]:
+    """Find sequences of actions that keep the floors; of small fleets several, to choose from.
+
+    That none was found does not say that there is none.
+    """
+    durations, limits = options.durations, options.limits
+    rng = random.Random(options.seed)
+    begin = SearchState(goal, most)
+    nearly: SearchState | None = None
+    found: list[Sequenced] = []
+
+    def note(state: SearchState, end: float) -> Sequenced | None:
+        if not state.is_done:
+            return None
+        actions, groups = tuple(state.actions), tuple(state.groups)
+        if goal.cuts_parts:
+            actions = omit_needless(goal, actions)
+            groups = (0,) * len(actions)
+        found.append(Sequenced(actions, groups, end, state.settings))
+        return found[-1]
+
+    for attempt in range(1 + options.restarts):
+        if attempt and limits.over:
+            break
+        settings = SearchSettings(
+            rng.randrange(2**32) if attempt > 1 else None,
+            room_first=attempt % 4 != 0,
+            side_by_side=attempt % 2 == 0,
+        )
+        state, end = _search_in_time(begin.copy(settings), durations, limits)
+        if not state.is_done and not found:
+            state, few = _search_one_by_one(begin.copy(settings.restart()), limits)
+            nearly, end = nearly or few, inf
+        if note(state, end) and len(found) * len(goal.openings) ** 2 >= _ENOUGH:
+            break
+    if not found and nearly is not None:
+        last = _search_all(nearly.copy(SearchSettings()), limits)
+        if last is not None:
+            note(last, inf)
+    if not found:
+        return []
+    fewest = min(len(each.actions) for each in found)
+
+    def cost(one: Sequenced) -> tuple[int, float, int]:
+        more = max(0, len(one.actions) - fewest - _MORE_ACTIONS)
+        return more, one.end, len(one.actions)
+
+    best = min(found, key=cost)
+    tries = _ENOUGH // (1 + len(goal.openings) ** 2) - len(found)
+    for _ in range(min(_CHANGES, tries) if goal.openings else 0):
+        if limits.over:
+            break
+        settings = best.settings.vary(len(goal.services), rng)
+        one = note(*_search_in_time(begin.copy(settings), durations, limits))
+        if one is not None and cost(one) <= cost(best):
+            best = one
+    few_actions = min(len(each.actions) for each in found) + _MORE_ACTIONS
+    found = [each for each in found if len(each.actions) <= few_actions]
+    return sorted(found, key=lambda each: (each.end, len(each.actions)))[:_WANTED]
+
+
+def _search_in_time(
+    state: SearchState, durations: Durations, limits: Limits
+) -> tuple[SearchState, float]:
+    """Go by the rules as time goes by: what can begin now begins now, side by side.
+
+    Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
+    is returned is done, or nothing goes on; beside it, when the last action ends.
+    """
+    now, done, most = 0, 0, _limit_actions(state)
+    free_at: dict[int, int] = {}
+    due: list[tuple[int, int, int, int]] = []
+    while not limits.over and done <= most:
+        choice = next(_list_now(state), None)
+        if choice is None and not due:
+            reserved: set[int] = set()
+            for found in cover_openings(state) if state.blockages else ():
+                services = _services_of(state, found)
+                if reserved.isdisjoint(services) and _can_cover(state, found):
+                    reserved |= services
+                    apply_choice(state, Choice(found.covers))
+                    done = _begin_actions(state, done, now, durations, free_at, due)
+                    if not state.settings.side_by_side:
+                        break
+            if not due:
+                choice = next(drop_instances(state), None)
+                if choice is None:
+                    break
+        if choice is not None:
+            apply_choice(state, choice)
+            done = _begin_actions(state, done, now, durations, free_at, due)
+            continue
+        now = due[0][0]
+        while due and due[0][0] == now:
+            _, service, supply, gpu = heappop(due)
+            if service >= 0:
+                state.withheld[service] -= supply
+            if gpu in state.busy and free_at[gpu] <= now:
+                state.busy.discard(gpu)
+                state.in_use -= not state.gpus[gpu].held
+    return state, now
+
+
+def _limit_actions(state: SearchState) -> int:
+    """Return a number of actions after which a search goes in circles."""
+    return 100 + 20 * (len(state.goal.openings) + sum(len(each.held) for each in state.gpus))
+
+
+def _list_now(state: SearchState) -> Iterator[Choice]:
+    if not state.blockages:
+        yield from remove_rest(state)
+        return
+    yield from fill_openings(state)
+    for choice in clear_openings(state):
+        # what comes to an opening is decided when it is free
+        yield choice._replace(opening=-1) if choice.gone else choice
+
+
+def _begin_actions(
+    state: SearchState,
+    done: int,
+    now: int,
+    durations: Durations,
+    free_at: dict[int, int],
+    due: list[tuple[int, int, int, int]],
+) -> int:
+    """Note when the latest actions end; returns how many there are now."""
+    goal = state.goal
+    for action, group in zip(state.actions[done:], state.groups[done:], strict=True):
+        gpu = goal.number[action.gpu]
+        is_beside = action.what is What.RESTART and not group
+        begin = now if is_beside or group else max(now, free_at.get(gpu, 0))
+        end = begin + ceil(1000 * durations.of(action))
+        if not is_beside:
+            free_at[gpu] = max(end, free_at.get(gpu, 0))
+            if gpu not in state.busy:
+                state.busy.add(gpu)
+                state.in_use += not state.gpus[gpu].held  # until it is empty
+        for each in action.adds or (None,):
+            service, supply = -1, 0
+            if each is not None:
+                service, supply = goal.count(each.work)
+            if service >= 0:
+                state.withheld[service] += supply
+            heappush(due, (end, service, supply, gpu))
+    return len(state.actions)
+
+
+def _services_of(state: SearchState, choice: Choice) -> set[int]:
+    found = {each.service for _, each in choice.gone if each.supply}
+    if choice.opening >= 0:
+        blockage = state.blockages[choice.opening]
+        found |= {service for service, _ in blockage.needs} if blockage is not None else set()
+    return found
+
+
+def _can_cover(state: SearchState, choice: Choice) -> bool:
+    """Whether there is room for all covers, after others have been made."""
+    trial = state.copy()
+    for cover in choice.covers:
+        if not trial.can_cover(cover):
+            return False
+        trial.cover(cover)
+    return True
+
+
+def _search_one_by_one(
+    state: SearchState, limits: Limits
+) -> tuple[SearchState, SearchState | None]:
+    """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
+    few, steps, most = None, 0, _limit_actions(state)
+    while not limits.over and steps <= most:
+        is_few = state.goal.tool is None or (steps % 8 == 0 and _count_left(state) <= _FEW_GPUS)
+        if few is None and is_few:
+            few = state.copy()
+        steps += 1
+        choice = next(list_choices(state), None)
+        if choice is None:
+            break
+        apply_choice(state, choice)
+    return state, few
+
+
+def _count_left(state: SearchState) -> int:
+    gpus = {gpu for number in state.blockages for gpu in state.goal.openings[number].gpus}
+    return len(gpus | {gpu for gpu, _ in state.leaving()})
+
+
+def _search_all(begin: SearchState, limits: Limits) -> SearchState | None:
+    """E: go back on choices, depth first, until all is done or enough states were seen."""
+    seen = {_key(begin)}
+    stack = [(begin, _list_every(begin))]
+    most = _SWITCH_STATES if begin.goal.tool is None else _STATES // len(begin.gpus)
+    while stack:
+        state, choices = stack[-1]
+        if state.is_done:
+            return state
+        choice = next(choices, None)
+        if choice is None:
+            stack.pop()
+            continue
+        after = state.copy()
+        apply_choice(after, choice)
+        key = _key(after)
+        if key in seen:
+            continue
+        if len(seen) >= most or limits.over:
+            return None
+        seen.add(key)
+        stack.append((after, _list_every(after)))
+    return None
+
+
+def _key(state: SearchState) -> object:
+    return tuple(
+        frozenset((e.instance.profile, e.instance.start, e.instance.work, e.goes) for e in g.held)
+        for g in state.gpus
+    )
+
+
+def _list_every(state: SearchState) -> Iterator[Choice]:
+    """Iterate over all choices, also those that the rules would not make."""
+    yield from list_choices(state)
+    for number, blockage in state.blockages.items():
+        opening = state.goal.openings[number]
+        if blockage is None or opening.instance is None:
+            continue
+        is_free = not blockage.gone and state.can_take(opening.gpus[0])
+        if is_free or (blockage.gone and state.can_miss(blockage.needs)):
+            yield from (Choice(opening=number, use=use) for use in state.need[opening.pool])
+    for gone in state.leaving_at_once():
+        if gone[0][1].is_temporary and state.can_miss(sum_supplies(each for _, each in gone)):
+            yield Choice(gone=gone)
+    for gpu in range(len(state.gpus)) if state.goal.cuts_parts else ():
+        for covers in state.goal.covers:
+            for found, *_ in list_rooms(state, gpu, covers):
+                yield Choice((found,))
+
+
+def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Leave out temporary instances without which every floor holds as well."""
+    done = list(actions)
+    at = len(done) - 1
+    while at >= 0:
+        action = done[at]
+        if action.is_temporary and action.what is What.CREATE:
+            (instance,) = action.adds
+            end = next(
+                b
+                for b in range(at + 1, len(done))
+                if done[b].gpu == action.gpu and instance in done[b].removes
+            )
+            fewer = [*done[:at], *done[at + 1 : end], *_without(done[end]), *done[end + 1 :]]
+            service = instance.work.service if instance.work else ""
+            if _holds(goal, fewer, service):
+                done = fewer
+        at -= 1
+    return tuple(done)
+
+
+def _without(action: Action) -> tuple[Action, ...]:
+    if not action.adds:
+        return ()
+    return (replace(action, what=What.CREATE, removes=(), is_temporary=False),)
+
+
+def _holds(goal: TransitionGoal, actions: Sequence[Action], service: str) -> bool:
+    floor = goal.floors.get(service)
+    if floor is None or floor.rps <= 0:
+        return True
+    capacity = goal.start.capacity(service)
+    for action in actions:
+        if (gone := action.removed_rps(service)) and (capacity := capacity - gone) < floor.rps:
+            return False
+        capacity += action.added_rps(service)
+    return True
