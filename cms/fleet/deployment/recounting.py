@@ -16,7 +16,7 @@ from .wanted import DesiredState
 
 __all__ = ["beyond_limits", "outdated", "recounted", "with_known_curves"]
 
-T = TypeVar("T", Deployment, DesiredState)
+T = TypeVar("T", bound=Deployment | DesiredState)
 
 
 def recounted(
