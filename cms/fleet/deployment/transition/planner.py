@@ -226,7 +226,7 @@ def reorganise(
     --------
     >>> from cms import solve
     >>> from cms.fleet import OperatingPoint, Service, build_problem, get_gpu
-    >>> from cms.fleet.deployment import FleetNode
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Mode
     >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
     >>> def plan(rate):
     ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
