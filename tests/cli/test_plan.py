@@ -257,9 +257,9 @@ def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:
         "2 GPUs (the fewest, checked) after 1 restart; 1 GPU and 0 nodes come free"
         in cms(command, "--max-restarts 1 -o target.json").flat
     )
-    assert "3 -> 2 GPUs" in cms("apply target.json --current three.json").flat
+    assert "3 -> 2 GPUs" in cms("apply target.json --current three.json --dry-run").flat
     cms(command, "--max-restarts 0 -o target.json -q")
-    assert cms("apply target.json --current three.json --json").json["actions"] == []
+    assert cms("apply target.json --current three.json --dry-run --json").json["actions"] == []
     said = cms(command, "--max-restarts", ["0, 1"]).flat
     assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said
     assert "at most 1: 2 GPUs (the fewest, checked) after 1 restart; 1 GPU" in said

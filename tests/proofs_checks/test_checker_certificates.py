@@ -14,7 +14,7 @@ import pytest
 from cms.certificate.certificate import LARGEST_DEPTH, LARGEST_LEAVES
 from proofs_checks.checker import Fault, certificate_bound
 from proofs_checks.checker import certificate as certificate_module
-from proofs_checks.checker.knapsacks import cheapest_price
+from proofs_checks.checker.bundles import cheapest_bundle
 from tests.proofs_checks.documents import SERVICES, SLICES, Document, branch, leaf, problem
 from tests.samples import refusal
 
@@ -143,9 +143,9 @@ def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.Monke
 
     def counted(*arguments: Any) -> int | None:
         asked.append(arguments)
-        return cheapest_price(*arguments)
+        return cheapest_bundle(*arguments)
 
-    monkeypatch.setattr(certificate_module, "cheapest_price", counted)
+    monkeypatch.setattr(certificate_module, "cheapest_bundle", counted)
     listed = {"blocks": {"a": 2}}
     document = problem([listed], {"x": (3, {"a": 1})})
     kinds: list[Document] = [

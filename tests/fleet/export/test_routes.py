@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from cms import solve
 from cms.errors import FileError, InvalidProblem
 from cms.files.source import Source
-from cms.fleet import CapacityRule, Plan, Promise, build_problem
+from cms.fleet import Plan, build_problem
 from cms.fleet.deployment import Deployment
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.routes import find_weights
@@ -173,17 +173,9 @@ def test_without_a_gateway_the_limits_that_equal_shares_break_are_counted() -> N
     assert not any(each.startswith("Traffic") for each in export(even, "kubernetes").losses)
 
 
-class EqualRule(CapacityRule):
-    """A rule whose plans hold for equal shares."""
-
-    @property
-    def promise(self) -> Promise:
-        return replace(super().promise, routing="equal")
-
-
 def test_a_plan_for_equal_shares_needs_a_service_alone() -> None:
     works = [point("chat", A100.key, profile) for profile in ("4g.40gb", "3g.40gb")]
-    problem = build_problem(SERVICES[:1], [each.point for each in works], rule=EqualRule("equal"))
+    problem = build_problem(SERVICES[:1], [each.point for each in works], routing="equal")
     plan = Plan(problem, solve(problem.problem))
     held = node(card(0, serving("4g.40gb", 0), serving("3g.40gb", 4))).nodes
     meant = Deployment(held, SERVICES, None, plan)

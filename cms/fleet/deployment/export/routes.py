@@ -103,7 +103,7 @@ def find_weights(capacities: Sequence[Fraction]) -> list[int]:
     by_rest = sorted(range(len(weights)), key=lambda at: weights[at] - quotas[at])
     for at in by_rest[: whole - sum(weights)]:
         weights[at] += 1
-    return [max(weight, each > 0) for weight, each in zip(weights, capacities, strict=True)]
+    return [max(weight, int(each > 0)) for weight, each in zip(weights, capacities, strict=True)]
 
 
 def _read_gateway(text: str) -> ParentRef:

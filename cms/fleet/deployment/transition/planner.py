@@ -91,7 +91,8 @@ def transition(
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, desired_state
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, desired_state
+    >>> from cms.fleet.placement import place
     >>> from cms.fleet.deployment.transition import check_transition
     >>> def wanted(name):
     ...     serving = load_instance(name).build_problem()
