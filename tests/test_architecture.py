@@ -109,7 +109,7 @@ MAY_WRITE_TO_THE_TERMINAL = (
 
 # The most lines that a part may have, by the start of its modules' names; a module counts for the
 # longest that fits. A change that removes something lowers its part's number. One that adds lowers
-# others by at least as much: the sum never grows. The parts before ``cms.cli`` have at most 33,000.
+# others by at least as much: the sum never grows. The parts before ``cms.cli`` have at most 33,700.
 BUDGETS = {
     "cms": 251,
     "cms.running": 246,

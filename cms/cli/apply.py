@@ -136,7 +136,7 @@ def apply(
             raise options.usage_error("it goes with --check", name)
     asks = not (yes or dry_run or scripts is not None)
     if asks and not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
-        raise options.usage_error("nobody can be asked here: give --yes, or --dry-run")
+        raise options.usage_error("this is no terminal to ask on: give --yes, or --dry-run")
     if resume or undo:
         heeded = "target resume undo yes dry_run parallel max_failures max_age"
         options.refuse_others(context, heeded, "the state says it; leave it out")

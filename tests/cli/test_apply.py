@@ -104,7 +104,7 @@ def test_plan_is_a_target_too(here: Path, cms: Cms) -> None:
 
 def test_nobody_is_asked_where_nobody_can_answer(here: Path, cms: Cms) -> None:
     way = "apply then.json --current now.json"
-    assert "nobody can be asked here: give --yes, or --dry-run" in cms(way, code=2).err
+    assert "this is no terminal to ask on: give --yes, or --dry-run" in cms(way, code=2).err
     assert "expected start, stop, ready and drained" in cms(way, "--yes", code=1).err
     assert "it goes with --check" in cms(way, "now.json --yes", code=2).err
     assert "leave it out" in cms("apply --resume --floor 0 --yes", code=2).err

@@ -93,9 +93,8 @@ def test_deployment_is_checked_with_the_plan_in_it(here: Path, cms: Cms) -> None
 
 
 def test_transition_that_was_tampered_with_is_found_out(here: Path, cms: Cms) -> None:
-    (here / "way.json").write_text(
-        cms("apply then.json --current now.json --dry-run -o -").out, "utf-8"
-    )
+    found = cms("apply then.json --current now.json --dry-run -o -").out
+    (here / "way.json").write_text(found, "utf-8")
     assert "all floors hold" in cms("check way.json").out
     tampered("way.json", lambda it: it["actions"][1].update(after=[]))
     assert "floor" in kinds(cms, "way.json")

@@ -242,7 +242,7 @@ APPLIED = [
     row("apply then.json --yes", "give what runs: --current now.json"),
     row("apply --current now.json --yes", "name what is to run"),
     row("apply then.json now.json --yes", "SOURCE: it goes with --check"),
-    row("apply then.json --current now.json", "nobody can be asked here"),
+    row("apply then.json --current now.json", "this is no terminal to ask on"),
     row(f"{APPLY} --resume", "the state says it"),
     row("apply --resume --yes", "there is no state to go on from", 1),
     row("export target.json -t slurm --force", "--force: it goes with --output"),
