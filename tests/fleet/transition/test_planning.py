@@ -27,7 +27,9 @@ from cms.fleet.deployment.transition import (
     transition_from_json,
     transition_to_json,
 )
-from cms.fleet.serving import RULES
+from cms.fleet.serving import CapacityRule, LoadCurve
+from cms.fleet.serving.capacity import CAPACITY
+from cms.fleet.serving.load_curve import key_of
 from cms.solving.solution import Proof
 from instances.load_changes import pool
 from proofs_checks.checker import check_transition as check_again
@@ -90,15 +92,23 @@ def test_the_way_back_over_other_limits_survives_its_file(
     assert [c.instances for c in back.target.gpus()] == [c.instances for c in found.start.gpus()]
 
 
-def test_the_way_back_to_a_looser_limit_counts_what_the_tighter_one_sustains() -> None:
-    """By a rule about load one point supplies less under it, and another nothing."""
-    rule = RULES["capacity"]
+@pytest.mark.parametrize(("loose", "has_curve"), [(3000, False), (700, True)])
+def test_the_way_back_to_a_looser_limit_counts_what_the_tighter_one_sustains(
+    loose: int, has_curve: bool
+) -> None:
+    """By a rule about load one point supplies less under it, and another nothing.
+
+    What runs may count by a load curve that the target's rule does not have.
+    """
     fast, slow = (
         OperatingPoint("a", A30.key, "1g.6gb", 1, batch, speed, latency)
         for batch, speed, latency in ((1, 8, 125), (4, 10, 400))
     )
 
-    def side(limit: int, *points: OperatingPoint) -> Deployment:
+    table = CAPACITY
+    curve = table.with_curves({key_of(slow): LoadCurve([5], [650])}) if has_curve else table
+
+    def side(rule: CapacityRule, limit: int, *points: OperatingPoint) -> Deployment:
         service = Service("a", "a", 1, limit)
         held = [
             Instance("1g.6gb", at, Work("a", point, rule.supply(service, point)))
@@ -106,7 +116,7 @@ def test_the_way_back_to_a_looser_limit_counts_what_the_tighter_one_sustains() -
         ]
         return replace(on_node(held, rate=1, limit=limit), rule=rule)
 
-    found = reached(side(3000, slow, fast), side(500, fast, fast), floor=0)
+    found = reached(side(curve, loose, slow, fast), side(table, 500, fast, fast), floor=0)
     reread(found)
     reread(reversal(found))
 
