@@ -145,9 +145,9 @@ BUDGETS = {
     "instances": 2_169,
     "cms.cli": 5_716,
     "cms.fleet": 41_337,
-    "proofs_checks": 15_402,
+    "proofs_checks": 15_438,
     "bench": 12_102,
-    "tests": 54_445,
+    "tests": 54_460,
 }
 
 

@@ -14,7 +14,7 @@ from .deployment import examine_deployment
 from .headroom import examine_headroom
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
-from .rates import rate_faults
+from .rates import group_faults, rate_faults
 from .reading import check_head, parse_document
 from .replay import examine_transition
 from .solution import examine
@@ -77,6 +77,7 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
         faults, words = examine(problem, documents[1])
         if kind == "cms-plan" and not faults:
             faults, more = examine_headroom(first, problem)
+            faults = [*group_faults(first, problem), *faults]
             words = "; ".join(filter(None, (words, more)))
         return faults, words
     return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
@@ -86,6 +87,7 @@ def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
     problem = read_problem(plan.get("problem"))
     faults, words = examine(problem, plan.get("solution"))
     faults = [*cut_faults(plan, problem), *rate_faults(plan, problem), *faults]
+    faults = faults or [*group_faults(plan, problem)]
     if faults:
         return faults, ""
     faults, bounded = examine_beside(plan, problem)

@@ -48,6 +48,8 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
         supply = {i: Fraction(row.supply[problem.blocks.index(i)], row.scale) for i in uses[name]}
         counts = Counter({i: n for i, n in uses[name].items() if supply[i]})  # others are wasted
         provided = sum((supply[i] * n for i, n in counts.items()), ZERO)
+        if optional(fields.get("provided_rps"), f"what {show(name)} is provided with") != provided:
+            faults.append(f"{show(name)} is provided with {show(provided)} requests/s, not as said")
         for block in counts:
             entry = entries.get((name, block))
             if entry is None or points[entry["name"]].supply != supply[block]:
@@ -59,7 +61,9 @@ def examine_headroom(plan: Mapping[str, Any], problem: Problem) -> tuple[list[st
                 found.append(slowest(point, services[name], rule, curve, load) - 1)
         share = min(found, default=None)
         if optional(fields.get(what), f"the {what} of", name) != share:
-            faults.append(f"the {what} of {show(name)} is {show(fields[what])}, not {show(share)}")
+            faults.append(
+                f"the {what} of {show(name)} is {show(fields.get(what))}, not {show(share)}"
+            )
         if share is not None and (least is None or share < least[0]):
             least = share, name
     if (told := plan.get(what)) is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .problem import Problem
-from .reading import as_a, no_duplicates, number, show
+from .reading import as_a, integer, no_duplicates, number, show
+from .schedule import read_schedule
 
 
 def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
@@ -43,3 +45,33 @@ def rate_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
         asked = str(extras[name].get("min_replicas", "")).strip() or "0"
         if asked != str(count):
             yield f"{show(name)} asks for {show(asked)} replicas, and in the problem for {count}"
+
+
+def group_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
+    """Say whether the GPUs of a plan, and what serves a service, are not those of its schedule."""
+    schedule = as_a(dict, plan.get("solution"), "the solution").get("schedule")
+    if "groups" not in plan:
+        return
+    meant, instances = Counter[Any](), Counter[str]()
+    for group in [] if schedule is None else read_schedule(schedule, problem):
+        held = Counter[Any]({(block, ()): n for block, n in group.configuration.items()})
+        for block, content, n in group.assignment:
+            names = (content,) if isinstance(content, str) else tuple(name for name, _ in content)
+            held[block, ()] -= n
+            held[block, tuple(sorted(names))] += n
+            instances.update(dict.fromkeys(names, n * group.count))
+        meant[group.machine, frozenset((+held).items())] += group.count
+    told = Counter[Any]()
+    for at, each in enumerate(as_a(list, plan["groups"], "groups")):
+        fields, held = as_a(dict, each, f"groups[{at}]"), Counter()
+        for one in as_a(list, fields.get("instances"), f"the instances of groups[{at}]"):
+            serves = [as_a(dict, row, "serves") for row in as_a(list, one.get("serves"), "serves")]
+            names = tuple(sorted(as_a(str, row.get("service"), "a service") for row in serves))
+            held[one.get("block"), names] += integer(one.get("count"), "a count of instances")
+        told[fields.get("gpu"), frozenset(held.items())] += integer(fields.get("count"), "a count")
+    if told != meant:
+        yield "the groups of the plan are not the machines of its schedule"
+    for each in plan["services"]:
+        name, given = each["name"], each.get("instances")
+        if given != instances[name]:
+            yield f"{show(name)} is said to have {show(given)} instances, and has {instances[name]}"

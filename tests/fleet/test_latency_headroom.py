@@ -180,11 +180,17 @@ def test_a_margin_that_cannot_be_is_refused() -> None:
         ("latency_headroom.service", "code", False),
         ("rule.latency_margin", "0.01", False),
         ("operating_points.0.throughput_rps", 163, False),
+        ("groups", [], False),
+        ("groups.0.count", 2, False),
+        ("groups.0.instances.0.count", 7, False),
+        ("groups.0.instances.0.serves", [], False),
+        ("services.0.instances", 7, False),
+        ("services.0.provided_rps", 9999, False),
         ("promise.latency_margin", "0.5", True),
         ("checkers", ["package"], True),
     ],
 )
-def test_a_forged_headroom_is_refused(rule: str, path: str, value: Any, is_packages: bool) -> None:
+def test_a_forged_plan_is_refused(rule: str, path: str, value: Any, is_packages: bool) -> None:
     document = json.loads(json.dumps(plan_to_json(near(rule=rule))))
     assert not sentences(lambda: _examined([read(document)])[0])
     if rule == "half" and path.startswith("promise"):
