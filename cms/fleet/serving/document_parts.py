@@ -136,7 +136,8 @@ def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
             if key not in found:
                 raise f.refusal(f"{show_value(value)}, {why}", *at, what=f"{{}} has no {key!r}")
             agree(found[key], value, why, *at, key)
-        raise f.refusal(f"only {', '.join(wanted)}, {why}", *at)
+        words = f"only {', '.join(wanted)}" if wanted else "nothing there"
+        raise f.refusal(f"{words}, {why}", *at)
     if isinstance(found, list) and isinstance(wanted, list):
         if len(found) != len(wanted):
             what = f"{{}} has {len(found)} entries"
