@@ -145,7 +145,7 @@ BUDGETS = {
     "instances": 2_169,
     "cms.cli": 5_716,
     "cms.fleet": 41_338,
-    "proofs_checks": 15_440,
+    "proofs_checks": 15_444,
     "bench": 12_102,
     "tests": 54_460,
 }

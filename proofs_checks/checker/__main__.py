@@ -15,10 +15,12 @@ from .headroom import examine_headroom
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
 from .rates import group_faults, rate_faults
-from .reading import check_head, parse_document
+from .reading import check_head, parse_document, show
 from .replay import examine_transition
 from .solution import examine
 from .verdict import told, unreadable
+
+_KINDS = "cms-problem", "cms-plan", "cms-deployment", "cms-transition", "cms-colocation-problem"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _examined(documents: list[Any]) -> tuple[list[str], str]:
     first = documents[0]
     kind = first.get("format") if len(documents) == 1 and isinstance(first, dict) else None
+    if isinstance(kind, str) and kind not in _KINDS:
+        return [f"the format is {show(kind)}; this checker reads {', '.join(_KINDS)}"], ""
     if kind == "cms-deployment":
         return examine_deployment(first)
     if kind == "cms-transition":
