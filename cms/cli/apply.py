@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Collection
 from contextlib import suppress
@@ -16,7 +17,7 @@ from .export import export_options
 from .fleet_file import FleetFile, with_fleet_file
 from .observe import Gpus, NodeName
 from .options import option
-from .session import Exit, Session, refuse_two_readers, session_of
+from .session import Exit, Session, refuse_two_readers, report_error, session_of
 from .transition import METHODS, Asked, read_known_rates
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ def apply(
     asks = not (yes or dry_run or scripts is not None)
     if asks and not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
         raise options.usage_error("this is no terminal to ask on: give --yes, or --dry-run")
+    if resume and undo:
+        raise options.usage_error("go on or back: give one of --resume and --undo")
     if resume or undo:
         heeded = "target resume undo yes dry_run parallel max_failures max_age"
         options.refuse_others(context, heeded, "the state says it; leave it out")
@@ -229,6 +232,9 @@ def _go_on(
         with session.reading():
             journal = Journal.read(path)
             prepared = _prepare(session, begin_undo(journal) if undo else journal.head)
+        if undo and not prepared.units:
+            session.say({"done": 0}, "nothing was begun, so there is nothing to undo\n")
+            return Exit.ANSWER
         if dry_run:
             return _list_commands(session, prepared, () if undo else journal.ended)
         if asks and not _is_wanted(session, prepared, parallel):
@@ -273,6 +279,10 @@ def _carry_out(
     where = "" if folder == session.folder / ".cms" / "apply" else f" {folder}"
     words = f"{outcome.done} done, {len(failed)} failed, {outcome.left} not begun\n"
     words += "".join(f"- {action}: {why}\n" for action, why in failed.items())
+    if session.fleet_file is not None:
+        where += f" --fleet {shlex.quote(str(session.fleet_file))}"
     go_on = f"go on: cms apply{where} --resume; go back: cms apply{where} --undo\n"
     session.say(said, words + go_on)
+    if session.quiet and not session.json:
+        report_error(" ".join((words + go_on).split("\n")), Exit.FAILED, as_json=False)
     return Exit.INTERRUPTED if session.interrupts.pressed and not failed else Exit.FAILED

@@ -55,6 +55,7 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
         wanted = fleet is not None or (path.is_file() and given.get("published") is None)
         if str(path) != "none" and wanted:
             session.fleet, session.folder = read_fleet_file(path), path.parent
+            session.fleet_file = fleet
             left = given.keys() - given_options(context)
             gpus = None if "gpu" in left else given.get("gpu")
             found = _defaults(session.fleet, path.parent, gpus)

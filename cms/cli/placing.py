@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
 from cms.errors import FileError, InvalidOption
 
 from . import options
 from .catalogue import find_gpu
+from .fleet_file import limit_groups
 from .fleets import read_current
 from .searching import Search, heard
 from .session import Exit, Session
@@ -48,6 +49,9 @@ def _types(node: FleetNode) -> list[tuple[int, str]]:
     return [(each.index, each.gpu.key) for each in node.gpus]
 
 
+N = TypeVar("N")
+
+
 @dataclass(frozen=True, slots=True)
 class Placer:
     """The GPUs that there are, how long placing may take, and the files to write."""
@@ -68,8 +72,14 @@ class Placer:
             session.warn("the plan has no schedule, so nothing can be placed")
             return session.code_of(plan.solution)
         wanted = cms.fleet.desired_state(plan)
-        prices = {key: self.costs.get(key, cost) for key, cost in wanted.prices.items()}
-        wanted = replace(wanted, max_gpus={**wanted.max_gpus, **self.limits}, prices=prices)
+        gpus = [*wanted.devices.values()]
+        costs, caps = self._of_plan(self.costs, gpus), self._of_plan(self.limits, gpus)
+        prices = {key: costs.get(key, cost) for key, cost in wanted.prices.items()}
+        groups = (*wanted.group_limits, *limit_groups(session.fleet, gpus, prices))
+        wanted = replace(
+            wanted, max_gpus={**wanted.max_gpus, **caps}, prices=prices,
+            group_limits=tuple(dict.fromkeys(groups)),
+        )  # fmt: skip
         as_grouped = session.fleet.placement.as_grouped
         constraints = self._constraints(wanted.services)
         if as_grouped and constraints:
@@ -93,6 +103,15 @@ class Placer:
         if not constraints and not is_capped and len(wanted.gpus) == 1:
             more = heard(session, lambda: self._sufficient_gpus(wanted, place), doing=doing)
         return self._refuse(found, more)
+
+    def _of_plan(self, named: Mapping[str, N], gpus: Sequence[cms.fleet.Gpu]) -> dict[str, N]:
+        """Return what is given of GPUs by the keys of a plan's; those of no plan's do not count."""
+        from cms.fleet.hardware.catalogue import is_called
+
+        for name in named:
+            if not any(is_called(gpu, name) for gpu in gpus):
+                find_gpu(name)
+        return {gpu.key: n for gpu in gpus for name, n in named.items() if is_called(gpu, name)}
 
     def place_nearest(self, plan: cms.fleet.Plan, title: str, extra_gpus: int, how: Search) -> int:
         """Find, of all plans on as few GPUs, the one that keeps most of what runs."""

@@ -197,6 +197,9 @@ def plan(
         return placer.compact(max_restarts, free, current.name)
     if placer is not None and made is not None and plan is not None:
         return placer.place(made, plan.name)
+    own = session.fleet.placement.model_dump(exclude_defaults=True, exclude={"min_replicas"})
+    if placer is None and own:
+        session.warn(f"[placement] {', '.join(own)}: heeded with --nodes or --current alone")
     solution = search(session, serving.problem, how, counted="GPUs")
     from cms.fleet.serving import NeighbourServing, ServingProblem
 
@@ -304,6 +307,8 @@ class _Wishes:
         if self.load_curves is not None:
             load_curves = cms.fleet.read_load_curves(self.load_curves)
         settings, wished = self.session.fleet.plan, self.session.fleet.placement.min_replicas
+        for name in wished:
+            options.require_known(name, [one.name for one in every], "[placement] min_replicas")
         more = {name: {"min_replicas": str(n)} for name, n in wished.items()}
         changed = tuple(
             replace(one, extra=FrozenMap({**one.extra, **more.get(one.name, {})}))

@@ -63,6 +63,7 @@ class Session:
         self.quiet = False
         self.has_answered = False
         self.folder = Path()
+        self.fleet_file: Path | None = None  # that was named, beside the one that is looked for
         self._doing: Doing | None = None
         self._written: list[tuple[Path, str]] = []
 

@@ -55,6 +55,9 @@ class Asked(NamedTuple):
             if kind == "cms-transition":
                 from cms.fleet.deployment.transition import transition_from_json
 
+                searched = {"current", "floor", "spare", "method", "time_limit"}
+                heeded = " ".join(context.params.keys() - searched)
+                options.refuse_others(context, heeded, "the transition says it; leave it out")
                 given = transition_from_json(document)
                 fleets.refuse_stale(session, given.start, self.max_age)
                 return Way(given, "as listed", ())

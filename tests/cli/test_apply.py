@@ -111,6 +111,22 @@ def test_nobody_is_asked_where_nobody_can_answer(here: Path, cms: Cms) -> None:
     assert "there is no state to go on from" in cms("apply --undo --yes", code=1).err
 
 
+def test_only_what_holds_and_what_was_asked_for_is_carried_out(here: Path, cms: Cms) -> None:
+    cms(APPLY, "-o way.json -q")
+    way = json.loads((here / "way.json").read_text("utf-8"))
+    for forged, said in (
+        ({"actions": [way["actions"][0], {**way["actions"][1], "after": []}]}, "does not hold"),
+        ({"actions": []}, "does not hold"),
+        ({"actions": [{**way["actions"][0], "after": [0]}]}, "expected numbers of earlier actions"),
+    ):
+        (here / "forged.json").write_text(json.dumps({**way, **forged}), "utf-8")
+        assert said in cms("apply forged.json --yes --no-work -q", code=1).error
+    assert "--floor: the transition says it" in cms("apply way.json --floor 0 --yes", code=2).err
+    assert "one of --resume and --undo" in cms("apply --resume --undo --yes", code=2).err
+    (here / "fleet.toml").write_text("[apply]\nshell = 'false {node}'\n", "utf-8")
+    assert "go on: cms apply --resume" in cms("apply way.json --yes --no-work -q", code=1).err
+
+
 def test_old_observation_is_refused_with_the_command_to_run_again(here: Path, cms: Cms) -> None:
     for command in (
         "apply then.json --current old.json --dry-run",

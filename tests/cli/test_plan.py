@@ -172,6 +172,14 @@ def test_plan_is_placed_on_a_table_of_nodes(here: Path, cms: Cms) -> None:
     assert "1 x a100-80gb on 1 node" in words_of((here / "target.svg").read_text("utf-8"))
 
 
+def test_placed_plan_heeds_limits_of_its_gpus_by_any_of_their_names(here: Path, cms: Cms) -> None:
+    for limit in ("--max-gpus A100-SXM4-80GB=0", "--fleet group.toml"):
+        (here / "group.toml").write_text('[[group]]\nname = "all"\nmax = 0\n', "utf-8")
+        assert "at most 0" in cms("plan plan.json --nodes nodes.csv", limit, code=3).flat
+    said = cms("plan plan.json --nodes nodes.csv --max-gpus nosuch=1", code=2).err
+    assert "unknown GPU 'nosuch'" in said
+
+
 def test_placed_plan_keeps_what_runs_and_nodes_are_added(here: Path, cms: Cms) -> None:
     (here / "more.csv").write_text("node,gpu,count\nnode-b,a100-80gb,1\nnode-c,a100-80gb,4\n")
     out, err = cms("plan plan.json --current target.json --nodes more.csv")

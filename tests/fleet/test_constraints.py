@@ -100,7 +100,9 @@ def test_constraints_cost_what_is_said() -> None:
     assert len(where(found, "chat")) == 3
     assert found.more_gpus == {A30: 1}
     assert found.constraint_costs == {"min_replicas of chat: 3": (1, 1)}
-    assert "1 x a30-24gb more than planned (least, proof checked)" in str(found)
+    assert "1 x a30-24gb more than planned (least for the plan's instances, proof checked)" in str(
+        found
+    )
     assert "min_replicas of chat: 3: costs 1 GPU" in str(found)
     wanted = wanted_for({kind("chat"): 2}, {A30: 1})
     wanted = replace(wanted, services=(Service("chat", "chat", 20, 1000),))
@@ -193,8 +195,8 @@ def test_growth_takes_the_cheapest_gpus_within_caps_and_refusals_name_them() -> 
     capped = placed(replace(wanted, max_gpus={A30: 1}), Deployment(nodes), constraints=some)
     assert (capped.gpus, capped.cost) == ({A30: 1, big: 2}, 6)
     assert str(capped).splitlines()[1:] == [
-        "1 x a100-80gb more than planned (least, proof checked)",
-        "cost 6 (least, proof checked)",
+        "1 x a100-80gb more than planned (least for the plan's instances, proof checked)",
+        "cost 6 (least for the plan's instances, proof checked)",
         "min_replicas of chat: 3: costs 1 GPU (cost 2.5)",
     ]
     none = place(replace(wanted, max_gpus=dict.fromkeys(prices, 1)), Deployment(nodes),

@@ -201,7 +201,9 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     found = placed(wanted, fleet((other("1g.10gb", 0),), (other("1g.10gb", 6),)))
     assert found.more_gpus == {A100: 1}
     assert (found.cost, found.cost_proof) == (0, Proof.CHECKED)  # beside what is there anyway
-    assert "1 x a100-80gb more than planned (least, proof checked)" in str(found)
+    assert "1 x a100-80gb more than planned (least for the plan's instances, proof checked)" in str(
+        found
+    )
     wanted = published("S6")
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
     none = place(wanted, fleet(*cards), as_grouped=True)

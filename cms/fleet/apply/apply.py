@@ -12,7 +12,13 @@ from ...errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from ...values.names import nearest
 from ...values.words import count
 from ..deployment.export.export import refuse_unnumbered, require_word
-from ..deployment.transition import Durations, PartitioningTool, What, reversal
+from ..deployment.transition import (
+    Durations,
+    PartitioningTool,
+    What,
+    check_transition,
+    reversal,
+)
 from .frontier import PER_NODE, find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
@@ -57,6 +63,9 @@ class Apply:
 
     def __post_init__(self) -> None:
         transition, tool = self.head.transition, self.head.tool
+        if faults := check_transition(transition):
+            more = f" (and {len(faults) - 1} more; cms check lists them)" if faults[1:] else ""
+            raise InvalidProblem(f"the transition does not hold: {faults[0]}{more}")
         if any(action.what is What.SWITCH for action in transition.actions):
             raise UnsupportedProblem(
                 f"shares of GPUs are switched, and {tool} knows none; expected a transition "

@@ -57,8 +57,18 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, head: Head) -> Journal:
-        """Begin a state file; one that is there is kept beside it."""
+        """Begin a state file; one that is there is kept beside it.
+
+        FileError if that one has something begun that is not done: it alone knows of it.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            old = cls.read(path)
+            if old.head.loose or old.phases.keys() - old.ended:
+                raise FileError(
+                    path, "an earlier apply has begun what is not done",
+                    fix="cms apply --resume, or --undo; to begin anew, move this file away",
+                )  # fmt: skip
         with suppress(FileNotFoundError):
             path.replace(path.with_name(f"{path.name}.old"))
         found = cls(path, head)
@@ -90,7 +100,7 @@ class Journal:
             why = f"there is no state to go on from: {fault.strerror}"
             raise FileError(path, why, expected="the folder of an earlier 'cms apply'") from None
         size = text.rfind(b"\n") + 1
-        lines = text[:size].decode().splitlines()
+        lines = text[:size].decode(errors="replace").splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]
         if not heads:
             raise FileError(path, "it has no head", expected=f"a file of format {FORMAT}")

@@ -45,7 +45,10 @@ def _ask(job: Job, *words: str, given: str = "") -> Any:
 
 
 def _objects(job: Job, *words: str) -> list[Any]:
-    found: list[Any] = _ask(job, "get", *words).get("items", [])
+    told = _ask(job, "get", *words)
+    found = told.get("items", []) if isinstance(told, dict) else None
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ActionFailed(f"kubectl get {' '.join(words)} answers no list of objects")
     return found
 
 
@@ -64,7 +67,13 @@ class GpuOperator:
         configs = configs_of(list_cuts(self.job, side) for side in sides)
         where = ("configmap", export.config_map, "-n", export.operator_namespace)
         ran = self.job.shell.here("kubectl", "get", *where, "--ignore-not-found", "-o", "json")
-        there = json.loads(ran.out)["data"]["config.yaml"] if ran.out.strip() else ""
+        there = ""
+        if ran.out.strip():
+            try:
+                there = json.loads(ran.out)["data"]["config.yaml"]
+            except (ValueError, KeyError, TypeError):
+                what = f"the ConfigMap {export.config_map} has no config.yaml"
+                raise ActionFailed(f"{what}; kubectl says: {ran.said}") from None
         if all(f"\n  {name}:" in there for name in configs):
             return
         source = Source(export.config_map, there) if there else export.merge

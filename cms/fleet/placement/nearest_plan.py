@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import inf
+from typing import ClassVar
 
 from ...errors import AlgorithmError, CmsError, InvalidOption
 from ...solving.solution import Proof
@@ -44,6 +45,7 @@ class Nearest(PlacementResult):
     """
 
     blind_kept: int | None = None
+    scope: ClassVar[str] = ""
 
     @property
     def starts(self) -> int:

@@ -11,6 +11,7 @@ from math import inf
 
 from ...errors import CmsError, InvalidProblem
 from ...solving.solution import Proof
+from ...values.numbers import shown
 from ..deployment.checking import has_our_work, require_possible
 from ..deployment.instance import Mode, StartSource
 from ..deployment.model import Deployment, FleetGpu
@@ -132,10 +133,18 @@ def _place(
     plan = wanted.plan
     if plan is not None and desired_state(plan).counts != wanted.counts:
         plan = None  # near what ran: other instances than those that the plan has grouped
-    beyond = {key: cap for key, cap in wanted.max_gpus.items() if wanted.gpus.get(key, 0) > cap}
+    beyond = [
+        f"the plan uses more than {cap} x {key}"
+        for key, cap in wanted.max_gpus.items()
+        if wanted.gpus.get(key, 0) > cap
+    ]
+    beyond += [
+        f"the plan uses more than {shown(limit.at_most)} of group {limit.name}"
+        for limit in wanted.group_limits
+        if sum(n * wanted.gpus.get(key, 0) for key, n in limit.weights.items()) > limit.at_most
+    ]
     if as_grouped and beyond:
-        reasons = (f"the plan uses more than {cap} x {key}" for key, cap in beyond.items())
-        return PlacementInfeasible(tuple(reasons), Proof.CHECKED)
+        return PlacementInfeasible(tuple(beyond), Proof.CHECKED)
     is_plans = plan is not None and not constraints and not beyond
     is_first = bool(certified_cost(wanted)) and not fleet.used_gpus()
     if plan is not None and is_plans and (as_grouped or is_first):

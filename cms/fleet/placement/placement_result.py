@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ...errors import AlgorithmError
 from ...schedule.faults import Violation
@@ -79,6 +79,8 @@ class PlacementResult:
     changed: tuple[FleetGpu, ...]
     constraint_costs: Mapping[str, GpuCost] = field(default_factory=dict)
     constraints_cost: GpuCost | None = None
+    #: Of what the cost is the least.
+    scope: ClassVar[str] = " for the plan's instances"
 
     @property
     def cost(self) -> Fraction:
@@ -114,8 +116,8 @@ class PlacementResult:
     def prices(self) -> list[str]:
         """What is known of costs, a line each."""
         word = {
-            Proof.CHECKED: "least, proof checked",
-            Proof.SOLVER: "least claimed by a solver",
+            Proof.CHECKED: f"least{self.scope}, proof checked",
+            Proof.SOLVER: f"least{self.scope} claimed by a solver",
             Proof.NONE: "not proved least",
         }[self.cost_proof]
         said = f" ({word})" if self.wanted.budget is None else ""

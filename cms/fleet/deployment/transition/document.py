@@ -206,6 +206,9 @@ class TransitionDocument(FleetDocument):
         for name in self.floors:
             f.refuse_unknown(name, "service", given.services, "floors", name, at_key=True)
         actions = f.build_each(self.actions, lambda part: part.action(given.works), "actions")
+        for at, action in enumerate(actions):
+            if not all(0 <= before < at for before in action.after):
+                raise f.refusal("numbers of earlier actions", "actions", at, "after")
         with f.blaming("spare"):
             spare = self.spare.spare(given.works)
         with f.blaming("kept"):
