@@ -130,7 +130,7 @@ def seen(
     service_label: str | None,
     places: Deployment | None = None,
 ) -> ObservationResult:
-    """Read what is there now, and what no source says of it."""
+    """Read sources into a deployment, with what they leave unknown."""
     from cms.fleet.deployment.observation.sources import SourceFile, observe
 
     given = [SourceFile.from_argument(source) for source in sources]

@@ -89,8 +89,8 @@ def simulate_day(session: Session, how: dict[str, Any], title: str, output: Path
     day = counted(session, "minutes", lambda progress: colocation_day(**how, on_progress=progress))
     if day.unmeasured:
         session.warn(
-            f"{count(day.unmeasured, 'pair')} of what is there, by model and device, not in the "
-            "truth: never run"
+            f"{count(day.unmeasured, 'pair')} of models on a device not in --truth: "
+            "these workloads never run together"
         )
     session.show(lambda: shared_day_to_json(day), lambda: shared_day_page(day, title), output)
     if day.stopped:

@@ -1,4 +1,4 @@
-"""Which units may begin: those whose waits have ended, on so many nodes at once."""
+"""Units that may begin: their waits have ended, and at most N nodes are under way."""
 
 from __future__ import annotations
 
