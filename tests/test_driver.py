@@ -108,7 +108,7 @@ def test_a_check_is_given_up_when_the_grace_is_over(monkeypatch: pytest.MonkeyPa
     assert (solution.stop_reason, solution.cost, solution.lower_bound) == ("time_limit", 6, 0)
 
 
-def test_cancels_are_called_until_their_block_is_left() -> None:
+def test_cancels_are_called_until_their_block_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call may come before a solver has begun; it must not be the last."""
     calls: list[threading.Thread] = []
     stopped = threading.Event()
@@ -120,12 +120,14 @@ def test_cancels_are_called_until_their_block_is_left() -> None:
 
     def native(problem: Problem, budget: Budget) -> Iterator[Claim]:
         with budget.on_stop(cancel):
+            clock.until = 0.1
             assert stopped.wait(NEVER)
         before = len(calls)
         with budget.on_stop(lambda: calls.append(threading.current_thread())):
             assert len(calls) > before  # registered after the stop, called at once
         yield serving(8, 5)
 
+    clock = Clock(0.05, until=0.0).rule(monkeypatch)
     assert solved(native, time_limit=0.1).cost == 5
     assert threading.main_thread() not in calls[:3]
 
@@ -148,9 +150,10 @@ def test_a_cancel_that_raises_names_the_algorithm() -> None:
 
 def test_the_callers_cancel_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     cancel = threading.Event()
-    threading.Timer(0.1, cancel.set).start()
     Clock().rule(monkeypatch)
-    solution = solved(thinking, time_limit=None, cancel=cancel)
+    solution = solved(
+        thinking, time_limit=None, cancel=cancel, on_improvement=lambda _: cancel.set()
+    )
     assert solution.stop_reason is StopReason.INTERRUPTED
     assert (solution.cost, solution.lower_bound) == (5, 2)
     again = solved(thinking, time_limit=None, cancel=cancel)

@@ -28,7 +28,7 @@ GROWTH_SECONDS = 5.0
 """Spreading the slack of a plan takes so long at most, and not beyond another time limit."""
 SHORTAGE_SECONDS = 10.0
 """An infeasible answer is printed at most this much later, and not beyond another time limit."""
-# The driver gives a method half a second to end; what takes longer has not begun to search.
+# The driver gives a method 0.4 seconds to end; what takes longer has not begun to search.
 _PATIENCE_SECONDS = 0.75
 
 

@@ -100,7 +100,7 @@ class Budget(Protocol):
 
     @property
     def stopped(self) -> bool:
-        """Whether to end now; a claim yielded within half a second still counts."""
+        """Whether to end now; a claim yielded within 0.4 seconds still counts."""
 
     def remaining(self) -> float:
         """Return the seconds left: infinity without a limit, 0 once stopped."""
@@ -114,7 +114,7 @@ class Budget(Protocol):
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process; look at ``stopped`` within the block before it is started;
         * MathOpt's GSCIP: a ``SolveInterrupter``'s ``interrupt``;
-        * HiGHS cannot be stopped: run it in slices shorter than half a second, the grace;
+        * HiGHS cannot be stopped: run it in slices shorter than 0.4 seconds, the grace;
         * compiled loops: in chunks of at most 0.2 s.
         """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Seconds that an algorithm has to end, and to make its last claims, once it is to.
-GRACE_SECONDS = 0.5
+#: Seconds that an algorithm has to end, and to make its last claims, once it is to; of the half
+#: second that is promised, the rest is for the answer itself.
+GRACE_SECONDS = 0.4
 #: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
 POLL_SECONDS = 0.05
 

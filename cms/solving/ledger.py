@@ -19,8 +19,8 @@ from .solution import Incumbent, Proof, Status
 
 #: Violations a message spells out before it says how many more there are, and counts at most.
 _SPELLED_OUT, _COUNTED = 3, 1000
-#: Nodes and list entries of a pass of about a second, that is not given up.
-_PASS = 500_000
+#: Nodes and list entries of a pass of some tenths of a second, that is not given up.
+_PASS = 100_000
 
 
 class Known(NamedTuple):

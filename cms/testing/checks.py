@@ -16,7 +16,6 @@ from ..errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee
 from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
-from ..running.stopping import GRACE_SECONDS
 from ..solving.driver import Arguments
 from ..solving.ledger import Ledger
 from ..solving.solution import Solution, StopReason
@@ -27,8 +26,9 @@ from .edge_problems import CROWDS, EDGE_PROBLEMS, TIME_SHARED_EDGE_PROBLEMS
 
 Faults: TypeAlias = Iterator[str]
 
-#: Times the grace that one asleep may take to end: a busy machine makes one at work wait as well.
-_ASLEEP = 20
+#: Seconds of work that one may take to end; asleep it may take so many times as long, since a busy
+#: machine makes one at work wait as well.
+_LATE, _ASLEEP = 0.5, 20
 
 
 class Observation:
@@ -90,8 +90,8 @@ class Observation:
             if self._stopped_at is not None:
                 work, seconds = self._stopped_at
                 self.late = (
-                    time.process_time() - work > GRACE_SECONDS
-                    or time.monotonic() - seconds > _ASLEEP * GRACE_SECONDS
+                    time.process_time() - work > _LATE
+                    or time.monotonic() - seconds > _ASLEEP * _LATE
                 )
             if repr(options) != before:
                 self.changed.append("options")
