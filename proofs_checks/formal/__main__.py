@@ -18,10 +18,10 @@ from proofs_checks.checker.solution import examine
 from proofs_checks.checker.usable import round_up
 from proofs_checks.checker.verdict import printable, unreadable
 
-from .grammar import problem_document, read_words
+from .forms import read_words
 from .program import KINDS, NotBuilt, verdicts
 from .theorem import theorem
-from .words import plan_words
+from .words import plan_words, problem_document
 
 _MEANING = {
     "rejected": "rejected: the schedule or the certificate does not hold",
@@ -102,8 +102,7 @@ def _parts(documents: list[Any]) -> tuple[Problem, object]:
 def words_of(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """The words of a plan, if a problem made of them again has the same digest."""
     line = plan_words(problem, groups, tree)
-    names = list(problem.machine_types), problem.blocks, list(problem.jobs)
-    if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):
+    if problem_sha256(problem_document(read_words(line).problem, problem)) != fingerprint(problem):
         raise Fault("the words for the program are not those of the problem: please report it")
     return line
 

@@ -2,8 +2,8 @@
     of those that a cheapest schedule can have machines of.
 
     A block is wanted if it covers some of a demand. A machine whose wanted blocks are all on one of a
-    cheaper type, of which there is no end, is better replaced by that one; and one without wanted
-    blocks is better left out. *)
+    cheaper type, which counts no more in any limit, is better replaced by that one; and one without
+    wanted blocks is better left out. *)
 From CMS Require Export Usable.
 
 Section Better.
@@ -263,12 +263,12 @@ Qed.
 
 Definition better (M : machine) (o : schedule) : Prop :=
   (forall M', In M' o -> known M' /\ usable P (rows P) (type M') = true)
-  /\ icost_of P o <= icost (itype_at P (type M))
+  /\ icost_of P o <= icost P (type M)
   /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> helps j M <= sum (helps j) o)
-  /\ (forall m u, ilimit (itype_at P m) = Some u -> machines_of_type m o <= iverson (Nat.eqb (type M) m)).
+  /\ (forall L, In L (ilimits P) -> load L o <= weight L (type M)).
 
-Lemma improve : forall c M, icost (itype_at P (type M)) < Z.of_nat c -> known M ->
-  is_none_left (itype_at P (type M)) = false -> exists o, better M o.
+Lemma improve : forall c M, icost P (type M) < Z.of_nat c -> known M ->
+  possible P (type M) = true -> exists o, better M o.
 Proof.
   induction c as [|c IH]; intros M Hc KM HL.
   { pose proof (cost_nonneg P (type M) Hsane). lia. }
@@ -277,7 +277,7 @@ Proof.
     - intros M' [<-|[]]. auto.
     - unfold icost_of. cbn. lia.
     - intros j _ _. cbn. lia.
-    - intros m u _. unfold machines_of_type. cbn. lia. }
+    - intros L _. unfold load. cbn [sum fold_right]. lia. }
   pose proof KM as ((s & Hs & Cs) & HB & HJ).
   assert (type M = shape_type s) as Ts by (destruct s; apply Cs).
   destruct (existsb (Z.ltb 0) (lone P W s)) eqn:X.
@@ -300,12 +300,12 @@ Proof.
         exists (at_ (lone P W s) i). split; [|now apply Z.ltb_lt].
         destruct (Nat.lt_ge_cases i (length (lone P W s))); [now apply nth_In|].
         rewrite at_beyond in L by assumption. lia.
-      - intros m u _. unfold machines_of_type. cbn. destruct (Nat.eqb _ _); cbn; lia. }
+      - intros L HL'. exact (weight_nonneg P L (type M) Hsane HL'). }
   assert (In (s, lone P W s) (rows P)) as IR.
   { unfold rows. apply filter_In. split; [|exact X]. apply in_map_iff. exists s. auto. }
   assert (exists r, In r (ishapes P) /\ rival_of P (type M) (r, lone P W r) = true
     /\ replaces (r, lone P W r) (s, lone P W s) = true) as (r & Hr & R1 & R2).
-  { unfold usable in U. rewrite HL in U. cbn [negb andb] in U. cbv zeta in U.
+  { unfold usable in U. rewrite HL in U. cbn [andb] in U. cbv zeta in U.
     apply not_true_iff_false in U. rewrite existsb_exists in U.
     destruct (existsb (fun rival => replaces rival (s, lone P W s))
                 (filter (rival_of P (type M)) (rows P))) eqn:Y.
@@ -315,20 +315,21 @@ Proof.
       rewrite Ts, Nat.eqb_refl. cbn [andb]. apply forallb_forall. intros y Hy.
       apply negb_true_iff. apply not_true_iff_false. intros Z0. apply not_true_iff_false in Y.
       apply Y. apply existsb_exists. exists y. rewrite Ts. auto. }
-  unfold rival_of in R1. cbn [fst] in R1. apply andb_true_iff in R1 as [R3 R4]. apply Z.ltb_lt in R4.
+  unfold rival_of in R1. cbn [fst] in R1. apply andb_true_iff in R1 as [R4 R3]. apply Z.ltb_lt in R4.
+  rewrite forallb_forall in R3.
   apply existsb_exists in X as (x & Hx & X). apply Z.ltb_lt in X. apply (In_nth _ _ 0) in Hx
     as (i0 & _ & Hi0). fold (at_ (lone P W s) i0) in Hi0.
   destruct (room M s r KM Hs Cs Hr ltac:(exists i0; lia) R2) as (a & A1 & A2 & A3).
   destruct (succeeds M r a KM Hr A1 A2 A3) as (K' & T' & H').
   set (M' := machine_of (successor M (shape_type r) a)) in *. rewrite <- T' in R3, R4.
-  unfold unlimited in R3.
+  assert (R5 : forall L, In L (ilimits P) -> weight L (type M') <= weight L (type M))
+    by (intros L I; apply Z.leb_le, R3, I).
   destruct (IH M') as (o & O1 & O2 & O3 & O4); [lia|assumption| |].
-  { unfold is_none_left. destruct (ilimit _); [discriminate|reflexivity]. }
+  { unfold possible in HL |- *. rewrite forallb_forall in HL |- *. intros L I. specialize (HL L I).
+    specialize (R5 L I). rewrite Z.leb_le in *. lia. }
   exists o. split; [exact O1|split; [lia|split]].
   - intros j Hj Hd. etransitivity; [apply H'; assumption|]. now apply O3.
-  - intros m u Hu. etransitivity; [apply (O4 m u Hu)|].
-    destruct (Nat.eqb_spec (type M') m) as [<-|]; [rewrite Hu in R3; discriminate|].
-    destruct (Nat.eqb _ _); cbn [iverson]; lia.
+  - intros L I. etransitivity; [exact (O4 L I)|exact (R5 L I)].
 Qed.
 
 Lemma improved s : ivalid P s -> exists s', ivalid P s' /\ icost_of P s' <= icost_of P s
@@ -338,7 +339,7 @@ Proof.
   assert (forall t, incl t s -> exists t', (forall M', In M' t' -> known M' /\ usable P (rows P) (type M') = true)
     /\ icost_of P t' <= icost_of P t
     /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> sum (helps j) t <= sum (helps j) t')
-    /\ (forall m u, ilimit (itype_at P m) = Some u -> machines_of_type m t' <= machines_of_type m t))
+    /\ (forall L, In L (ilimits P) -> load L t' <= load L t))
     as K.
   { induction t as [|M t IH]; intros I.
     - exists []. repeat split; intros; try lia; destruct H.
@@ -348,24 +349,19 @@ Proof.
       { split; [exact (ivalid_cut P s V M HM)|split].
         - intros b Hb. apply (ivalid_blocks P s V). apply in_flat_map. eauto.
         - intros b j Hb. apply (ivalid_jobs P s V). apply in_flat_map. eauto. }
-      assert (HL : is_none_left (itype_at P (type M)) = false).
-      { unfold is_none_left. destruct (ilimit (itype_at P (type M))) as [u|] eqn:E; [|reflexivity].
-        apply Z.eqb_neq. intros ->.
-        destruct (Nat.lt_ge_cases (type M) (length (itypes P))) as [L|G].
-        - pose proof (ivalid_limits P s V (type M) 0 L E) as B. unfold machines_of_type in B.
-          pose proof (sum_one (fun M' => iverson (Nat.eqb (type M') (type M))) s M) as O.
-          cbn beta in O. rewrite Nat.eqb_refl in O. cbn [iverson] in O.
-          assert (1 <= sum (fun M' => iverson (Nat.eqb (type M') (type M))) s); [|lia].
-          apply O; [|assumption]. intros y _. destruct (Nat.eqb _ _); cbn [iverson]; lia.
-        - unfold itype_at in E. rewrite nth_overflow in E by assumption. discriminate. }
-      destruct (improve (S (Z.to_nat (icost (itype_at P (type M))))) M ltac:(lia) KM HL)
+      assert (HL : possible P (type M) = true).
+      { apply forallb_forall. intros L HL. apply Z.leb_le.
+        etransitivity; [|exact (ivalid_limits P s V L HL)].
+        apply (sum_one (fun M' => weight L (type M')) s M); [|exact HM].
+        intros M' _. exact (weight_nonneg P L _ Hsane HL). }
+      destruct (improve (S (Z.to_nat (icost P (type M)))) M ltac:(lia) KM HL)
         as (o & O1 & O2 & O3 & O4).
       exists (o ++ t'). split; [|split; [|split]].
       + intros M' HM'. apply in_app_iff in HM' as [HM'|HM']; auto.
       + unfold icost_of in *. rewrite sum_app, sum_cons. lia.
       + intros j Hj Hd. rewrite sum_app, sum_cons. specialize (T3 j Hj Hd). specialize (O3 j Hj Hd). lia.
-      + intros m u Hu. unfold machines_of_type in *. rewrite sum_app, sum_cons.
-        specialize (T4 m u Hu). specialize (O4 m u Hu). lia. }
+      + intros L I'. specialize (T4 L I'). specialize (O4 L I'). unfold load in *.
+        rewrite sum_app, sum_cons. lia. }
   destruct (K s (incl_refl s)) as (s' & T1 & T2 & T3 & T4). exists s'.
   split; [|split; [exact T2|intros M HM; now apply T1]]. constructor.
   - intros M HM. apply (T1 M HM).
@@ -378,7 +374,7 @@ Proof.
     + etransitivity; [|exact (T3 j Hj Hd)]. rewrite <- C. exact (ivalid_covers P s V j Hj).
     + etransitivity; [exact Hd|]. apply sum_nonneg. intros M _. apply sum_nonneg. intros b _.
       pose proof (supply_nonneg P j (fst b) Hsane). destruct (serves j b); lia.
-  - intros m u Hm Hu. etransitivity; [exact (T4 m u Hu)|]. exact (ivalid_limits P s V m u Hm Hu).
+  - intros L I. etransitivity; [exact (T4 L I)|]. exact (ivalid_limits P s V L I).
 Qed.
 End Better.
 
@@ -389,10 +385,10 @@ Proof.
   intros Hs H s V. destruct (improved P Hs s V) as (s' & V' & C & U).
   eapply Qle_trans; [|rewrite <- Zle_Qle; exact C]. apply rounded_le; [|now apply H].
   apply divides_sum. intros M HM. unfold step. specialize (U M HM).
-  destruct (Nat.lt_ge_cases (type M) (length (itypes P))) as [L|G].
+  destruct (Nat.lt_ge_cases (type M) (length (icosts P))) as [L|G].
   - destruct (filter _ _) as [|m names] eqn:E.
-    + apply gcd_divides, in_map. now apply nth_In.
-    + apply gcd_divides. rewrite <- E. apply (in_map (fun m => icost (itype_at P m))).
+    + apply gcd_divides. now apply nth_In.
+    + apply gcd_divides. rewrite <- E. apply (in_map (icost P)).
       apply filter_In. split; [apply in_seq; lia|exact U].
-  - unfold itype_at. rewrite nth_overflow by assumption. apply Z.divide_0_r.
+  - unfold icost. rewrite at_beyond by assumption. apply Z.divide_0_r.
 Qed.

@@ -85,26 +85,22 @@ Proof.
 Qed.
 
 (** ** Limits *)
+Lemma charge_is m : charge (charges P l) m
+  = sum (fun x => snd x * weight (fst x) m) (combine (ilimits P) (limit_prices l)).
+Proof.
+  unfold charge, charges. rewrite sum_flat_map. apply sum_ext. intros [L y] _. cbn [fst snd].
+  destruct (Z.eqb_spec y 0) as [->|_]; [reflexivity|]. unfold weight. rewrite sum_map, <- sum_scale.
+  apply sum_ext. intros w _. cbn [fst snd]. destruct (Nat.eqb _ _); lia.
+Qed.
+
 Lemma limits_pay s : ivalid P s ->
-  sum (fun M => at_ (limit_prices l) (type M)) s <= limits_cost P l.
+  sum (fun M => charge (charges P l) (type M)) s <= limits_cost P l.
 Proof.
   intros V. destruct signs as (_ & _ & S3 & _).
-  unfold limits_cost.
-  rewrite (sum_numbered 0 (fun m x => x * or_zero (ilimit (itype_at P m)))).
-  rewrite (sum_ext _ (fun M => sum (fun m => if Nat.eqb (type M) m then at_ (limit_prices l) m else 0)
-      (seq 0 (length (limit_prices l)))) s).
-  2:{ intros M _. rewrite (sum_delta _ (type M) (at_ (limit_prices l))).
-      destruct (Nat.ltb_spec (type M) (length (limit_prices l))); [reflexivity|].
-      now rewrite at_beyond. }
-  rewrite sum_swap. apply sum_le. intros m Hm. apply in_seq in Hm.
-  rewrite (sum_ext _ (fun M => at_ (limit_prices l) m * iverson (Nat.eqb (type M) m)))
-    by (intros M _; destruct (Nat.eqb _ _); cbn [iverson]; lia).
-  rewrite sum_scale. fold (machines_of_type m s).
-  specialize (S3 m (at_ (limit_prices l) m)).
-  destruct S3 as [A B]; [apply (in_numbered 0); split; [lia|reflexivity]|]. fold (at_ (limit_prices l) m).
-  destruct (ilimit (itype_at P m)) as [u|] eqn:U.
-  - pose proof (ivalid_limits P s V m u B U). cbn [or_zero]. nia.
-  - rewrite B. lia.
+  rewrite (sum_ext _ _ s (fun M _ => charge_is (type M))), sum_swap.
+  apply sum_le. intros [L y] Hx. cbn [fst snd]. rewrite sum_scale. fold (load L s).
+  pose proof (load_reach P L s V (in_combine_l _ _ _ _ Hx)).
+  specialize (S3 y (in_combine_r _ _ _ _ Hx)). nia.
 Qed.
 End LeafSound.
 
@@ -124,7 +120,8 @@ Qed.
 Theorem leaf_pays cost_at sides l s :
   let ws := weighted sides (multipliers l) in
   signs_hold P ws l = true ->
-  forallb (shape_holds fuel P ws l (worth_list P ws l) cost_at) (ishapes P) = true ->
+  forallb (shape_holds fuel P ws l (worth_list P ws l) (allowed l (charges P l) cost_at)) (ishapes P)
+    = true ->
   ivalid P s -> tidy P s -> Forall (satisfies P s) sides ->
   sum or_zero (jobs_pay fuel P ws l (prices_list P l)) - limits_cost P l + sides_give l sides
   <= den l * sum (fun M => cost_at (type M)) s.
@@ -136,7 +133,8 @@ Proof.
     (proj1 (proj2 (proj2 (proj2 (signs P ws l Hs)))))) as K.
   fold ws in K. unfold sides_give. cbv zeta in J.
   assert (M : sum (own_price ws l) (all_blocks s) + sum (fun qw => snd qw * measure P (fst qw) s) ws
-    <= den l * sum (fun M => cost_at (type M)) s + sum (fun M => at_ (limit_prices l) (type M)) s).
+    <= den l * sum (fun M => cost_at (type M)) s
+       + sum (fun M => charge (charges P l) (type M)) s).
   { unfold all_blocks, measure. rewrite sum_flat_map.
     rewrite (sum_ext (fun qw => snd qw * sum (on_machine P (fst qw)) s)
                (fun qw => sum (fun M => snd qw * on_machine P (fst qw) M) s))
@@ -145,7 +143,7 @@ Proof.
     rewrite <- sum_scale, <- !sum_plus. apply sum_le. intros M HM.
     destruct (T M HM) as (c & Hin & Hcut & Huse).
     rewrite forallb_forall in Hc.
-    apply (machine_pays fuel P ws l Hs cost_at c M (Hc c Hin) Hcut Huse).
+    apply (machine_pays fuel P ws l Hs (allowed l (charges P l) cost_at) c M (Hc c Hin) Hcut Huse).
     intros b Hb. apply (ivalid_blocks P s V). apply in_flat_map. eauto. }
   lia.
 Qed.

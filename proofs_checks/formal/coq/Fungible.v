@@ -81,7 +81,7 @@ Qed.
 Theorem fungible P s y : sane P = true ->
   (forall M, In M s -> exists c, In c (ishapes P) /\ icut c M) ->
   (forall b, In b (all_blocks s) -> (fst b < iblock_types P)%nat /\ snd b = None) ->
-  (forall m u, (m < length (itypes P))%nat -> ilimit (itype_at P m) = Some u -> machines_of_type m s <= u) ->
+  (forall L, In L (ilimits P) -> load L s <= igreatest L) ->
   (forall i j, 0 <= y i j) ->
   (forall i, (i < iblock_types P)%nat ->
      sum (fun j => y i j) (seq 0 (length (ijobs P))) <= count i (all_blocks s)) ->
@@ -128,7 +128,6 @@ Proof.
       (fun j' _ => N i j') ltac:(apply in_seq; lia)) as K'.
     cbn beta in K, K'. rewrite Nat.eqb_refl in K. rewrite !Nat.eqb_refl in K'.
     cbn [andb iverson] in K, K'. lia.
-  - intros m u Hm Hu. etransitivity; [|exact (HL m u Hm Hu)]. apply Z.eq_le_incl.
-    apply (A2 (fun t => iverson (Nat.eqb t m))).
-  - apply (A2 (fun t => icost (itype_at P t))).
+  - intros L I. etransitivity; [|exact (HL L I)]. apply Z.eq_le_incl, A2.
+  - apply (A2 (icost P)).
 Qed.

@@ -60,12 +60,9 @@ Definition check_schedule (P : iproblem) (gs : list group) : option Z :=
   let n := length (ijobs P) in
   if forallb (group_holds P n) gs
      && walk 0 (ijobs P) (Sorted.sort (entries gs))
-     && forallb (fun x => match ilimit (snd x) with
-          | None => true
-          | Some u => sum (fun g => if Nat.eqb (group_type g) (fst x) then group_machines g else 0) gs
-                      <=? u
-          end) (numbered (itypes P))
-  then Some (sum (fun g => group_machines g * icost (itype_at P (group_type g))) gs)
+     && forallb (fun L => sum (fun g => group_machines g * weight L (group_type g)) gs <=? igreatest L)
+          (ilimits P)
+  then Some (sum (fun g => group_machines g * icost P (group_type g)) gs)
   else None.
 
 (** * The machines themselves *)
@@ -238,10 +235,7 @@ Proof.
     rewrite (sum_ext (fun i => _ * 0) (fun _ => 0)), sum_zero by (intros; lia).
     rewrite Z.add_0_r, <- sum_scale. apply sum_ext. intros y _. unfold gives. cbn [fst snd].
     destruct (Nat.eqb _ _); lia.
-  - intros m u Hm Hu. rewrite forallb_forall in Hl. specialize (Hl (m, itype_at P m)).
-    cbn [fst snd] in Hl. rewrite Hu, Z.leb_le, (in_numbered no_itype) in Hl.
-    specialize (Hl (conj Hm eq_refl)). etransitivity; [|exact Hl]. apply Z.eq_le_incl.
-    unfold machines_of_type. rewrite (sum_expand _ P gs Hg). apply sum_ext. intros g _.
-    cbn [machine_of type]. destruct (Nat.eqb _ _); cbn [iverson]; lia.
+  - intros L HL. rewrite forallb_forall in Hl. specialize (Hl L HL). apply Z.leb_le in Hl.
+    unfold load. rewrite (sum_expand _ P gs Hg). exact Hl.
   - unfold icost_of. rewrite (sum_expand _ P gs Hg). reflexivity.
 Qed.

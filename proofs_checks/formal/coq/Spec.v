@@ -18,11 +18,15 @@ Inductive configuration :=
 (** [supply] is how much of the demand one block of each type covers. *)
 Record job := { demand : Q; supply : list Q }.
 
+(** A limit of several machine types together: each machine counts with the weight of its type. *)
+Record group_limit := { weights : list Q; greatest : Q }.
+
 Record problem := {
   machine_types : list machine_type;
   block_types : nat;
   configurations : list configuration;
-  jobs : list job }.
+  jobs : list job;
+  group_limits : list group_limit }.
 
 (** ** Schedules *)
 (** A block on a machine: its type, and the job that it serves, if any. *)
@@ -68,7 +72,10 @@ Record valid (P : problem) (s : schedule) : Prop := {
       (demand (nth j (jobs P) no_job) <= covered s j (nth j (jobs P) no_job))%Q;
   limits_are_kept :
     forall m u, (m < length (machine_types P))%nat ->
-      limit_of (nth m (machine_types P) no_type) = Some u -> machines_of_type m s <= u }.
+      limit_of (nth m (machine_types P) no_type) = Some u -> machines_of_type m s <= u;
+  group_limits_are_kept :
+    forall g, In g (group_limits P) ->
+      (qsum (fun M => qat (weights g) (type M)) s <= greatest g)%Q }.
 
 Definition cost (P : problem) (s : schedule) : Q :=
   qsum (fun M => cost_of (nth (type M) (machine_types P) no_type)) s.

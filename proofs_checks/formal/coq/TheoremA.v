@@ -7,7 +7,7 @@ From CMS Require Export Fungible Vertex.
 Section TheoremA.
 Variable P : iproblem.
 Hypothesis Hsane : sane P = true.
-Hypothesis no_limits : forall m, ilimit (itype_at P m) = None.
+Hypothesis no_limits : ilimits P = [].
 Hypothesis demands : forall j, 0 <= idemand (ijob_at P j).
 Let k := iblock_types P.
 Let n := length (ijobs P).
@@ -16,7 +16,7 @@ Let n := length (ijobs P).
 Definition truncated (i j : nat) : Z :=
   Z.min (at_ (isupply (ijob_at P j)) i) (idemand (ijob_at P j)).
 Definition machines_cost (x : list group) : Z :=
-  sum (fun g => group_machines g * icost (itype_at P (group_type g))) x.
+  sum (fun g => group_machines g * icost P (group_type g)) x.
 Definition blocks_there (x : list group) (i : nat) : Z :=
   sum (fun g => group_machines g * at_ (group_counts g) i) x.
 
@@ -59,7 +59,7 @@ Proof.
     + destruct (in_machine P g H1 b Hb) as [L _]. destruct (facts P g H1) as (_ & _ & F & _). lia.
     + cbn [machine_of blocks] in Hb. rewrite H2 in Hb. cbn [flat_map app] in Hb.
       apply in_flat_map in Hb as (z & _ & Hb). apply repeat_spec in Hb. now subst b.
-  - intros m u _ Hu. rewrite no_limits in Hu. discriminate.
+  - rewrite no_limits. intros L [].
   - intros i j. apply (whole_nonneg N (fun i j => 2 * Y i j) up M2). specialize (M3 i j). lia.
   - intros i Hi. rewrite BL. apply (rounded_fits n N (fun i j => 2 * Y i j) up M2).
     specialize (M4 i Hi). rewrite sum_scale. change (fun j : nat => Y i j) with (Y i) in *. lia.

@@ -102,9 +102,9 @@ Proof.
       unfold need in Hn. fold x in Hn. destruct (Z.ltb_spec 0 (at_ (isupply x) i)) as [F|F].
       * pose proof (cdiv_ge (idemand x) (at_ (isupply x) i) F). nia.
       * assert (at_ (isupply x) i = 0) as -> by lia. lia.
-    + intros m' u Hm Hu. specialize (V5 m' u Hm Hu). unfold machines_of_type in *.
-      now rewrite (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => iverson (Nat.eqb t m'))).
-  - exact (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => icost (itype_at P t))).
+    + intros L HL. specialize (V5 L HL). unfold load in *.
+      now rewrite (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (weight L)).
+  - exact (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (icost P)).
   - rewrite R. change (busy (i, Some j)) with 1. change (busy (i, None)) with 0. lia.
 Qed.
 
@@ -223,9 +223,8 @@ Proof.
   - intros j Hj. etransitivity; [exact (ivalid_covers P t V j Hj)|]. apply Z.eq_le_incl.
     unfold icovered, all_blocks. rewrite !sum_flat_map, sum_map. apply sum_ext. intros M _.
     symmetry. apply stripped_sum. reflexivity.
-  - intros m u Hm Hu. unfold machines_of_type. rewrite sum_map.
-    rewrite (sum_ext _ (fun M => iverson (Nat.eqb (type M) m)));
-      [exact (ivalid_limits P t V m u Hm Hu)|]. intros M _. now rewrite stripped_type.
+  - intros L HL. unfold load. rewrite sum_map. rewrite (sum_ext _ (fun M => weight L (type M)));
+      [exact (ivalid_limits P t V L HL)|]. intros M _. now rewrite stripped_type.
   - intros M HM. apply in_map_iff in HM as (M' & <- & HM). now apply Cut.
   - unfold icost_of. rewrite sum_map. apply sum_ext. intros M _. now rewrite stripped_type.
 Qed.

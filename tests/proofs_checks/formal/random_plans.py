@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -14,9 +14,6 @@ from tests.proofs_checks.documents import Document
 from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
 
-#: Families of problems that the proved checker knows.
-PROVED = [name for name in FAMILIES if name != "groups"]
-
 
 class Plan(NamedTuple):
     """A problem document, groups of a schedule if there is one, and a tree."""
@@ -26,9 +23,9 @@ class Plan(NamedTuple):
     tree: Document
 
 
-def random_problem(rng: random.Random) -> Problem:
-    """A problem of any family, whose jobs are called j0, j1 and so on."""
-    problem = instance(rng.choice(PROVED), rng.randrange(10**6))
+def random_problem(rng: random.Random, families: Sequence[str]) -> Problem:
+    """A problem of one of these families, whose jobs are called j0, j1 and so on."""
+    problem = instance(rng.choice(families), rng.randrange(10**6))
     return problem.replace(job_names=[f"j{j}" for j in range(problem.n_jobs)])
 
 
@@ -66,9 +63,11 @@ def random_groups(
     return groups
 
 
-def random_plans(seed: int, number: int) -> Iterator[Plan]:
+def random_plans(
+    seed: int, number: int, families: Sequence[str] = tuple(FAMILIES)
+) -> Iterator[Plan]:
     for at in range(number):
         rng = random.Random(f"{seed} {at}")
-        problem = random_problem(rng)
+        problem = random_problem(rng, families)
         groups = random_groups(rng, problem) if rng.random() < 0.5 else None
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))

@@ -14,13 +14,13 @@ from cms.files import problem_to_json, schedule_to_json
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.formal.program import KINDS, verdicts
 from proofs_checks.formal.words import plan_words
-from tests.families import instance
+from tests.families import FAMILIES, instance
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import A100, SLICES, Document, problem
 from tests.property import certificate_mutants, schedules
 from tests.samples import so_many
 
-from .random_plans import PROVED, Plan, random_plans
+from .random_plans import Plan, random_plans
 from .verdicts import both
 
 pytestmark = pytest.mark.usefixtures("built")
@@ -54,6 +54,11 @@ def test_random_plans(kind: str) -> None:
     assert counts["rejected"] < 300
 
 
+def test_random_plans_with_limits_of_groups() -> None:
+    counts = compared(random_plans(4, so_many(50, 2_000), ["groups"]))
+    assert min(counts[word] for word in ("infeasible", "optimal", "at")) > 0
+
+
 @pytest.mark.long
 def test_ten_thousand_random_plans() -> None:
     counts = compared(random_plans(7, 10_000))
@@ -73,20 +78,20 @@ def in_files(of: Problem, solution: Any) -> Plan:
 
 def test_trees_that_solve_made() -> None:
     plans = []
-    for name in PROVED:
+    for name in FAMILIES:
         for number in range(so_many(2, 12)):
             plans.append(in_files(*solved(name, number)))
     plans += [in_files(*solved(name, number)) for name, number in BRANCHED]
     assert sum("branch" in tree for _, _, tree in plans) >= 10
     counts = compared(plans)
     assert counts["rejected"] == 0
-    assert counts["optimal"] > len(PROVED)
+    assert counts["optimal"] > len(FAMILIES)
 
 
 def tampered() -> Iterator[tuple[Plan, bool]]:
     """Every way to tamper with certificates and schedules, and whether it is wrong for certain."""
     rng = random.Random(3)
-    of_families = [(name, 0) for name in PROVED[:: so_many(4, 1)]]
+    of_families = [(name, 0) for name in [*FAMILIES][:: so_many(4, 1)]]
     for name, number in [*BRANCHED[:: so_many(3, 1)], *of_families]:
         of, solution = solved(name, number)
         document, groups, tree = in_files(of, solution)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import pytest
 
 from proofs_checks.checker import Fault, problem_sha256
 from proofs_checks.checker.problem import Problem, read_problem
 from proofs_checks.checker.schedule import read_schedule
 from proofs_checks.checker.solution import examine
+from proofs_checks.formal import forms
 from proofs_checks.formal.__main__ import proved, words_of
-from proofs_checks.formal.grammar import (
-    problem_document,
-    read_words,
-    schedule_document,
-    tree_document,
-)
-from proofs_checks.formal.words import plan_words
+from proofs_checks.formal.words import plan_words, problem_document
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import (
     BY_WORD,
@@ -25,7 +23,9 @@ from tests.proofs_checks.documents import (
     SERVICES,
     SOLUTION,
     Document,
+    branch,
     changed,
+    leaf,
 )
 from tests.samples import refusal, so_many
 
@@ -33,16 +33,58 @@ from .random_plans import random_plans
 from .verdicts import both, second_verdict
 
 
-def names(problem: Problem) -> tuple[list[str], list[str], list[str]]:
-    return list(problem.machine_types), problem.blocks, list(problem.jobs)
+def over(names: Iterable[str], values: Sequence[Any], kind: Any = int) -> Document:
+    return {name: kind(v) for name, v in zip(names, values, strict=True) if v}
+
+
+def schedule_document(groups: list[forms.Group], names: Problem) -> Document:
+    """Write the schedule of some words as the ``schedule`` of a solution document again."""
+    types, blocks, jobs = list(names.machine_types), names.blocks, list(names.jobs)
+    return {
+        "groups": [
+            {
+                "machine": types[group.group_type],
+                "configuration": over(blocks, group.group_counts),
+                "count": group.group_machines,
+                "assignment": [[blocks[i], jobs[j], n] for i, j, n in group.group_assignment],
+            }
+            for group in groups
+        ]
+    }
+
+
+def tree_document(node: forms.Tree, names: Problem) -> Document:
+    """Write a tree of some words as the ``tree`` of a certificate again."""
+    types, blocks, jobs = list(names.machine_types), names.blocks, list(names.jobs)
+    if isinstance(node, forms.QLeaf):
+        prices = over(blocks, node.leaf.qprices, str)
+        limits = over(names.limits, node.leaf.qlimit_prices, str)
+        proper = zip(blocks, node.leaf.qproper, strict=True)
+        most = {i: n for i, n in proper if n is not None}
+        multipliers = map(str, node.leaf.qmultipliers)
+        return leaf(prices, *multipliers, limit_prices=limits, proper=most)
+    what = node.quantity
+    on: Document
+    if isinstance(what, forms.MachinesOfType):
+        on = {"machines_of_type": over(types, what.times)}
+    elif isinstance(what, forms.BlocksOfType):
+        on = {"blocks_of": blocks[what.block]}
+    elif isinstance(what, forms.BlocksOfJob):
+        on = {"blocks_of_job": {"block": blocks[what.block], "job": jobs[what.job]}}
+    else:
+        kind = "of" if isinstance(what, forms.MachinesOfConfiguration) else "with"
+        content = {"machine": types[what.machine], "blocks": over(blocks, what.counts)}
+        on = {f"machines_{kind}": content}
+    below, above = tree_document(node.below, names), tree_document(node.above, names)
+    return branch(on, node.at_most, below, above)
 
 
 def printed_back(of: Document, line: str) -> tuple[Document, Document | None, Document]:
-    found, named = read_words(line), names(read_problem(read(of)))
+    found, names = forms.read_words(line), read_problem(read(of))
     return (
-        problem_document(found, *named),
-        None if found.groups is None else schedule_document(found, *named),
-        tree_document(found.tree, *named),
+        problem_document(found.problem, names),
+        None if found.schedule is None else schedule_document(found.schedule, names),
+        tree_document(found.tree, names),
     )
 
 
