@@ -56,10 +56,12 @@ class SizeBounded(Constructor):
 
 @dataclass(frozen=True)
 class Job(Record):
-    """Demand, and supply of each block."""
+    """Demand, supply of each block, and replicas that cover some share of the demand each."""
 
     demand: Fraction
     supply: list[Fraction]
+    replicas: int
+    share: Fraction
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Plan(Record):
 
 
 @cache
-def _fields(form: type) -> dict[str, Any]:
+def _fields(form: Any) -> dict[str, Any]:
     return get_type_hints(form)
 
 
@@ -220,9 +222,10 @@ def read_words(line: str) -> Plan:
 def write_words(value: Any) -> Iterator[str]:
     """Write what has a form as words."""
     if isinstance(value, Record | Constructor):
+        form: Any = type(value)
         if isinstance(value, Constructor):
-            yield type(value).__name__
-        for name in _fields(type(value)):
+            yield form.__name__
+        for name in _fields(form):
             yield from write_words(getattr(value, name))
     elif isinstance(value, list | tuple):
         if isinstance(value, list):
@@ -243,10 +246,10 @@ def write_term(value: Any, form: Any) -> str:
         pairs = zip(value, get_args(form), strict=True)
         return f"({', '.join([write_term(inner, part) for inner, part in pairs])})"
     if isinstance(value, Record | Constructor):
-        fields = _fields(type(value)).items()
-        inner = {name: write_term(getattr(value, name), part) for name, part in fields}
+        form = type(value)
+        inner = {name: write_term(getattr(value, name), of) for name, of in _fields(form).items()}
         if isinstance(value, Constructor):
-            return f"({' '.join([type(value).__name__, *inner.values()])})"
+            return f"({' '.join([form.__name__, *inner.values()])})"
         return "{| " + "; ".join([f"{name} := {text}" for name, text in inner.items()]) + " |}"
     if isinstance(value, Fraction):
         return f"(Qmake ({value.numerator}) {value.denominator})"

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from proofs_checks.checker import problem as checker
-from proofs_checks.checker.certificate import leaves_of, read_leaf, read_quantity
-from proofs_checks.checker.reading import Fault, as_a, show
+from proofs_checks.checker.certificate import Side, leaves_of, read_leaf, read_quantity
+from proofs_checks.checker.reading import ZERO, Fault, as_a, show
 from proofs_checks.checker.schedule import Group
 
 from . import forms
@@ -21,13 +21,14 @@ from . import forms
 def plan_words(problem: checker.Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """Write a problem, a schedule (None if there is none) and a tree of prices as one line.
 
-    A Fault if its blocks are shared in time, a job has a rule, or a name is none of the problem's.
+    A Fault if its blocks are shared in time, a job has equal routing, or a name is none of the
+    problem's.
     """
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
     for name, job in problem.jobs.items():
-        if job.row.rule is not None:
-            raise Fault(f"job {show(name)} has replicas or equal routing, unknown to this checker")
+        if job.row.rule is not None and job.row.rule.routing != "weighted":
+            raise Fault(f"job {show(name)} has equal routing; the proved checker knows weighted")
     numbers = _Numbers(problem)
     schedule = None if groups is None else [numbers.group(group) for group in groups]
     return " ".join(forms.write_words(forms.Plan(numbers.of(), schedule, numbers.tree(tree))))
@@ -95,7 +96,7 @@ class _Numbers:
         """A tree of prices."""
         return self._node(tree, iter(list(leaves_of(tree, self._problem))))
 
-    def _node(self, value: object, leaves: Iterator[Any]) -> forms.Tree:
+    def _node(self, value: object, leaves: Iterator[tuple[object, tuple[Side, ...]]]) -> forms.Tree:
         table = as_a(dict, value, "a node of the certificate")
         if "branch" in table:
             what, at_most = self._quantity(table["branch"]), int(table["at_most"])
@@ -128,9 +129,9 @@ class _Numbers:
 
 
 def _job(job: checker.Job) -> forms.Job:
-    scale, supply = job.row.scale, job.row.supply
+    scale, _, supply, rule = job.row
     exact: list[Any] = [f if scale == 1 else Fraction(f, scale) for f in supply]
-    return forms.Job(job.demand, exact)
+    return forms.Job(job.demand, exact, *((0, ZERO) if rule is None else (rule.number, rule.share)))
 
 
 def problem_document(form: forms.Problem, names: checker.Problem) -> dict[str, Any]:
@@ -162,7 +163,16 @@ def problem_document(form: forms.Problem, names: checker.Problem) -> dict[str, A
         "blocks": blocks,
         "configurations": [configuration(c) for c in form.configurations],
         "jobs": [
-            {"name": name, "demand": job.demand, "demand_function": over(blocks, job.supply)}
+            {
+                "name": name,
+                "demand": job.demand,
+                "demand_function": over(blocks, job.supply),
+                **(
+                    {"replicas": {"count": job.replicas, "share": job.share}}
+                    if job.replicas
+                    else {}
+                ),
+            }
             for name, job in zip(names.jobs, form.jobs, strict=True)
         ],
     }

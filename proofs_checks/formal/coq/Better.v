@@ -17,20 +17,20 @@ Definition known (M : machine) : Prop :=
   (exists c, In c (ishapes P) /\ icut c M)
   /\ (forall b, In b (blocks M) -> (fst b < k)%nat)
   /\ (forall b j, In b (blocks M) -> snd b = Some j -> (j < n)%nat).
-Definition helps (j : nat) (M : machine) : Z :=
-  sum (fun b => if serves j b then at_ (isupply (ijob_at P j)) (fst b) else 0) (blocks M).
+Definition helps (j : nat) (f : list Z) (M : machine) : Z :=
+  sum (fun b => if serves j b then at_ f (fst b) else 0) (blocks M).
 
-Lemma unwanted i j : (i < k)%nat -> (j < n)%nat -> 0 < idemand (ijob_at P j) ->
-  nth i W false = false -> at_ (isupply (ijob_at P j)) i = 0.
+Lemma unwanted i j r : (i < k)%nat -> (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+  nth i W false = false -> at_ (snd r) i = 0.
 Proof.
-  intros Hi Hj Hd H. pose proof (supply_nonneg P j i Hsane) as F.
-  destruct (Z.eq_dec (at_ (isupply (ijob_at P j)) i) 0) as [|Nz]; [assumption|]. exfalso.
+  intros Hi Hj Hr Hd H. pose proof (row_nonneg P j r i Hsane Hr) as F.
+  destruct (Z.eq_dec (at_ (snd r) i) 0) as [|Nz]; [assumption|]. exfalso.
   unfold W, wanted in H.
   rewrite (nth_indep _ false (existsb (wants 0) (ijobs P))) in H by now rewrite map_length, seq_length.
   rewrite (map_nth (fun i => existsb (wants i) (ijobs P))), seq_nth in H by exact Hi.
   cbn [Nat.add] in H. apply not_true_iff_false in H. apply H. apply existsb_exists.
-  exists (ijob_at P j). split; [now apply nth_In|]. unfold wants.
-  rewrite andb_true_iff, !Z.ltb_lt. lia.
+  exists (ijob_at P j). split; [now apply nth_In|]. apply existsb_exists. exists r.
+  split; [exact Hr|]. rewrite andb_true_iff, !Z.ltb_lt. lia.
 Qed.
 
 (** The wanted blocks of a machine that serve a job. *)
@@ -224,7 +224,8 @@ Lemma succeeds M r a : known M -> In r (ishapes P) -> (length a <= k)%nat ->
   allows r (shape_type r) a = true -> (forall i, sold M i <= at_ a i) ->
   let M' := machine_of (successor M (shape_type r) a) in
   known M' /\ type M' = shape_type r
-  /\ forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> helps j M <= helps j M'.
+  /\ forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+       helps j (snd r) M <= helps j (snd r) M'.
 Proof.
   intros (HC & HB & HJ) Hr Ha Hall Hsold M'.
   assert (G : group_holds P n (successor M (shape_type r) a) = true).
@@ -249,14 +250,14 @@ Proof.
     + exact (machine_cut P _ G).
     + intros b Hb. destruct (in_machine P _ G b Hb) as [L _]. cbn in L. lia.
     + intros b j Hb Hj. destruct (in_machine P _ G b Hb) as [_ L]. now rewrite Hj in L.
-  - intros j Hj Hd. unfold helps, M'. rewrite (sum_machine P _ G). cbn [serves fst snd].
+  - intros j q Hj Hq Hd. unfold helps, M'. rewrite (sum_machine P _ G). cbn [serves fst snd].
     rewrite (sum_ext (fun i => _ * 0) (fun _ => 0)), sum_zero by (intros; lia). rewrite Z.add_0_r.
     cbn [successor group_assignment]. unfold moved. rewrite sum_flat_map. apply sum_le.
     intros [i [j'|]] Hb; cbn [serves fst snd]; [|simpl; lia].
     destruct (Nat.eqb_spec j' j) as [->|].
     + destruct (nth i W false) eqn:E.
       * cbn [sum fold_right fst snd]. rewrite Nat.eqb_refl. lia.
-      * rewrite (unwanted i j); [simpl; lia|exact (HB _ Hb)|assumption..].
+      * rewrite (unwanted i j q); [simpl; lia|exact (HB _ Hb)|assumption..].
     + destruct (nth i W false); cbn [sum fold_right fst snd]; [|lia].
       destruct (Nat.eqb_spec j' j); [contradiction|lia].
 Qed.
@@ -264,7 +265,8 @@ Qed.
 Definition better (M : machine) (o : schedule) : Prop :=
   (forall M', In M' o -> known M' /\ usable P (rows P) (type M') = true)
   /\ icost_of P o <= icost P (type M)
-  /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> helps j M <= sum (helps j) o)
+  /\ (forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+        helps j (snd r) M <= sum (helps j (snd r)) o)
   /\ (forall L, In L (ilimits P) -> load L o <= weight L (type M)).
 
 Lemma improve : forall c M, icost P (type M) < Z.of_nat c -> known M ->
@@ -276,7 +278,7 @@ Proof.
   { exists [M]. split; [|split; [|split]].
     - intros M' [<-|[]]. auto.
     - unfold icost_of. cbn. lia.
-    - intros j _ _. cbn. lia.
+    - intros j r _ _ _. cbn. lia.
     - intros L _. unfold load. cbn [sum fold_right]. lia. }
   pose proof KM as ((s & Hs & Cs) & HB & HJ).
   assert (type M = shape_type s) as Ts by (destruct s; apply Cs).
@@ -284,10 +286,11 @@ Proof.
   2:{ exists []. pose proof (cost_nonneg P (type M) Hsane) as C0. split; [|split; [|split]].
       - intros M' [].
       - exact C0.
-      - intros j Hj Hd. change (sum (helps j) []) with 0. rewrite <- (sum_zero (blocks M)). unfold helps.
+      - intros j r Hj Hr Hd. change (sum (helps j (snd r)) []) with 0. rewrite <- (sum_zero (blocks M)).
+        unfold helps.
         apply sum_le. intros [i [j'|]] Hb; cbn [serves fst snd]; [|lia].
         destruct (Nat.eqb_spec j' j) as [->|]; [|lia].
-        destruct (nth i W false) eqn:E; [|rewrite (unwanted i j); [lia|exact (HB _ Hb)|assumption..]].
+        destruct (nth i W false) eqn:E; [|rewrite (unwanted i j r); [lia|exact (HB _ Hb)|assumption..]].
         exfalso. apply not_true_iff_false in X. apply X. apply existsb_exists.
         assert (0 < at_ (lone P W s) i) as L.
         { apply Z.lt_le_trans with (m := sold M i); [|now apply sold_le_lone]. unfold sold.
@@ -328,7 +331,7 @@ Proof.
   { unfold possible in HL |- *. rewrite forallb_forall in HL |- *. intros L I. specialize (HL L I).
     specialize (R5 L I). rewrite Z.leb_le in *. lia. }
   exists o. split; [exact O1|split; [lia|split]].
-  - intros j Hj Hd. etransitivity; [apply H'; assumption|]. now apply O3.
+  - intros j r' Hj Hr' Hd. etransitivity; [apply (H' j r'); assumption|]. now apply O3.
   - intros L I. etransitivity; [exact (O4 L I)|exact (R5 L I)].
 Qed.
 
@@ -338,7 +341,8 @@ Proof.
   intros V.
   assert (forall t, incl t s -> exists t', (forall M', In M' t' -> known M' /\ usable P (rows P) (type M') = true)
     /\ icost_of P t' <= icost_of P t
-    /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> sum (helps j) t <= sum (helps j) t')
+    /\ (forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+          sum (helps j (snd r)) t <= sum (helps j (snd r)) t')
     /\ (forall L, In L (ilimits P) -> load L t' <= load L t))
     as K.
   { induction t as [|M t IH]; intros I.
@@ -359,7 +363,8 @@ Proof.
       exists (o ++ t'). split; [|split; [|split]].
       + intros M' HM'. apply in_app_iff in HM' as [HM'|HM']; auto.
       + unfold icost_of in *. rewrite sum_app, sum_cons. lia.
-      + intros j Hj Hd. rewrite sum_app, sum_cons. specialize (T3 j Hj Hd). specialize (O3 j Hj Hd). lia.
+      + intros j r Hj Hr Hd. rewrite sum_app, sum_cons. specialize (T3 j r Hj Hr Hd).
+        specialize (O3 j r Hj Hr Hd). lia.
       + intros L I'. specialize (T4 L I'). specialize (O4 L I'). unfold load in *.
         rewrite sum_app, sum_cons. lia. }
   destruct (K s (incl_refl s)) as (s' & T1 & T2 & T3 & T4). exists s'.
@@ -368,12 +373,12 @@ Proof.
   - intros b Hb. apply in_flat_map in Hb as (M & HM & Hb). now apply (T1 M HM).
   - intros b j Hb Hj. apply in_flat_map in Hb as (M & HM & Hb).
     destruct (T1 M HM) as ((_ & _ & J) & _). eauto.
-  - intros j Hj. assert (C : forall t, icovered t j (ijob_at P j) = sum (helps j) t).
+  - intros j r Hj Hr. assert (C : forall t, icovered t j (snd r) = sum (helps j (snd r)) t).
     { intros t. unfold icovered, all_blocks. now rewrite sum_flat_map. }
-    rewrite C. destruct (Z.lt_ge_cases 0 (idemand (ijob_at P j))) as [Hd|Hd].
-    + etransitivity; [|exact (T3 j Hj Hd)]. rewrite <- C. exact (ivalid_covers P s V j Hj).
+    rewrite C. destruct (Z.lt_ge_cases 0 (fst r)) as [Hd|Hd].
+    + etransitivity; [|exact (T3 j r Hj Hr Hd)]. rewrite <- C. exact (ivalid_covers P s V j r Hj Hr).
     + etransitivity; [exact Hd|]. apply sum_nonneg. intros M _. apply sum_nonneg. intros b _.
-      pose proof (supply_nonneg P j (fst b) Hsane). destruct (serves j b); lia.
+      pose proof (row_nonneg P j r (fst b) Hsane Hr). destruct (serves j b); lia.
   - intros L I. etransitivity; [exact (T4 L I)|]. exact (ivalid_limits P s V L I).
 Qed.
 End Better.

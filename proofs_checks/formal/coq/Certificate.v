@@ -1,5 +1,5 @@
 (** Certificates: trees of prices, and a program that checks them. Its theorem is in Duality.v. *)
-From CMS Require Export Cheapest Boxes Tidy Steps.
+From CMS Require Export Replicas Boxes Tidy Steps.
 From Coq Require Export QArith.
 Open Scope Z_scope.
 
@@ -125,9 +125,8 @@ Definition signs_hold : bool :=
 
 (** What each job pays at least; None: no block serves it. *)
 Definition jobs_pay (plain : list Z) : list (option Z) :=
-  map (fun x => option_map fst
-        (cheapest fuel (combine (own_list plain (fst x)) (isupply (snd x))) (idemand (snd x))))
-    (numbered (ijobs P)).
+  map (fun x => cheapest_bundle fuel (combine (own_list plain (fst x)) (isupply (snd x)))
+                  (iable (snd x)) (idemand (snd x)) (ireplicas (snd x))) (numbered (ijobs P)).
 Definition or_zero (h : option Z) : Z := match h with Some h => h | None => 0 end.
 Definition is_some (h : option Z) : bool := match h with Some _ => true | None => false end.
 

@@ -26,7 +26,9 @@ Definition scale_shape (c : configuration) : ishape :=
   end.
 Definition scale_job (x : job) : ijob :=
   let d := denominator (demand x :: supply x) in
-  {| idemand := numer d (demand x); isupply := map (numer d) (supply x) |}.
+  {| idemand := numer d (demand x); isupply := map (numer d) (supply x);
+     ireplicas := if Qle_bool (demand x) 0 then 0 else replicas x;
+     iable := if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x) |}.
 Definition scale (P : problem) : iproblem :=
   let d := limit_denominator P in
   {| icosts := map (numer (cost_denominator P)) (map cost_of (machine_types P));
@@ -149,7 +151,7 @@ Proof.
 Qed.
 
 Lemma covers_iff P s j :
-  idemand (ijob_at (scale P) j) <= icovered s j (ijob_at (scale P) j)
+  idemand (ijob_at (scale P) j) <= icovered s j (isupply (ijob_at (scale P) j))
   <-> Qle (demand (nth j (jobs P) no_job)) (covered s j (nth j (jobs P) no_job)).
 Proof.
   unfold covered, icovered. rewrite job_scale. set (x := nth j (jobs P) no_job).
@@ -160,21 +162,47 @@ Proof.
   apply is_nth. intros q Hq. apply is_numer. now right.
 Qed.
 
+Lemma replicas_iff P s j (x := nth j (jobs P) no_job) :
+  ireplicas (ijob_at (scale P) j) <= icovered s j (iable (ijob_at (scale P) j))
+  <-> ((0 < demand x)%Q -> replicas x <= replicated s j x).
+Proof.
+  rewrite job_scale. fold x. cbn [scale_job ireplicas iable].
+  assert (0 <= replicated s j x).
+  { apply sum_nonneg. intros b _. destruct (_ && _); cbn [iverson]; lia. }
+  assert (C : icovered s j (if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x))
+    = if replicas x <=? 0 then 0 else replicated s j x).
+  { unfold icovered, replicated. destruct (replicas x <=? 0).
+    - rewrite (sum_ext _ (fun _ => 0)), sum_zero; [reflexivity|]. intros b _.
+      destruct (serves j b); [now destruct (fst b)|reflexivity].
+    - apply sum_ext. intros b _. destruct (serves j b); [|reflexivity]. cbn [andb].
+      exact (map_nth (fun f => iverson (is_replica x f)) (supply x) 0%Q (fst b)). }
+  rewrite C. destruct (Qle_bool (demand x) 0) eqn:Q.
+  - apply Qle_bool_iff in Q. split; [intros _ D; exfalso; exact (Qlt_not_le _ _ D Q)|].
+    intros _. destruct (replicas x <=? 0); lia.
+  - assert ((0 < demand x)%Q) as D.
+    { apply Qnot_le_lt. rewrite <- Qle_bool_iff. congruence. }
+    destruct (Z.leb_spec (replicas x) 0); split; intros; auto; lia.
+Qed.
+
 Theorem valid_iff P s : ivalid (scale P) s <-> valid P s.
 Proof.
-  split; [intros [A B C D E]; apply limits_iff in E as [E F]|intros [A B C D E F]]; constructor.
+  split; [intros [A B C D E]; apply limits_iff in E as [E F]|intros [A B C D R E F]]; constructor.
   - intros M HM. destruct (A M HM) as (c & Hc & K). apply in_map_iff in Hc as (q & <- & Hq).
     exists q. split; [assumption|]. now apply cut_iff.
   - exact B.
   - intros b j Hb Hj. specialize (C b j Hb Hj). cbn [scale ijobs] in C. now rewrite map_length in C.
-  - intros j Hj. apply covers_iff, D. cbn [scale ijobs]. now rewrite map_length.
+  - intros j Hj. apply covers_iff, (D j (idemand _, isupply _)); [|now left].
+    cbn [scale ijobs]. now rewrite map_length.
+  - intros j Hj. apply replicas_iff, (D j (ireplicas _, iable _)); [|right; now left].
+    cbn [scale ijobs]. now rewrite map_length.
   - exact E.
   - exact F.
   - intros M HM. destruct (A M HM) as (c & Hc & K). exists (scale_shape c).
     split; [now apply (in_map scale_shape)|]. now apply cut_iff.
   - exact B.
   - intros b j Hb Hj. cbn [scale ijobs]. rewrite map_length. eauto.
-  - intros j Hj. apply covers_iff, D. cbn [scale ijobs] in Hj. now rewrite map_length in Hj.
+  - intros j r Hj Hr. cbn [scale ijobs] in Hj. rewrite map_length in Hj.
+    destruct Hr as [<-|[<-|[]]]; [apply covers_iff|apply replicas_iff]; auto.
   - apply limits_iff. now split.
 Qed.
 

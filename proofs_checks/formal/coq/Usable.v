@@ -2,7 +2,8 @@
     and a bound rounded up to it. Why that is right is in Better.v. *)
 From CMS Require Export Groups Steps.
 
-Definition wants (i : nat) (x : ijob) : bool := (0 <? idemand x) && (0 <? at_ (isupply x) i).
+Definition wants (i : nat) (x : ijob) : bool :=
+  existsb (fun r => (0 <? fst r) && (0 <? at_ (snd r) i)) (irows x).
 Definition wanted (P : iproblem) : list bool :=
   map (fun i => existsb (wants i) (ijobs P)) (seq 0 (iblock_types P)).
 

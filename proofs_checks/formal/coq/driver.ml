@@ -42,7 +42,9 @@ let configuration () =
 
 let job () =
   let demand = q () in
-  { demand; supply = many q }
+  let supply = many q in
+  let replicas = z () in
+  { demand; supply; replicas; share = q () }
 
 let group_limit () =
   let weights = many q in

@@ -94,6 +94,7 @@ def test_infeasibility_is_a_theorem_and_a_false_one_is_none(
 # A large machine counts 3/2, a small one 1/2, and all together 2. Two large ones would serve the
 # job for 2, but count 3. At the prices 5/2 of both blocks and 1 of the limit no machine is worth
 # more than it may be (1 + 3/2 and 2 + 1/2); the job pays for two blocks at least: 5 - 2 are proved.
+# Each of these must cover 1 of the demand 4, and does.
 LIMITED: Document = {
     **problem(
         [{"machine": "large", "blocks": {"l": 1}}, {"machine": "small", "blocks": {"s": 1}}],
@@ -102,26 +103,32 @@ LIMITED: Document = {
     ),
     "group_limits": [{"name": "room", "weights": {"large": "3/2", "small": "1/2"}, "at_most": 2}],
 }
+LIMITED["jobs"][0]["replicas"] = {"count": 2, "share": "1/4"}
 PAIR = [group({i[0]: 1}, [[i[0], "j", 1]], machine=i) for i in ("large", "small")]
 ROOM: Document = {"prices": {"l": "5/2", "s": "5/2"}, "limit_prices": {"room": 1}}
+GROUP, JOB = ("group_limits", 0), ("jobs", 0)
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("weights", "large"), "3/2", None),
-        (("weights", "large"), 1, "rejected"),  # worth more than cost and limit
-        (("weights", "small"), 1, "rejected"),  # the schedule counts 5/2
-        (("at_most",), "9/4", None),  # no machines count more than 2
-        (("at_most",), "7/4", "rejected"),
-        (("at_most",), 3, "the certificate proves 2"),
+        ((*GROUP, "weights", "large"), "3/2", None),
+        ((*GROUP, "weights", "large"), 1, "rejected"),  # worth more than cost and limit
+        ((*GROUP, "weights", "small"), 1, "rejected"),  # the schedule counts 5/2
+        ((*GROUP, "at_most"), "9/4", None),  # no machines count more than 2
+        ((*GROUP, "at_most"), "7/4", "rejected"),
+        ((*GROUP, "at_most"), 3, "the certificate proves 2"),
         (("limit_prices", "room"), "3/2", "the certificate proves 2"),
         (("limit_prices", "room"), "1/2", "rejected"),
         (("limit_prices", "large"), 1, "which has no limit"),
+        ((*JOB, "replicas", "count"), 1, None),
+        ((*JOB, "replicas", "count"), 3, "rejected"),
+        ((*JOB, "replicas", "share"), "1/3", "rejected"),
+        ((*JOB, "routing"), "equal", "equal routing; the proved checker knows weighted"),
     ],
 )
-def test_limits_of_groups_and_forged_ones(
-    path: tuple[str, ...],
+def test_limits_of_groups_and_replicas_and_forged_ones(
+    path: tuple[Any, ...],
     value: Any,
     message: str | None,
     built: None,
@@ -132,7 +139,7 @@ def test_limits_of_groups_and_forged_ones(
     if path[0] == "limit_prices":
         tree = changed(ROOM, *path, to=value)
     else:
-        of = changed(LIMITED, "group_limits", 0, *path, to=value)
+        of = changed(LIMITED, *path, to=value)
     paths = files(tmp_path, of, solution(of, PAIR, tree, cost=3, lower_bound=3))
     assert main(paths) == second_checker(paths) == (message is not None)
     captured = capsys.readouterr()
@@ -141,7 +148,7 @@ def test_limits_of_groups_and_forged_ones(
 
 def branched() -> Document:
     """A tree with every kind of branch, which proves as much as its leaves without."""
-    tree, above = leaf(SLICES, *[0] * 5), []
+    tree = leaf(SLICES, *[0] * 5)
     for depth, on in enumerate(
         [
             {"machines_of_type": {"machine": 2}},
@@ -163,7 +170,7 @@ def branched() -> Document:
         (SERVICES, changed(SOLUTION, "certificate", "tree", to=branched())),
     ],
 )
-def test_limits_of_groups_and_branches_are_theorems(
+def test_limits_replicas_and_branches_are_theorems(
     of: Document, told: Document, built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*files(tmp_path, of, told), "--theorem"]) == 0

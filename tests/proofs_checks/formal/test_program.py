@@ -54,8 +54,11 @@ def test_random_plans(kind: str) -> None:
     assert counts["rejected"] < 300
 
 
-def test_random_plans_with_limits_of_groups() -> None:
-    counts = compared(random_plans(4, so_many(50, 2_000), ["groups"]))
+@pytest.mark.parametrize(("families", "replicas"), [(["groups"], 0), ([*FAMILIES], 1)])
+def test_random_plans_with_limits_of_groups_and_replicas(
+    families: list[str], replicas: float
+) -> None:
+    counts = compared(random_plans(4, so_many(50, 2_000), families, replicas))
     assert min(counts[word] for word in ("infeasible", "optimal", "at")) > 0
 
 
