@@ -37,11 +37,15 @@ class MachineType(Record):
 
 
 @dataclass(frozen=True)
-class Listed(Constructor):
-    """A configuration, by its counts of blocks."""
+class Content(Constructor):
+    """Blocks of each type on a machine of some type."""
 
     machine: Natural
     counts: list[int]
+
+
+class Listed(Content):
+    """A configuration."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +104,12 @@ class MachinesOfType(Constructor):
     times: list[int]
 
 
-@dataclass(frozen=True)
-class MachinesOfConfiguration(Constructor):
+class MachinesOfConfiguration(Content):
     """Machines of a listed configuration."""
 
-    machine: Natural
-    counts: list[int]
 
-
-@dataclass(frozen=True)
-class MachinesWithBlocks(Constructor):
+class MachinesWithBlocks(Content):
     """Machines with so many blocks, or more."""
-
-    machine: Natural
-    counts: list[int]
 
 
 @dataclass(frozen=True)

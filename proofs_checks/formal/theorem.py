@@ -36,27 +36,20 @@ Definition both := conj plan_holds schedule_holds.
 Print Assumptions both.
 """
 _CLAIMS = {
-    "infeasible": "forall s, ~ valid the_problem s",
-    "optimal": "attained the_problem {0} /\\ at_least the_problem {0}",
-    "between": "attained the_problem {1} /\\ at_least the_problem {0}",
-    "at least": "at_least the_problem {0}",
-}
-_VERDICTS = {
-    "infeasible": "Infeasible",
-    "optimal": "Optimal {0}",
-    "between": "Between {0} {1}",
-    "at least": "AtLeast {0}",
+    "Infeasible": "forall s, ~ valid the_problem s",
+    "Optimal": "attained the_problem {0} /\\ at_least the_problem {0}",
+    "Between": "attained the_problem {1} /\\ at_least the_problem {0}",
+    "AtLeast": "at_least the_problem {0}",
 }
 
 
 def theorem(plan: Plan, verdict: str) -> str:
     """Write a file for Coq that states what a plan proves, and proves it.
 
-    The verdict is what the program says of it, other than ``rejected``. Compile the file where the
+    The verdict is what the program says of it, other than ``Rejected``. Compile the file where the
     files of ``coq/`` were compiled.
     """
-    kind, *numbers = verdict.replace("at least", "at-least").split()
-    kind = kind.replace("-", " ")
+    kind, *numbers = verdict.split()
     shown = [write_term(Fraction(text), Fraction) for text in numbers]
     terms = {
         name: write_term(getattr(plan, name), form) for name, form in get_type_hints(Plan).items()
@@ -64,6 +57,6 @@ def theorem(plan: Plan, verdict: str) -> str:
     return _FILE.format(
         **terms,
         effort=EFFORT,
-        verdict=_VERDICTS[kind].format(*shown),
+        verdict=" ".join([kind, *shown]),
         claim=_CLAIMS[kind].format(*shown),
     )

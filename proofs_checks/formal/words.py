@@ -122,10 +122,9 @@ class _Numbers:
             return forms.BlocksOfType(self._blocks[what])
         if kind == "blocks_of_job":
             return forms.BlocksOfJob(self._blocks[what[0]], self._jobs[what[1]])
-        machine, counts = self._types[what[0]], _over(self._blocks, dict(what[1]))
-        if kind == "machines_with":
-            return forms.MachinesWithBlocks(machine, counts)
-        return forms.MachinesOfConfiguration(machine, counts)
+        with_ = kind == "machines_with"
+        content = forms.MachinesWithBlocks if with_ else forms.MachinesOfConfiguration
+        return content(self._types[what[0]], _over(self._blocks, dict(what[1])))
 
 
 def _job(job: checker.Job) -> forms.Job:

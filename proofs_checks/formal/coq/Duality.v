@@ -54,13 +54,10 @@ Proof.
   { destruct LEN as [L|L]; [|rewrite CC in R by lia; exact R].
     etransitivity; [exact L|]. apply sum_nonneg. intros i _. specialize (A i).
     pose proof (count_nonneg i mine). nia. }
-  assert (K := fun H1 H2 => B H1 H2 D R'). destruct (cheapest_bundle _ _ _ _ _) as [h|]; cbn [below] in *.
-  - etransitivity; [apply K|lia]; rewrite Forall_map; apply Forall_forall; intros i Hi; cbn [fst snd].
-    + split; [apply A|apply count_nonneg].
-    + apply in_seq in Hi. split; [apply S5; lia|apply F].
-  - apply K; rewrite Forall_map; apply Forall_forall; intros i Hi; cbn [fst snd].
-    + split; [apply A|apply count_nonneg].
-    + apply in_seq in Hi. split; [apply S5; lia|apply F].
+  apply below_le with (sum (fun i => own ws l i j * count i mine) (seq 0 n)); [|lia].
+  apply B; [| |exact D|exact R']; rewrite Forall_map; apply Forall_forall; intros i Hi; cbn [fst snd].
+  - split; [apply A|apply count_nonneg].
+  - apply in_seq in Hi. split; [apply S5; lia|apply F].
 Qed.
 
 Lemma jobs_pay_sound s : ivalid P s ->
@@ -70,7 +67,8 @@ Proof.
   intros V hs. unfold hs, jobs_pay. split.
   - apply forallb_forall. intros h Hh. apply in_map_iff in Hh as ([j x] & <- & Hj).
     apply (in_numbered no_ijob) in Hj as [Hj ->]. pose proof (job_pays s j V Hj) as K.
-    cbn [fst snd]. unfold ijob_at in K. cbv zeta in K. destruct (cheapest_bundle _ _ _ _ _); [reflexivity|destruct K].
+    cbn [fst snd]. unfold ijob_at in K. cbv zeta in K.
+    destruct (cheapest_bundle _ _ _ _ _); [reflexivity|destruct K].
   - rewrite sum_map.
     rewrite (sum_numbered no_ijob (fun j x => or_zero (cheapest_bundle fuel
       (combine (own_list P ws l (prices_list P l) j) (isupply x)) (iable x) (idemand x) (ireplicas x)))).

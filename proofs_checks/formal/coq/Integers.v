@@ -51,9 +51,9 @@ Definition icost_of (P : iproblem) (s : schedule) : Z :=
 Definition sane (P : iproblem) : bool :=
   forallb (Z.leb 0) (icosts P)
   && forallb (fun L => forallb (fun x => 0 <=? snd x) (iweights L)) (ilimits P)
-  && forallb (fun x => forallb (Z.leb 0) (isupply x)
-                       && forallb (fun a => (0 <=? a) && (a <=? 1)) (iable x)
-                       && ((ireplicas x <=? 0) || Nat.eqb (length (iable x)) (length (isupply x)))) (ijobs P)
+  && forallb (fun x =>
+       forallb (Z.leb 0) (isupply x) && forallb (fun a => (0 <=? a) && (a <=? 1)) (iable x)
+       && ((ireplicas x <=? 0) || Nat.eqb (length (iable x)) (length (isupply x)))) (ijobs P)
   && forallb (fun c => match c with
                        | IListed _ a => Nat.leb (length a) (iblock_types P) && forallb (Z.leb 0) a
                        | IBounded _ _ _ _ => true

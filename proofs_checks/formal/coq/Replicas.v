@@ -43,6 +43,9 @@ Definition below (h : option Z) (p : Z) : Prop := match h with Some h => h <= p 
 Lemma lesser_below x y p : below x p \/ below y p -> below (lesser x y) p.
 Proof. destruct x, y; cbn; lia. Qed.
 
+Lemma below_le h p q : below h p -> p <= q -> below h q.
+Proof. destruct h; cbn; lia. Qed.
+
 Section Choice.
 Variable rest : Z -> option Z.
 Variables C p : Z.
@@ -54,8 +57,8 @@ Lemma choose_sound ks : forall r D,
   sum snd ks = Z.of_nat r -> D <= C + sum (fun x => snd (fst (fst x)) * snd x) ks ->
   below (choose rest (map fst ks) r D) (p + sum (fun x => fst (fst (fst x)) * snd x) ks).
 Proof.
-  assert (none : forall ks D, Forall (fun x : item * Z * Z => 0 <= snd x /\ (snd (fst x) <= 0 -> snd x = 0)) ks ->
-    sum snd ks = 0 -> D <= C + sum (fun x => snd (fst (fst x)) * snd x) ks ->
+  assert (none : forall ks D,
+    Forall (fun x : item * Z * Z => 0 <= snd x /\ (snd (fst x) <= 0 -> snd x = 0)) ks -> sum snd ks = 0 -> D <= C + sum (fun x => snd (fst (fst x)) * snd x) ks ->
     below (rest D) (p + sum (fun x => fst (fst (fst x)) * snd x) ks)).
   { intros l D N E HD. assert (Z0 : forall x, In x l -> snd x = 0).
     { rewrite Forall_forall in N. intros x Hx.
@@ -140,8 +143,9 @@ Proof.
       eapply Forall_impl; [|exact F]; cbn; tauto) CH HD').
     destruct (cheapest _ _ _); [cbn; lia|exact S]. }
   unfold cheapest_bundle, items. rewrite combine_maps.
-  rewrite (map_ext (fun y : item * Z * Z => (fst (fst y), snd (fst y))) fst) by (intros [[? ?] ?]; reflexivity).
-  fold items. destruct (_ && _) eqn:B; [|apply REST; [reflexivity| |exact HD]; eapply Forall_impl; [|exact N]; cbn; tauto].
+  rewrite (map_ext (fun y : item * Z * Z => (fst (fst y), snd (fst y))) fst)
+    by (intros [[? ?] ?]; reflexivity). fold items. destruct (_ && _) eqn:B.
+  2:{ apply REST; [reflexivity| |exact HD]. eapply Forall_impl; [|exact N]. cbn. tauto. }
   rewrite !andb_true_iff, Z.ltb_lt in B. destruct B as [[B _] _].
   destruct (taken_all l R ltac:(lia) N) as (T1 & T2 & T3 & T4). rewrite <- T1.
   destruct (parted l (taken l R) T1) as [O1 O2]. rewrite <- (O2 (fun y => fst (fst y))).

@@ -169,7 +169,8 @@ Proof.
   rewrite job_scale. fold x. cbn [scale_job ireplicas iable].
   assert (0 <= replicated s j x).
   { apply sum_nonneg. intros b _. destruct (_ && _); cbn [iverson]; lia. }
-  assert (C : icovered s j (if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x))
+  assert (C : icovered s j
+      (if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x))
     = if replicas x <=? 0 then 0 else replicated s j x).
   { unfold icovered, replicated. destruct (replicas x <=? 0).
     - rewrite (sum_ext _ (fun _ => 0)), sum_zero; [reflexivity|]. intros b _.

@@ -109,10 +109,10 @@ let () =
       let t = tree () in
       if !rest <> [] then failwith "the line goes on";
       print_endline (match recheck effort p groups t with
-        | Rejected -> "rejected"
-        | Infeasible -> "infeasible"
-        | Optimal c -> "optimal " ^ shown c
-        | Between (b, c) -> "between " ^ shown b ^ " " ^ shown c
-        | AtLeast b -> "at least " ^ shown b)
+        | Rejected -> "Rejected"
+        | Infeasible -> "Infeasible"
+        | Optimal c -> "Optimal " ^ shown c
+        | Between (b, c) -> "Between " ^ shown b ^ " " ^ shown c
+        | AtLeast b -> "AtLeast " ^ shown b)
     done
   with End_of_file -> ()

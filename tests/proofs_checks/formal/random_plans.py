@@ -24,7 +24,9 @@ class Plan(NamedTuple):
     tree: Document
 
 
-def random_problem(rng: random.Random, families: Sequence[str], replicas: float) -> Problem:
+def random_problem(
+    rng: random.Random, families: Sequence[str] = tuple(FAMILIES), replicas: float = 0
+) -> Problem:
     """A problem of one of these families, whose jobs are called j0, j1 and so on.
 
     So large a part of the problems have jobs with replicas.
