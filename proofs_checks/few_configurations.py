@@ -32,7 +32,7 @@ from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import rounded
 from .t2_tadd import machines_for, scaled
 from .theorem_a import doubled
-from .tiny import Counts, Tiny, require_schedule
+from .tiny import Counts, Tiny, check_cost
 
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(4))
 #: What `lp_rounding` is asked for.
@@ -120,9 +120,8 @@ def check(tally: Tally, *, seed: int = 0, cases: int = 100, solver: Solver | Non
 def _supports(tiny: Tiny) -> Fraction:
     best = optimum(tiny).cost
     answer, program = by_supports(tiny)
-    require_schedule(tiny, *answer)
+    cost = check_cost(tiny, *answer)
     require(program.value <= best, f"the best support costs {program.value}, OPT = {best}")
-    cost = tiny.cost(answer.machines)
     require(cost <= 3 * program.value, f"A'': cost {cost}, the program's is {program.value}")
     return cost / (3 * best)
 
@@ -130,8 +129,7 @@ def _supports(tiny: Tiny) -> Fraction:
 def _enumeration(tiny: Tiny, epsilon: Fraction) -> tuple[Fraction, bool]:
     best = optimum(tiny).cost
     answer, enumerates = enumerated(tiny, epsilon)
-    require_schedule(tiny, *answer)
-    cost, bound = tiny.cost(answer.machines), (2 + epsilon) * best
+    cost, bound = check_cost(tiny, *answer), (2 + epsilon) * best
     few = epsilon * lp_agg(tiny).value < tiny.c
     require(enumerates == few, f"LP_agg = {lp_agg(tiny).value}, but enumerated: {enumerates}")
     if enumerates:

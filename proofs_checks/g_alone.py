@@ -33,7 +33,7 @@ from .g_int import INNER
 from .g_real import targets
 from .greedy import Inner, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
-from .tiny import Tiny, require_schedule
+from .tiny import Tiny, check_cost
 
 #: The factor that a filling has of the assignment program, by the names of `g_int.INNER`.
 OF_THE_PROGRAM = {"exact": Fraction(3, 4), "greedy": Fraction(1, 2)}
@@ -110,9 +110,7 @@ def _plain(
         for share, value in ((beta, best), (of_program, star)):
             least = share * max(potential / ((1 + delta) * value), min(Fraction(1), delta))
             require(rate >= least, f"a step gains {rate} a unit of cost, less than {least}")
-    machines, given = schedule(tiny, steps)
-    require_schedule(tiny, machines, given)
-    cost, proved = tiny.cost(machines), factor(few, delta)
+    cost, proved = check_cost(tiny, *schedule(tiny, steps)), factor(few, delta)
     bound = proved / float(beta) * float(best)
     require(cost <= bound + _SLACK, f"cost {cost}, bound {bound}")
     against = proved / float(of_program) * float(star)

@@ -35,7 +35,7 @@ from .families import (
 from .finding import Tally, require, theorem
 from .greedy import Inner, best_pair_first, brought, by_trying_all, gain, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
-from .tiny import Tiny, dot, require_schedule
+from .tiny import Tiny, check_cost, dot
 
 #: What the two ways to fill one machine are worth, by the name `greedy` has for them.
 INNER: dict[str, tuple[Inner, Fraction]] = {
@@ -116,10 +116,8 @@ def _plain(tiny: Tiny, inner: Inner, beta: Fraction) -> Fraction:
         # The machines of an optimal schedule cover what is left, so one is as good as the average.
         least = beta * potential * tiny.costs[machine.configuration] / best
         require(machine.gain >= least, f"a step gains {machine.gain}, less than {least}")
-    machines, given = schedule(tiny, steps)
-    require_schedule(tiny, machines, given)
     bound = harmonic(largest_gain(tiny)) * best / beta
-    cost = tiny.cost(machines)
+    cost = check_cost(tiny, *schedule(tiny, steps))
     require(cost <= bound, f"cost {cost}, bound {bound}, optimum {best}")
     return cost / bound
 

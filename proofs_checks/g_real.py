@@ -29,7 +29,7 @@ from .finding import Tally, require, theorem
 from .g_int import INNER
 from .greedy import Inner, run, schedule
 from .promises import Promise, Solver, cost_of, in_floats, promised
-from .tiny import Tiny, require_schedule
+from .tiny import Tiny, check_cost
 
 #: n: kappa(n) and e/(e - 1) kappa(n), in hundredths, rounded up.
 TABLE: Mapping[int, tuple[int, int]] = {
@@ -129,10 +129,9 @@ def _plain(tiny: Tiny, inner: Inner, beta: Fraction, delta: Fraction) -> float:
         share = tiny.costs[machine.configuration] / ((1 + delta) * best)
         least = beta * potential * share
         require(machine.gain >= least, f"a step gains {machine.gain}, less than {least}")
-    machines, given = schedule(tiny, steps)
-    require_schedule(tiny, machines, given)
+    cost = check_cost(tiny, *schedule(tiny, steps))
     last = tiny.costs[steps[-1].machine.configuration]
-    return _within(tiny, tiny.cost(machines), factor(tiny.n, delta) / float(beta), last)
+    return _within(tiny, cost, factor(tiny.n, delta) / float(beta), last)
 
 
 def _ours(solver: Solver, tiny: Tiny, name: str, beta: Fraction) -> float:

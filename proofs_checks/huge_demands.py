@@ -34,7 +34,7 @@ from .prices import Prices, shown, worth
 from .promises import Solver, answered, proved
 from .t2_tadd import repaired
 from .theorem_b import additive_loss
-from .tiny import Blocks, Tiny, require_schedule
+from .tiny import Blocks, Tiny, check_cost
 
 HUGE = 10**12
 #: How each method is asked.
@@ -152,8 +152,7 @@ def _certified(supply: Blocks, prices: Prices, demand: int) -> Fraction:
 def _plain(tiny: Tiny) -> Fraction:
     value, most = lp_agg(tiny).value, tiny.n + min(tiny.c, tiny.k)
     counts, _ = repaired(tiny)
-    require_schedule(tiny, *counts)
-    over = tiny.cost(counts.machines) - value
+    over = check_cost(tiny, *counts) - value
     require(over <= most, f"T-add exceeds LP_agg by {over}, at most {most} is proved")
     return over / most
 

@@ -32,7 +32,7 @@ from .few_configurations import by_increasing_sum
 from .finding import Breach, Tally, require, theorem
 from .promises import Solver, cost_of, promised, way_of
 from .theorem_b import additive_loss, promise_for, theorem_b
-from .tiny import Blocks, Counts, Tiny, require_schedule
+from .tiny import Blocks, Counts, Tiny, check_cost
 
 EPSILONS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 10))
 _MULTIPLES = (1, 3, 8)
@@ -174,8 +174,7 @@ def _require_switch() -> None:
 def _plain(tiny: Tiny, epsilon: Fraction) -> tuple[Fraction, bool]:
     best = optimum(tiny).cost
     counts, is_rounded = ptas(tiny, epsilon)
-    require_schedule(tiny, *counts)
-    cost, bound = tiny.cost(counts.machines), (1 + epsilon) * best
+    cost, bound = check_cost(tiny, *counts), (1 + epsilon) * best
     require(cost <= bound, f"rounded: {is_rounded}: cost {cost}, OPT = {best}")
     if not is_rounded:
         require(cost == best, f"the table says {cost}, OPT = {best}")

@@ -33,7 +33,7 @@ from .finding import Breach, Tally, require, theorem
 from .g_int import harmonic, promise_for
 from .lp import minimise
 from .promises import Solver, cost_of, promised
-from .tiny import require_schedule
+from .tiny import check_cost
 
 Sets: TypeAlias = tuple[frozenset[int], ...]
 
@@ -114,7 +114,7 @@ def _random(seed: int, cases: int) -> Iterator[System]:
 def _both_ways(system: System) -> Fraction:
     tiny, cover = set_cover(system.size, system.sets), least_cover(system)
     require(tiny.n == tiny.k == system.size, "the sizes differ")
-    require_schedule(tiny, *schedule_of(system, cover))
+    check_cost(tiny, *schedule_of(system, cover))
     best = optimum(tiny)
     back = cover_of(system, best.machines)
     require(len(back) <= best.cost, f"{len(back)} sets from {best.cost} machines")

@@ -26,7 +26,7 @@ from .families import ALL, NAMED, named, stream
 from .finding import Tally, require, theorem
 from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
-from .tiny import Counts, Tiny, dot, require_schedule
+from .tiny import Counts, Tiny, check_cost, dot
 
 #: By how much T-2 scales a vertex.
 FACTOR = Fraction(2)
@@ -113,17 +113,13 @@ def _plain(tiny: Tiny) -> Fraction:
     rounding_up = positive_cost(tiny, vertex.x)
     closest = Fraction(0)
     for factor in (FACTOR, 1 + tiny.phi):
-        answer = scaled(tiny, factor)
-        require_schedule(tiny, *answer)
-        bound = factor * vertex.value + rounding_up
-        cost = tiny.cost(answer.machines)
+        cost, bound = check_cost(tiny, *scaled(tiny, factor)), factor * vertex.value + rounding_up
         require(cost < bound, f"scaled by {factor}: cost {cost}, bound {bound}")
         closest = max(closest, cost / bound)
     answer, added = repaired(tiny)
-    require_schedule(tiny, *answer)
+    cost = check_cost(tiny, *answer)
     require(len(added) <= tiny.n, f"{len(added)} machines are added for {tiny.n} jobs")
     bound = vertex.value + rounding_up + sum(tiny.costs[C] for C in added)
-    cost = tiny.cost(answer.machines)
     require(cost < bound, f"T-add: cost {cost}, bound {bound}")
     return max(closest, cost / bound)
 

@@ -29,7 +29,7 @@ from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import Amounts, rounded
-from .tiny import Counts, Tiny, require_schedule
+from .tiny import Counts, Tiny, check_cost
 
 #: By how much the machines are multiplied, and what they serve.
 FACTOR = 2
@@ -111,9 +111,7 @@ def _require_partition(weights: tuple[int, ...]) -> None:
 
 
 def _plain(tiny: Tiny) -> Fraction:
-    answer = theorem_a(tiny)
-    require_schedule(tiny, *answer)
-    cost, bound = tiny.cost(answer.machines), 2 * milp_c(tiny).value
+    cost, bound = check_cost(tiny, *theorem_a(tiny)), 2 * milp_c(tiny).value
     require(cost == bound, f"cost {cost}, twice MILP_c is {bound}")
     return cost / optimum(tiny).cost
 

@@ -31,7 +31,7 @@ from .families import ALL, Instance, hub, named, stream
 from .finding import Breach, Tally, require, theorem
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, valid, way_of
-from .tiny import Blocks, Counts, Tiny, require_schedule
+from .tiny import Blocks, Counts, Tiny, check_cost
 
 #: How `ptas` calls its rounding.
 ROUNDED = "rounding of LP_DW"
@@ -174,9 +174,7 @@ def _plain(tiny: Tiny) -> Fraction:
     lacking = missing(tiny, rounded_options(tiny))
     most = max(0, split - 1)
     require(max(lacking) <= most, f"{lacking} blocks are missing, {split} jobs are split")
-    counts = theorem_b(tiny)
-    require_schedule(tiny, *counts)
-    cost = tiny.cost(counts.machines)
+    cost = check_cost(tiny, *theorem_b(tiny))
     up = sum((price for price, x in zip(tiny.costs, solution.x, strict=True) if x), Fraction(0))
     bought = sum(n * tiny.costs[tiny.cheapest_with(i)] for i, n in enumerate(lacking) if n)
     finer = solution.value + up + bought

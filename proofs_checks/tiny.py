@@ -158,8 +158,8 @@ class Tiny:
         return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
-def require_schedule(tiny: Tiny, machines: Sequence[int], given: Sequence[Sequence[int]]) -> None:
-    """Refuse what is no valid schedule, by the definition."""
+def check_cost(tiny: Tiny, machines: Sequence[int], given: Sequence[Sequence[int]]) -> Fraction:
+    """Return what a schedule costs; refuse what is no valid one, by the definition."""
     if any(type(m) is not int or m < 0 for m in machines):
         raise Breach(f"{list(machines)} are no numbers of machines")
     if any(type(blocks) is not int or blocks < 0 for row in given for blocks in row):
@@ -171,3 +171,4 @@ def require_schedule(tiny: Tiny, machines: Sequence[int], given: Sequence[Sequen
     for j, row in enumerate(given):
         got = dot(tiny.supply[j], row)
         require(got >= tiny.demands[j], f"job {j} is given {got} of {tiny.demands[j]}")
+    return tiny.cost(machines)

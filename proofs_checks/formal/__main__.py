@@ -18,17 +18,17 @@ from proofs_checks.checker.solution import examine
 from proofs_checks.checker.usable import round_up
 from proofs_checks.checker.verdict import printable, unreadable
 
-from .grammar import problem_document, read_words
+from .forms import read_words
 from .program import KINDS, NotBuilt, verdicts
 from .theorem import theorem
-from .words import plan_words
+from .words import plan_words, problem_document
 
 _MEANING = {
-    "rejected": "rejected: the schedule or the certificate does not hold",
-    "infeasible": "infeasible: there is no schedule",
-    "optimal": "optimal: the schedule is valid and costs {0}; no schedule costs less",
-    "between": "between {0} and {1}: the schedule is valid and costs {1}; none costs less than {0}",
-    "at least": "at least {0}: no schedule costs less than {0}",
+    "Rejected": "rejected: the schedule or the certificate does not hold",
+    "Infeasible": "infeasible: there is no schedule",
+    "Optimal": "optimal: the schedule is valid and costs {0}; no schedule costs less",
+    "Between": "between {0} and {1}: the schedule is valid and costs {1}; none costs less than {0}",
+    "AtLeast": "at least {0}: no schedule costs less than {0}",
 }
 
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as fault:
         print(printable(f"{paths[-1]}: {fault}"), file=sys.stderr)
         return 1
-    if options.theorem and verdict not in ("", "rejected"):
+    if options.theorem and verdict not in ("", "Rejected"):
         print(theorem(read_words(line), verdict))
     elif verdict:
         print(
@@ -102,27 +102,21 @@ def _parts(documents: list[Any]) -> tuple[Problem, object]:
 def words_of(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """The words of a plan, if a problem made of them again has the same digest."""
     line = plan_words(problem, groups, tree)
-    names = list(problem.machine_types), problem.blocks, list(problem.jobs)
-    if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):
+    if problem_sha256(problem_document(read_words(line).problem, problem)) != fingerprint(problem):
         raise Fault("the words for the program are not those of the problem: please report it")
     return line
 
 
-def _kind_and_numbers(verdict: str) -> tuple[str, list[str]]:
-    kind, *numbers = verdict.replace("at least", "at-least").split()
-    return kind.replace("-", " "), numbers
-
-
 def said(verdict: str) -> str:
     """Say in a sentence what a verdict means."""
-    kind, numbers = _kind_and_numbers(verdict)
+    kind, *numbers = verdict.split()
     return _MEANING[kind].format(*numbers)
 
 
 def proved(problem: Problem, verdict: str) -> tuple[Sequence[str], Fraction | None]:
     """What a verdict says, for the second checker to hold a document's claims against."""
-    kind, numbers = _kind_and_numbers(verdict)
-    if kind == "rejected":
+    kind, *numbers = verdict.split()
+    if kind == "Rejected":
         return ["nothing is proved"], None
     least = Fraction(numbers[0]) if numbers else None
     # The second checker rounds up what is proved: only to what is proved already.

@@ -39,7 +39,7 @@ def _deep_stack() -> None:
 def verdicts(lines: Sequence[str], kind: str = "zarith", effort: int = EFFORT) -> list[str]:
     """What the program says of plans, a line each as :func:`.plan_words` writes it.
 
-    ``rejected``, ``infeasible``, ``optimal c``, ``between b c`` or ``at least b``; a search of more
+    ``Rejected``, ``Infeasible``, ``Optimal c``, ``Between b c`` or ``AtLeast b``; a search of more
     steps than ``effort`` leaves a lower bound. The kind is ``zarith`` or ``pure``.
     """
     run = subprocess.run(

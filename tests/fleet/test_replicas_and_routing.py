@@ -60,6 +60,7 @@ def test_plan_of_equal_routing_counts_instances_as_the_smallest() -> None:
     (given,) = plan.services
     assert given.provided_rps == given.instances * min(use.supply_rps for use in given.uses)
     assert given.provided_rps >= 330
+    assert plan.checkers == ("package", "independent")  # not the proved one
     assert explain(plan, "chat").bound <= (plan.solution.cost or 0)
     with pytest.raises(UnsupportedProblem, match="weighted routing without replicas"):
         rightsize(plan)

@@ -15,7 +15,7 @@ from proofs_checks.__main__ import main
 from proofs_checks.brute_force import optimum
 from proofs_checks.finding import Breach, Finding, Tally, require
 from proofs_checks.lp import minimise
-from proofs_checks.tiny import Tiny, require_schedule
+from proofs_checks.tiny import Tiny, check_cost
 from tests import oracle
 from tests.references.programs import minimum
 from tests.samples import so_many
@@ -98,7 +98,7 @@ def test_enumeration_agrees_with_the_other_oracle(family: str) -> None:
         tiny = families.instance(family, number).tiny
         best = optimum(tiny)
         assert best.cost == oracle.optimum(tiny.problem()), number
-        require_schedule(tiny, best.machines, best.given)
+        check_cost(tiny, best.machines, best.given)
         assert tiny.cost(best.machines) == best.cost
 
 
@@ -116,7 +116,7 @@ def test_what_is_no_schedule_is_refused(
     machines: list[int], given: list[list[int]], words: str
 ) -> None:
     with pytest.raises(Breach, match=words):
-        require_schedule(Tiny.of([1, 1], [[1], [1]], [[2]]), machines, given)
+        check_cost(Tiny.of([1, 1], [[1], [1]], [[2]]), machines, given)
 
 
 def test_a_check_without_cases_is_no_success() -> None:

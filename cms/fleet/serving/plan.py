@@ -268,8 +268,8 @@ class Plan(Viewed, Tabular):
     @property
     def checkers(self) -> tuple[str, ...]:
         """The checkers that know the form of the plan's proof; the package's has accepted it."""
-        proved = () if isinstance(self.serving, SharedServing) else ("proved",)
-        return ("package", "independent", *proved)
+        unknown = isinstance(self.serving, SharedServing) or self.routing == "equal"
+        return ("package", "independent", *(() if unknown else ("proved",)))
 
     @property
     def routing(self) -> str:

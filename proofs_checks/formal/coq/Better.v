@@ -2,8 +2,8 @@
     of those that a cheapest schedule can have machines of.
 
     A block is wanted if it covers some of a demand. A machine whose wanted blocks are all on one of a
-    cheaper type, of which there is no end, is better replaced by that one; and one without wanted
-    blocks is better left out. *)
+    cheaper type, which counts no more in any limit, is better replaced by that one; and one without
+    wanted blocks is better left out. *)
 From CMS Require Export Usable.
 
 Section Better.
@@ -17,20 +17,20 @@ Definition known (M : machine) : Prop :=
   (exists c, In c (ishapes P) /\ icut c M)
   /\ (forall b, In b (blocks M) -> (fst b < k)%nat)
   /\ (forall b j, In b (blocks M) -> snd b = Some j -> (j < n)%nat).
-Definition helps (j : nat) (M : machine) : Z :=
-  sum (fun b => if serves j b then at_ (isupply (ijob_at P j)) (fst b) else 0) (blocks M).
+Definition helps (j : nat) (f : list Z) (M : machine) : Z :=
+  sum (fun b => if serves j b then at_ f (fst b) else 0) (blocks M).
 
-Lemma unwanted i j : (i < k)%nat -> (j < n)%nat -> 0 < idemand (ijob_at P j) ->
-  nth i W false = false -> at_ (isupply (ijob_at P j)) i = 0.
+Lemma unwanted i j r : (i < k)%nat -> (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+  nth i W false = false -> at_ (snd r) i = 0.
 Proof.
-  intros Hi Hj Hd H. pose proof (supply_nonneg P j i Hsane) as F.
-  destruct (Z.eq_dec (at_ (isupply (ijob_at P j)) i) 0) as [|Nz]; [assumption|]. exfalso.
+  intros Hi Hj Hr Hd H. pose proof (row_nonneg P j r i Hsane Hr) as F.
+  destruct (Z.eq_dec (at_ (snd r) i) 0) as [|Nz]; [assumption|]. exfalso.
   unfold W, wanted in H.
   rewrite (nth_indep _ false (existsb (wants 0) (ijobs P))) in H by now rewrite map_length, seq_length.
   rewrite (map_nth (fun i => existsb (wants i) (ijobs P))), seq_nth in H by exact Hi.
   cbn [Nat.add] in H. apply not_true_iff_false in H. apply H. apply existsb_exists.
-  exists (ijob_at P j). split; [now apply nth_In|]. unfold wants.
-  rewrite andb_true_iff, !Z.ltb_lt. lia.
+  exists (ijob_at P j). split; [now apply nth_In|]. apply existsb_exists. exists r.
+  split; [exact Hr|]. rewrite andb_true_iff, !Z.ltb_lt. lia.
 Qed.
 
 (** The wanted blocks of a machine that serve a job. *)
@@ -224,7 +224,8 @@ Lemma succeeds M r a : known M -> In r (ishapes P) -> (length a <= k)%nat ->
   allows r (shape_type r) a = true -> (forall i, sold M i <= at_ a i) ->
   let M' := machine_of (successor M (shape_type r) a) in
   known M' /\ type M' = shape_type r
-  /\ forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> helps j M <= helps j M'.
+  /\ forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+       helps j (snd r) M <= helps j (snd r) M'.
 Proof.
   intros (HC & HB & HJ) Hr Ha Hall Hsold M'.
   assert (G : group_holds P n (successor M (shape_type r) a) = true).
@@ -249,26 +250,27 @@ Proof.
     + exact (machine_cut P _ G).
     + intros b Hb. destruct (in_machine P _ G b Hb) as [L _]. cbn in L. lia.
     + intros b j Hb Hj. destruct (in_machine P _ G b Hb) as [_ L]. now rewrite Hj in L.
-  - intros j Hj Hd. unfold helps, M'. rewrite (sum_machine P _ G). cbn [serves fst snd].
+  - intros j q Hj Hq Hd. unfold helps, M'. rewrite (sum_machine P _ G). cbn [serves fst snd].
     rewrite (sum_ext (fun i => _ * 0) (fun _ => 0)), sum_zero by (intros; lia). rewrite Z.add_0_r.
     cbn [successor group_assignment]. unfold moved. rewrite sum_flat_map. apply sum_le.
     intros [i [j'|]] Hb; cbn [serves fst snd]; [|simpl; lia].
     destruct (Nat.eqb_spec j' j) as [->|].
     + destruct (nth i W false) eqn:E.
       * cbn [sum fold_right fst snd]. rewrite Nat.eqb_refl. lia.
-      * rewrite (unwanted i j); [simpl; lia|exact (HB _ Hb)|assumption..].
+      * rewrite (unwanted i j q); [simpl; lia|exact (HB _ Hb)|assumption..].
     + destruct (nth i W false); cbn [sum fold_right fst snd]; [|lia].
       destruct (Nat.eqb_spec j' j); [contradiction|lia].
 Qed.
 
 Definition better (M : machine) (o : schedule) : Prop :=
   (forall M', In M' o -> known M' /\ usable P (rows P) (type M') = true)
-  /\ icost_of P o <= icost (itype_at P (type M))
-  /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> helps j M <= sum (helps j) o)
-  /\ (forall m u, ilimit (itype_at P m) = Some u -> machines_of_type m o <= iverson (Nat.eqb (type M) m)).
+  /\ icost_of P o <= icost P (type M)
+  /\ (forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+        helps j (snd r) M <= sum (helps j (snd r)) o)
+  /\ (forall L, In L (ilimits P) -> load L o <= weight L (type M)).
 
-Lemma improve : forall c M, icost (itype_at P (type M)) < Z.of_nat c -> known M ->
-  is_none_left (itype_at P (type M)) = false -> exists o, better M o.
+Lemma improve : forall c M, icost P (type M) < Z.of_nat c -> known M ->
+  possible P (type M) = true -> exists o, better M o.
 Proof.
   induction c as [|c IH]; intros M Hc KM HL.
   { pose proof (cost_nonneg P (type M) Hsane). lia. }
@@ -276,18 +278,19 @@ Proof.
   { exists [M]. split; [|split; [|split]].
     - intros M' [<-|[]]. auto.
     - unfold icost_of. cbn. lia.
-    - intros j _ _. cbn. lia.
-    - intros m u _. unfold machines_of_type. cbn. lia. }
+    - intros j r _ _ _. cbn. lia.
+    - intros L _. unfold load. cbn [sum fold_right]. lia. }
   pose proof KM as ((s & Hs & Cs) & HB & HJ).
   assert (type M = shape_type s) as Ts by (destruct s; apply Cs).
   destruct (existsb (Z.ltb 0) (lone P W s)) eqn:X.
   2:{ exists []. pose proof (cost_nonneg P (type M) Hsane) as C0. split; [|split; [|split]].
       - intros M' [].
       - exact C0.
-      - intros j Hj Hd. change (sum (helps j) []) with 0. rewrite <- (sum_zero (blocks M)). unfold helps.
+      - intros j r Hj Hr Hd. change (sum (helps j (snd r)) []) with 0. rewrite <- (sum_zero (blocks M)).
+        unfold helps.
         apply sum_le. intros [i [j'|]] Hb; cbn [serves fst snd]; [|lia].
         destruct (Nat.eqb_spec j' j) as [->|]; [|lia].
-        destruct (nth i W false) eqn:E; [|rewrite (unwanted i j); [lia|exact (HB _ Hb)|assumption..]].
+        destruct (nth i W false) eqn:E; [|rewrite (unwanted i j r); [lia|exact (HB _ Hb)|assumption..]].
         exfalso. apply not_true_iff_false in X. apply X. apply existsb_exists.
         assert (0 < at_ (lone P W s) i) as L.
         { apply Z.lt_le_trans with (m := sold M i); [|now apply sold_le_lone]. unfold sold.
@@ -300,12 +303,12 @@ Proof.
         exists (at_ (lone P W s) i). split; [|now apply Z.ltb_lt].
         destruct (Nat.lt_ge_cases i (length (lone P W s))); [now apply nth_In|].
         rewrite at_beyond in L by assumption. lia.
-      - intros m u _. unfold machines_of_type. cbn. destruct (Nat.eqb _ _); cbn; lia. }
+      - intros L HL'. exact (weight_nonneg P L (type M) Hsane HL'). }
   assert (In (s, lone P W s) (rows P)) as IR.
   { unfold rows. apply filter_In. split; [|exact X]. apply in_map_iff. exists s. auto. }
   assert (exists r, In r (ishapes P) /\ rival_of P (type M) (r, lone P W r) = true
     /\ replaces (r, lone P W r) (s, lone P W s) = true) as (r & Hr & R1 & R2).
-  { unfold usable in U. rewrite HL in U. cbn [negb andb] in U. cbv zeta in U.
+  { unfold usable in U. rewrite HL in U. cbn [andb] in U. cbv zeta in U.
     apply not_true_iff_false in U. rewrite existsb_exists in U.
     destruct (existsb (fun rival => replaces rival (s, lone P W s))
                 (filter (rival_of P (type M)) (rows P))) eqn:Y.
@@ -315,20 +318,21 @@ Proof.
       rewrite Ts, Nat.eqb_refl. cbn [andb]. apply forallb_forall. intros y Hy.
       apply negb_true_iff. apply not_true_iff_false. intros Z0. apply not_true_iff_false in Y.
       apply Y. apply existsb_exists. exists y. rewrite Ts. auto. }
-  unfold rival_of in R1. cbn [fst] in R1. apply andb_true_iff in R1 as [R3 R4]. apply Z.ltb_lt in R4.
+  unfold rival_of in R1. cbn [fst] in R1. apply andb_true_iff in R1 as [R4 R3]. apply Z.ltb_lt in R4.
+  rewrite forallb_forall in R3.
   apply existsb_exists in X as (x & Hx & X). apply Z.ltb_lt in X. apply (In_nth _ _ 0) in Hx
     as (i0 & _ & Hi0). fold (at_ (lone P W s) i0) in Hi0.
   destruct (room M s r KM Hs Cs Hr ltac:(exists i0; lia) R2) as (a & A1 & A2 & A3).
   destruct (succeeds M r a KM Hr A1 A2 A3) as (K' & T' & H').
   set (M' := machine_of (successor M (shape_type r) a)) in *. rewrite <- T' in R3, R4.
-  unfold unlimited in R3.
+  assert (R5 : forall L, In L (ilimits P) -> weight L (type M') <= weight L (type M))
+    by (intros L I; apply Z.leb_le, R3, I).
   destruct (IH M') as (o & O1 & O2 & O3 & O4); [lia|assumption| |].
-  { unfold is_none_left. destruct (ilimit _); [discriminate|reflexivity]. }
+  { unfold possible in HL |- *. rewrite forallb_forall in HL |- *. intros L I. specialize (HL L I).
+    specialize (R5 L I). rewrite Z.leb_le in *. lia. }
   exists o. split; [exact O1|split; [lia|split]].
-  - intros j Hj Hd. etransitivity; [apply H'; assumption|]. now apply O3.
-  - intros m u Hu. etransitivity; [apply (O4 m u Hu)|].
-    destruct (Nat.eqb_spec (type M') m) as [<-|]; [rewrite Hu in R3; discriminate|].
-    destruct (Nat.eqb _ _); cbn [iverson]; lia.
+  - intros j r' Hj Hr' Hd. etransitivity; [apply (H' j r'); assumption|]. now apply O3.
+  - intros L I. etransitivity; [exact (O4 L I)|exact (R5 L I)].
 Qed.
 
 Lemma improved s : ivalid P s -> exists s', ivalid P s' /\ icost_of P s' <= icost_of P s
@@ -337,8 +341,9 @@ Proof.
   intros V.
   assert (forall t, incl t s -> exists t', (forall M', In M' t' -> known M' /\ usable P (rows P) (type M') = true)
     /\ icost_of P t' <= icost_of P t
-    /\ (forall j, (j < n)%nat -> 0 < idemand (ijob_at P j) -> sum (helps j) t <= sum (helps j) t')
-    /\ (forall m u, ilimit (itype_at P m) = Some u -> machines_of_type m t' <= machines_of_type m t))
+    /\ (forall j r, (j < n)%nat -> In r (irows (ijob_at P j)) -> 0 < fst r ->
+          sum (helps j (snd r)) t <= sum (helps j (snd r)) t')
+    /\ (forall L, In L (ilimits P) -> load L t' <= load L t))
     as K.
   { induction t as [|M t IH]; intros I.
     - exists []. repeat split; intros; try lia; destruct H.
@@ -348,37 +353,33 @@ Proof.
       { split; [exact (ivalid_cut P s V M HM)|split].
         - intros b Hb. apply (ivalid_blocks P s V). apply in_flat_map. eauto.
         - intros b j Hb. apply (ivalid_jobs P s V). apply in_flat_map. eauto. }
-      assert (HL : is_none_left (itype_at P (type M)) = false).
-      { unfold is_none_left. destruct (ilimit (itype_at P (type M))) as [u|] eqn:E; [|reflexivity].
-        apply Z.eqb_neq. intros ->.
-        destruct (Nat.lt_ge_cases (type M) (length (itypes P))) as [L|G].
-        - pose proof (ivalid_limits P s V (type M) 0 L E) as B. unfold machines_of_type in B.
-          pose proof (sum_one (fun M' => iverson (Nat.eqb (type M') (type M))) s M) as O.
-          cbn beta in O. rewrite Nat.eqb_refl in O. cbn [iverson] in O.
-          assert (1 <= sum (fun M' => iverson (Nat.eqb (type M') (type M))) s); [|lia].
-          apply O; [|assumption]. intros y _. destruct (Nat.eqb _ _); cbn [iverson]; lia.
-        - unfold itype_at in E. rewrite nth_overflow in E by assumption. discriminate. }
-      destruct (improve (S (Z.to_nat (icost (itype_at P (type M))))) M ltac:(lia) KM HL)
+      assert (HL : possible P (type M) = true).
+      { apply forallb_forall. intros L HL. apply Z.leb_le.
+        etransitivity; [|exact (ivalid_limits P s V L HL)].
+        apply (sum_one (fun M' => weight L (type M')) s M); [|exact HM].
+        intros M' _. exact (weight_nonneg P L _ Hsane HL). }
+      destruct (improve (S (Z.to_nat (icost P (type M)))) M ltac:(lia) KM HL)
         as (o & O1 & O2 & O3 & O4).
       exists (o ++ t'). split; [|split; [|split]].
       + intros M' HM'. apply in_app_iff in HM' as [HM'|HM']; auto.
       + unfold icost_of in *. rewrite sum_app, sum_cons. lia.
-      + intros j Hj Hd. rewrite sum_app, sum_cons. specialize (T3 j Hj Hd). specialize (O3 j Hj Hd). lia.
-      + intros m u Hu. unfold machines_of_type in *. rewrite sum_app, sum_cons.
-        specialize (T4 m u Hu). specialize (O4 m u Hu). lia. }
+      + intros j r Hj Hr Hd. rewrite sum_app, sum_cons. specialize (T3 j r Hj Hr Hd).
+        specialize (O3 j r Hj Hr Hd). lia.
+      + intros L I'. specialize (T4 L I'). specialize (O4 L I'). unfold load in *.
+        rewrite sum_app, sum_cons. lia. }
   destruct (K s (incl_refl s)) as (s' & T1 & T2 & T3 & T4). exists s'.
   split; [|split; [exact T2|intros M HM; now apply T1]]. constructor.
   - intros M HM. apply (T1 M HM).
   - intros b Hb. apply in_flat_map in Hb as (M & HM & Hb). now apply (T1 M HM).
   - intros b j Hb Hj. apply in_flat_map in Hb as (M & HM & Hb).
     destruct (T1 M HM) as ((_ & _ & J) & _). eauto.
-  - intros j Hj. assert (C : forall t, icovered t j (ijob_at P j) = sum (helps j) t).
+  - intros j r Hj Hr. assert (C : forall t, icovered t j (snd r) = sum (helps j (snd r)) t).
     { intros t. unfold icovered, all_blocks. now rewrite sum_flat_map. }
-    rewrite C. destruct (Z.lt_ge_cases 0 (idemand (ijob_at P j))) as [Hd|Hd].
-    + etransitivity; [|exact (T3 j Hj Hd)]. rewrite <- C. exact (ivalid_covers P s V j Hj).
+    rewrite C. destruct (Z.lt_ge_cases 0 (fst r)) as [Hd|Hd].
+    + etransitivity; [|exact (T3 j r Hj Hr Hd)]. rewrite <- C. exact (ivalid_covers P s V j r Hj Hr).
     + etransitivity; [exact Hd|]. apply sum_nonneg. intros M _. apply sum_nonneg. intros b _.
-      pose proof (supply_nonneg P j (fst b) Hsane). destruct (serves j b); lia.
-  - intros m u Hm Hu. etransitivity; [exact (T4 m u Hu)|]. exact (ivalid_limits P s V m u Hm Hu).
+      pose proof (row_nonneg P j r (fst b) Hsane Hr). destruct (serves j b); lia.
+  - intros L I. etransitivity; [exact (T4 L I)|]. exact (ivalid_limits P s V L I).
 Qed.
 End Better.
 
@@ -389,10 +390,10 @@ Proof.
   intros Hs H s V. destruct (improved P Hs s V) as (s' & V' & C & U).
   eapply Qle_trans; [|rewrite <- Zle_Qle; exact C]. apply rounded_le; [|now apply H].
   apply divides_sum. intros M HM. unfold step. specialize (U M HM).
-  destruct (Nat.lt_ge_cases (type M) (length (itypes P))) as [L|G].
+  destruct (Nat.lt_ge_cases (type M) (length (icosts P))) as [L|G].
   - destruct (filter _ _) as [|m names] eqn:E.
-    + apply gcd_divides, in_map. now apply nth_In.
-    + apply gcd_divides. rewrite <- E. apply (in_map (fun m => icost (itype_at P m))).
+    + apply gcd_divides. now apply nth_In.
+    + apply gcd_divides. rewrite <- E. apply (in_map (icost P)).
       apply filter_In. split; [apply in_seq; lia|exact U].
-  - unfold itype_at. rewrite nth_overflow by assumption. apply Z.divide_0_r.
+  - unfold icost. rewrite at_beyond by assumption. apply Z.divide_0_r.
 Qed.

@@ -1,21 +1,21 @@
 (** Certificates: trees of prices, and a program that checks them. Its theorem is in Duality.v. *)
-From CMS Require Export Cheapest Boxes Tidy.
+From CMS Require Export Replicas Boxes Tidy Steps.
 From Coq Require Export QArith.
 Open Scope Z_scope.
 
 (** * The format *)
 Inductive quantity :=
 | MachinesOfType (times : list Z)          (* how often a machine of each type counts *)
-| MachinesOf (m : nat) (counts : list Z)   (* machines of a listed configuration *)
-| MachinesWith (m : nat) (least : list Z)  (* machines with so many blocks or more *)
-| BlocksOf (i : nat)                       (* blocks of a type, in use or idle *)
+| MachinesOfConfiguration (m : nat) (counts : list Z)   (* machines of a listed configuration *)
+| MachinesWithBlocks (m : nat) (least : list Z)  (* machines with so many blocks or more *)
+| BlocksOfType (i : nat)                       (* blocks of a type, in use or idle *)
 | BlocksOfJob (i j : nat).                 (* blocks of type i that serve job j *)
 
 (** A side of a branch: at least so many if it is up, else at most so many. *)
 Record side := { what : quantity; up : bool; many : Z }.
 
-(** Prices of blocks, limits and sides are numerators over one denominator. [proper]: how many blocks
-    of a type a machine of a set counts with at most. *)
+(** Prices of blocks, limits and sides are numerators over one denominator; those of limits are of a
+    unit of their weights. [proper]: how many blocks of a type a machine of a set counts with at most. *)
 Record leaf := { den : Z; prices : list Z; limit_prices : list Z; multipliers : list Z;
                  proper : list (option Z) }.
 
@@ -49,20 +49,20 @@ Variable l : leaf.
 Definition sum_where (p : quantity -> bool) : Z :=
   sum (fun qw => if p (fst qw) then snd qw else 0) ws.
 Definition is_block (i : nat) (q : quantity) : bool :=
-  match q with BlocksOf i' => Nat.eqb i i' | _ => false end.
+  match q with BlocksOfType i' => Nat.eqb i i' | _ => false end.
 Definition is_job (i j : nat) (q : quantity) : bool :=
   match q with BlocksOfJob i' j' => Nat.eqb i i' && Nat.eqb j j' | _ => false end.
 Definition of_job (j : nat) (q : quantity) : bool :=
   match q with BlocksOfJob _ j' => Nat.eqb j j' | _ => false end.
 Definition is_shape (m : nat) (a : list Z) (q : quantity) : bool :=
-  match q with MachinesOf m' a' => Nat.eqb m m' && same_shape a a' | _ => false end.
+  match q with MachinesOfConfiguration m' a' => Nat.eqb m m' && same_shape a a' | _ => false end.
 
 (** What a machine of type m adds to the sides by its type. *)
 Definition by_type (m : nat) : Z :=
   sum (fun qw => match fst qw with MachinesOfType t => snd qw * at_ t m | _ => 0 end) ws.
 Definition extras (m : nat) : list extra :=
   flat_map (fun qw => match fst qw with
-                      | MachinesWith m' least => if Nat.eqb m m' then [(least, snd qw)] else []
+                      | MachinesWithBlocks m' least => if Nat.eqb m m' then [(least, snd qw)] else []
                       | _ => []
                       end) ws.
 
@@ -83,10 +83,20 @@ Definition highest (sizes : list Z) (cap : Z) (i : nat) : Z :=
                  end
   else 0.
 
-(** No machine is worth more than its cost and the price of its limit. *)
-Definition shape_holds (worths : list Z) (cost_at : nat -> Z) (c : ishape) : bool :=
+(** What a machine of a type pays for limits: by limit and type, those of price 0 left out; and all. *)
+Definition charges : list (nat * Z) :=
+  flat_map (fun x => if snd x =? 0 then [] else map (fun w => (fst w, snd x * snd w)) (iweights (fst x)))
+    (combine (ilimits P) (limit_prices l)).
+Definition charge (cs : list (nat * Z)) (m : nat) : Z :=
+  sum (fun c => if Nat.eqb (fst c) m then snd c else 0) cs.
+(** What a machine of a type may be worth, if it costs so much. *)
+Definition allowed (cs : list (nat * Z)) (cost_at : nat -> Z) (m : nat) : Z :=
+  den l * cost_at m + charge cs m.
+
+(** No machine is worth more than it may be. *)
+Definition shape_holds (worths : list Z) (may : nat -> Z) (c : ishape) : bool :=
   let m := shape_type c in
-  let room := den l * cost_at m + at_ (limit_prices l) m - by_type m in
+  let room := may m - by_type m in
   match c with
   | IListed _ a =>
       let z := map (at_ a) types_of_block in
@@ -94,7 +104,7 @@ Definition shape_holds (worths : list Z) (cost_at : nat -> Z) (c : ishape) : boo
       + sum_where (is_shape m a) <=? room
   | IBounded _ sizes cap n =>
       forallb (fun qw => match fst qw with
-                         | MachinesOf m' a => negb (Nat.eqb m m' && in_set sizes cap n a)
+                         | MachinesOfConfiguration m' a => negb (Nat.eqb m m' && in_set sizes cap n a)
                          | _ => true
                          end) ws
       && boxes fuel (combine worths (map (at_ sizes) types_of_block)) cap n (extras m)
@@ -104,11 +114,7 @@ Definition shape_holds (worths : list Z) (cost_at : nat -> Z) (c : ishape) : boo
 Definition signs_hold : bool :=
   (0 <? den l)
   && forallb (Z.leb 0) prices_list
-  && forallb (fun x => (0 <=? snd x)
-                       && match ilimit (itype_at P (fst x)) with
-                          | Some _ => Nat.ltb (fst x) (length (itypes P))
-                          | None => snd x =? 0
-                          end) (numbered (limit_prices l))
+  && forallb (Z.leb 0) (limit_prices l)
   && forallb (Z.leb 0) (multipliers l)
   && forallb (fun qw => match fst qw with
                         | BlocksOfJob _ j => forallb (fun i => 0 <=? own i j) types_of_block
@@ -119,14 +125,13 @@ Definition signs_hold : bool :=
 
 (** What each job pays at least; None: no block serves it. *)
 Definition jobs_pay (plain : list Z) : list (option Z) :=
-  map (fun x => option_map fst
-        (cheapest fuel (combine (own_list plain (fst x)) (isupply (snd x))) (idemand (snd x))))
-    (numbered (ijobs P)).
+  map (fun x => cheapest_bundle fuel (combine (own_list plain (fst x)) (isupply (snd x)))
+                  (iable (snd x)) (idemand (snd x)) (ireplicas (snd x))) (numbered (ijobs P)).
 Definition or_zero (h : option Z) : Z := match h with Some h => h | None => 0 end.
 Definition is_some (h : option Z) : bool := match h with Some _ => true | None => false end.
 
 Definition limits_cost : Z :=
-  sum (fun x => snd x * or_zero (ilimit (itype_at P (fst x)))) (numbered (limit_prices l)).
+  sum (fun x => snd x * reach (fst x)) (combine (ilimits P) (limit_prices l)).
 Definition sides_give (sides : list side) : Z :=
   sum (fun xm => sign (fst xm) * snd xm * many (fst xm)) (combine sides (multipliers l)).
 End Leaf.
@@ -135,13 +140,14 @@ End Leaf.
 Definition check_leaf (sides : list side) (l : leaf) : option (option Q) :=
   let ws := weighted sides (multipliers l) in
   let worths := worth_list ws l in
+  let cs := charges l in
   if Nat.eqb (length sides) (length (multipliers l)) && signs_hold ws l
-     && forallb (shape_holds ws l worths (fun m => icost (itype_at P m))) (ishapes P)
+     && forallb (shape_holds ws l worths (allowed l cs (icost P))) (ishapes P)
   then
     let hs := jobs_pay ws l (prices_list l) in
     let t := sum or_zero hs - limits_cost l + sides_give l sides in
     if negb (forallb is_some hs)
-       || ((0 <? t) && forallb (shape_holds ws l worths (fun _ => 0)) (ishapes P))
+       || ((0 <? t) && forallb (shape_holds ws l worths (allowed l cs (fun _ => 0))) (ishapes P))
     then Some None
     else Some (Some (Qmake t (Z.to_pos (den l))))
   else None.

@@ -14,51 +14,50 @@ Hypothesis Hsigns : signs_hold P ws l = true.
 Let signs := signs P ws l Hsigns.
 
 (** ** Jobs *)
-Lemma job_pays s j : ivalid P s -> (j < length (ijobs P))%nat ->
-  match cheapest fuel (combine (own_list P ws l (prices_list P l) j) (isupply (ijob_at P j)))
-          (idemand (ijob_at P j)) with
-  | Some h => fst h <= sum (fun b => if serves j b then own ws l (fst b) j else 0) (all_blocks s)
-  | None => False
-  end.
+Lemma job_pays s j : ivalid P s -> (j < length (ijobs P))%nat -> let x := ijob_at P j in
+  below (cheapest_bundle fuel (combine (own_list P ws l (prices_list P l) j) (isupply x)) (iable x)
+           (idemand x) (ireplicas x))
+    (sum (fun b => if serves j b then own ws l (fst b) j else 0) (all_blocks s)).
 Proof.
-  intros V Hj. destruct signs as (_ & _ & _ & _ & S5 & _). rewrite own_list_is. fold k.
-  set (x := ijob_at P j). set (items := combine _ _).
+  intros V Hj x. destruct signs as (_ & _ & _ & _ & S5 & _).
+  destruct (job_sane P j Hsane) as (F & A & LEN). fold x in F, A, LEN.
+  rewrite own_list_is. fold k. rewrite combine_seq. set (n := min k (length (isupply x))).
   set (mine := filter (serves j) (all_blocks s)).
   assert (BK : forall b, In b mine -> (fst b < k)%nat).
   { intros b Hb. apply filter_In in Hb as [Hb _]. exact (ivalid_blocks P s V b Hb). }
-  set (g := length (isupply x)).
-  assert (E : items = map (fun i => (own ws l i j, at_ (isupply x) i)) (seq 0 (min k g))).
-  { unfold items, g. clear. generalize (isupply x) as f. generalize k as n.
-    assert (forall n f a, combine (map (fun i => own ws l i j) (seq a n)) f
-      = map (fun i => (own ws l i j, at_ f (i - a))) (seq a (min n (length f)))) as G.
-    { induction n as [|n IH]; intros [|y f] a; try reflexivity.
-      cbn [length min seq map combine]. rewrite Nat.sub_diag, IH. f_equal. apply map_ext_in.
-      intros i Hi. apply in_seq in Hi. f_equal. replace (i - a)%nat with (S (i - S a)) by lia. reflexivity. }
-    intros n f. rewrite G. apply map_ext. intros i. now rewrite Nat.sub_0_r. }
-  pose (c := map (fun i => ((own ws l i j, at_ (isupply x) i), count i mine)) (seq 0 (min k g))).
-  pose proof (cheapest_sound fuel items (idemand x) c) as C.
-  assert (PC : price c <= sum (fun b => if serves j b then own ws l (fst b) j else 0) (all_blocks s)).
-  { rewrite <- sum_filter. fold mine. rewrite (sum_by_count k mine (fun i => own ws l i j) BK).
-    unfold price, c. rewrite sum_map. cbn [fst snd].
-    replace k with (min k g + (k - min k g))%nat at 2 by lia. rewrite seq_app, sum_app.
-    assert (0 <= sum (fun i => own ws l i j * count i mine) (seq (0 + min k g) (k - min k g))); [|lia].
-    apply sum_nonneg. intros i Hi. apply in_seq in Hi. specialize (S5 i j ltac:(lia)).
-    pose proof (count_nonneg i mine). nia. }
-  assert (CC : cover c = icovered s j x).
-  { unfold icovered. rewrite <- sum_filter. fold mine.
-    rewrite (sum_by_count k mine (at_ (isupply x)) BK). unfold cover, c. rewrite sum_map. cbn [fst snd].
-    replace k with (min k g + (k - min k g))%nat at 2 by lia. rewrite seq_app, sum_app.
-    rewrite (sum_ext _ (fun _ => 0) (seq (0 + min k g) _)), sum_zero; [lia|].
+  pose (b := map (fun i => (((own ws l i j, at_ (isupply x) i), at_ (iable x) i), count i mine)) (seq 0 n)).
+  assert (SPLIT : forall w : nat -> Z, sum (fun b => if serves j b then w (fst b) else 0) (all_blocks s)
+    = sum (fun i => w i * count i mine) (seq 0 n) + sum (fun i => w i * count i mine) (seq n (k - n))).
+  { intros w. rewrite <- sum_filter. fold mine. rewrite (sum_by_count k mine w BK), <- sum_app.
+    replace k with (n + (k - n))%nat at 1 by lia. now rewrite seq_app. }
+  assert (CC : forall f, (length f <= length (isupply x))%nat ->
+    icovered s j f = sum (fun i => at_ f i * count i mine) (seq 0 n)).
+  { intros f Hf. unfold icovered. rewrite (SPLIT (at_ f)).
+    rewrite (sum_ext _ (fun _ => 0) (seq n _)), sum_zero; [lia|].
     intros i Hi. apply in_seq in Hi. rewrite at_beyond; lia. }
-  specialize (C ltac:(rewrite E; apply Forall_forall; intros y Hy; apply in_map_iff in Hy
-    as (i & <- & Hi); apply in_seq in Hi; cbn [fst]; apply S5; lia)).
-  specialize (C ltac:(rewrite E; apply Forall_forall; intros y Hy; apply in_map_iff in Hy
-    as (i & <- & Hi); cbn [snd]; apply supply_nonneg; assumption)).
-  assert (chosen items c) as CH.
-  { split; [unfold c; rewrite map_map; cbn [fst]; now rewrite E|]. apply Forall_forall.
-    intros y Hy. unfold c in Hy. apply in_map_iff in Hy as (i & <- & _). apply count_nonneg. }
-  specialize (C CH). rewrite CC in C. specialize (C (ivalid_covers P s V j Hj)).
-  destruct (cheapest _ _ _); [lia|assumption].
+  pose proof (bundle_sound fuel b (idemand x) (ireplicas x)) as B. unfold b in B.
+  rewrite !map_map, !sum_map in B. cbn [fst snd] in B.
+  assert (E : cheapest_bundle fuel (map (fun i => (own ws l i j, at_ (isupply x) i)) (seq 0 n)) (iable x)
+      (idemand x) (ireplicas x)
+    = cheapest_bundle fuel (map (fun i => (own ws l i j, at_ (isupply x) i)) (seq 0 n))
+        (map (at_ (iable x)) (seq 0 n)) (idemand x) (ireplicas x)).
+  { unfold cheapest_bundle. destruct (Z.ltb_spec 0 (ireplicas x)); [|reflexivity].
+    rewrite combine_seq, combine_maps. replace (min n (length (iable x))) with n by lia. reflexivity. }
+  rewrite E. rewrite (SPLIT (fun i => own ws l i j)).
+  assert (0 <= sum (fun i => own ws l i j * count i mine) (seq n (k - n))).
+  { apply sum_nonneg. intros i Hi. apply in_seq in Hi. specialize (S5 i j ltac:(lia)).
+    pose proof (count_nonneg i mine). nia. }
+  pose proof (ivalid_covers P s V j _ Hj (or_introl eq_refl)) as D. fold x in D. cbn [fst snd] in D.
+  pose proof (ivalid_covers P s V j _ Hj (or_intror (or_introl eq_refl))) as R. fold x in R.
+  cbn [fst snd] in R. rewrite CC in D by lia.
+  assert (R' : ireplicas x <= sum (fun i => at_ (iable x) i * count i mine) (seq 0 n)).
+  { destruct LEN as [L|L]; [|rewrite CC in R by lia; exact R].
+    etransitivity; [exact L|]. apply sum_nonneg. intros i _. specialize (A i).
+    pose proof (count_nonneg i mine). nia. }
+  apply below_le with (sum (fun i => own ws l i j * count i mine) (seq 0 n)); [|lia].
+  apply B; [| |exact D|exact R']; rewrite Forall_map; apply Forall_forall; intros i Hi; cbn [fst snd].
+  - split; [apply A|apply count_nonneg].
+  - apply in_seq in Hi. split; [apply S5; lia|apply F].
 Qed.
 
 Lemma jobs_pay_sound s : ivalid P s ->
@@ -68,14 +67,15 @@ Proof.
   intros V hs. unfold hs, jobs_pay. split.
   - apply forallb_forall. intros h Hh. apply in_map_iff in Hh as ([j x] & <- & Hj).
     apply (in_numbered no_ijob) in Hj as [Hj ->]. pose proof (job_pays s j V Hj) as K.
-    cbn [fst snd]. unfold ijob_at in K. destruct (cheapest _ _ _); [reflexivity|destruct K].
+    cbn [fst snd]. unfold ijob_at in K. cbv zeta in K.
+    destruct (cheapest_bundle _ _ _ _ _); [reflexivity|destruct K].
   - rewrite sum_map.
-    rewrite (sum_numbered no_ijob (fun j x => or_zero (option_map fst
-      (cheapest fuel (combine (own_list P ws l (prices_list P l) j) (isupply x)) (idemand x))))).
+    rewrite (sum_numbered no_ijob (fun j x => or_zero (cheapest_bundle fuel
+      (combine (own_list P ws l (prices_list P l) j) (isupply x)) (iable x) (idemand x) (ireplicas x)))).
     transitivity (sum (fun j => sum (fun b => if serves j b then own ws l (fst b) j else 0)
                                    (all_blocks s)) (seq 0 (length (ijobs P)))).
     + apply sum_le. intros j Hj. apply in_seq in Hj. pose proof (job_pays s j V ltac:(lia)) as K.
-      unfold ijob_at in K. destruct (cheapest _ _ _); [exact K|destruct K].
+      unfold ijob_at in K. cbv zeta in K. destruct (cheapest_bundle _ _ _ _ _); [exact K|destruct K].
     + rewrite <- (sum_swap (fun b j => if serves j b then own ws l (fst b) j else 0)).
       apply sum_le. intros [i [j|]] Hb; unfold serves, own_price; cbn [fst snd].
       * rewrite (sum_delta _ j (fun j => own ws l i j)).
@@ -85,26 +85,22 @@ Proof.
 Qed.
 
 (** ** Limits *)
+Lemma charge_is m : charge (charges P l) m
+  = sum (fun x => snd x * weight (fst x) m) (combine (ilimits P) (limit_prices l)).
+Proof.
+  unfold charge, charges. rewrite sum_flat_map. apply sum_ext. intros [L y] _. cbn [fst snd].
+  destruct (Z.eqb_spec y 0) as [->|_]; [reflexivity|]. unfold weight. rewrite sum_map, <- sum_scale.
+  apply sum_ext. intros w _. cbn [fst snd]. destruct (Nat.eqb _ _); lia.
+Qed.
+
 Lemma limits_pay s : ivalid P s ->
-  sum (fun M => at_ (limit_prices l) (type M)) s <= limits_cost P l.
+  sum (fun M => charge (charges P l) (type M)) s <= limits_cost P l.
 Proof.
   intros V. destruct signs as (_ & _ & S3 & _).
-  unfold limits_cost.
-  rewrite (sum_numbered 0 (fun m x => x * or_zero (ilimit (itype_at P m)))).
-  rewrite (sum_ext _ (fun M => sum (fun m => if Nat.eqb (type M) m then at_ (limit_prices l) m else 0)
-      (seq 0 (length (limit_prices l)))) s).
-  2:{ intros M _. rewrite (sum_delta _ (type M) (at_ (limit_prices l))).
-      destruct (Nat.ltb_spec (type M) (length (limit_prices l))); [reflexivity|].
-      now rewrite at_beyond. }
-  rewrite sum_swap. apply sum_le. intros m Hm. apply in_seq in Hm.
-  rewrite (sum_ext _ (fun M => at_ (limit_prices l) m * iverson (Nat.eqb (type M) m)))
-    by (intros M _; destruct (Nat.eqb _ _); cbn [iverson]; lia).
-  rewrite sum_scale. fold (machines_of_type m s).
-  specialize (S3 m (at_ (limit_prices l) m)).
-  destruct S3 as [A B]; [apply (in_numbered 0); split; [lia|reflexivity]|]. fold (at_ (limit_prices l) m).
-  destruct (ilimit (itype_at P m)) as [u|] eqn:U.
-  - pose proof (ivalid_limits P s V m u B U). cbn [or_zero]. nia.
-  - rewrite B. lia.
+  rewrite (sum_ext _ _ s (fun M _ => charge_is (type M))), sum_swap.
+  apply sum_le. intros [L y] Hx. cbn [fst snd]. rewrite sum_scale. fold (load L s).
+  pose proof (load_reach P L s V (in_combine_l _ _ _ _ Hx)).
+  specialize (S3 y (in_combine_r _ _ _ _ Hx)). nia.
 Qed.
 End LeafSound.
 
@@ -124,7 +120,8 @@ Qed.
 Theorem leaf_pays cost_at sides l s :
   let ws := weighted sides (multipliers l) in
   signs_hold P ws l = true ->
-  forallb (shape_holds fuel P ws l (worth_list P ws l) cost_at) (ishapes P) = true ->
+  forallb (shape_holds fuel P ws l (worth_list P ws l) (allowed l (charges P l) cost_at)) (ishapes P)
+    = true ->
   ivalid P s -> tidy P s -> Forall (satisfies P s) sides ->
   sum or_zero (jobs_pay fuel P ws l (prices_list P l)) - limits_cost P l + sides_give l sides
   <= den l * sum (fun M => cost_at (type M)) s.
@@ -136,7 +133,8 @@ Proof.
     (proj1 (proj2 (proj2 (proj2 (signs P ws l Hs)))))) as K.
   fold ws in K. unfold sides_give. cbv zeta in J.
   assert (M : sum (own_price ws l) (all_blocks s) + sum (fun qw => snd qw * measure P (fst qw) s) ws
-    <= den l * sum (fun M => cost_at (type M)) s + sum (fun M => at_ (limit_prices l) (type M)) s).
+    <= den l * sum (fun M => cost_at (type M)) s
+       + sum (fun M => charge (charges P l) (type M)) s).
   { unfold all_blocks, measure. rewrite sum_flat_map.
     rewrite (sum_ext (fun qw => snd qw * sum (on_machine P (fst qw)) s)
                (fun qw => sum (fun M => snd qw * on_machine P (fst qw) M) s))
@@ -145,7 +143,7 @@ Proof.
     rewrite <- sum_scale, <- !sum_plus. apply sum_le. intros M HM.
     destruct (T M HM) as (c & Hin & Hcut & Huse).
     rewrite forallb_forall in Hc.
-    apply (machine_pays fuel P ws l Hs cost_at c M (Hc c Hin) Hcut Huse).
+    apply (machine_pays fuel P ws l Hs (allowed l (charges P l) cost_at) c M (Hc c Hin) Hcut Huse).
     intros b Hb. apply (ivalid_blocks P s V). apply in_flat_map. eauto. }
   lia.
 Qed.

@@ -81,12 +81,12 @@ Qed.
 Theorem fungible P s y : sane P = true ->
   (forall M, In M s -> exists c, In c (ishapes P) /\ icut c M) ->
   (forall b, In b (all_blocks s) -> (fst b < iblock_types P)%nat /\ snd b = None) ->
-  (forall m u, (m < length (itypes P))%nat -> ilimit (itype_at P m) = Some u -> machines_of_type m s <= u) ->
+  (forall L, In L (ilimits P) -> load L s <= igreatest L) ->
   (forall i j, 0 <= y i j) ->
   (forall i, (i < iblock_types P)%nat ->
      sum (fun j => y i j) (seq 0 (length (ijobs P))) <= count i (all_blocks s)) ->
-  (forall j, (j < length (ijobs P))%nat -> idemand (ijob_at P j)
-     <= sum (fun i => at_ (isupply (ijob_at P j)) i * y i j) (seq 0 (iblock_types P))) ->
+  (forall j r, (j < length (ijobs P))%nat -> In r (irows (ijob_at P j)) -> fst r
+     <= sum (fun i => at_ (snd r) i * y i j) (seq 0 (iblock_types P))) ->
   exists s', ivalid P s' /\ icost_of P s' = icost_of P s.
 Proof.
   intros Hs HC HB HL Hy HF HD. set (k := iblock_types P) in *. set (n := length (ijobs P)) in *.
@@ -111,11 +111,11 @@ Proof.
       apply in_flat_map in I as (j'' & Hj'' & I). apply repeat_spec in I. injection I as _ ->.
       apply in_seq in Hj''. cbn. unfold n in *. lia.
     + destruct (HB b I) as [_ E]. congruence.
-  - intros j Hj. set (x := ijob_at P j) in *. etransitivity; [exact (HD j Hj)|]. fold x.
+  - intros j r Hj Hr. etransitivity; [exact (HD j r Hj Hr)|].
     assert (KNOWN : forall b, In b (filter (serves j) (all_blocks s')) -> (fst b < k)%nat).
     { intros b Hb. apply filter_In in Hb as [Hb _]. revert b Hb. apply A3. intros b Hb. now apply HB. }
-    unfold icovered. rewrite <- sum_filter, (sum_by_count k _ (at_ (isupply x)) KNOWN).
-    apply sum_le. intros i Hi. apply in_seq in Hi. pose proof (supply_nonneg P j i Hs) as F. fold x in F.
+    unfold icovered. rewrite <- sum_filter, (sum_by_count k _ (at_ (snd r)) KNOWN).
+    apply sum_le. intros i Hi. apply in_seq in Hi. pose proof (row_nonneg P j r i Hs Hr) as F.
     assert (y i j <= count i (filter (serves j) (all_blocks s'))); [|nia].
     rewrite count_serves, A4. unfold asked_by. rewrite sum_requests by assumption. cbn [fst snd].
     assert (0 <= served i j s).
@@ -128,7 +128,6 @@ Proof.
       (fun j' _ => N i j') ltac:(apply in_seq; lia)) as K'.
     cbn beta in K, K'. rewrite Nat.eqb_refl in K. rewrite !Nat.eqb_refl in K'.
     cbn [andb iverson] in K, K'. lia.
-  - intros m u Hm Hu. etransitivity; [|exact (HL m u Hm Hu)]. apply Z.eq_le_incl.
-    apply (A2 (fun t => iverson (Nat.eqb t m))).
-  - apply (A2 (fun t => icost (itype_at P t))).
+  - intros L I. etransitivity; [|exact (HL L I)]. apply Z.eq_le_incl, A2.
+  - apply (A2 (icost P)).
 Qed.

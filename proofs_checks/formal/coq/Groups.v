@@ -46,13 +46,14 @@ Fixpoint take (j : nat) (es : list (nat * nat * Z)) : list (nat * nat * Z) * lis
                  then let (mine, others) := take j rest in (e :: mine, others)
                  else ([], es)
   end.
-Definition gives (x : ijob) (e : nat * nat * Z) : Z := snd e * at_ (isupply x) (fst (fst e)).
+Definition gives (f : list Z) (e : nat * nat * Z) : Z := snd e * at_ f (fst (fst e)).
 (** Whether the jobs from number j on are covered by entries in their order. *)
 Fixpoint walk (j : nat) (jobs : list ijob) (es : list (nat * nat * Z)) : bool :=
   match jobs with
   | [] => true
   | x :: jobs => let (mine, others) := take j es in
-                 (idemand x <=? sum (gives x) mine) && walk (S j) jobs others
+                 forallb (fun r => fst r <=? sum (gives (snd r)) mine) (irows x)
+                 && walk (S j) jobs others
   end.
 
 (** What the schedule costs, if it is valid. *)
@@ -60,12 +61,9 @@ Definition check_schedule (P : iproblem) (gs : list group) : option Z :=
   let n := length (ijobs P) in
   if forallb (group_holds P n) gs
      && walk 0 (ijobs P) (Sorted.sort (entries gs))
-     && forallb (fun x => match ilimit (snd x) with
-          | None => true
-          | Some u => sum (fun g => if Nat.eqb (group_type g) (fst x) then group_machines g else 0) gs
-                      <=? u
-          end) (numbered (itypes P))
-  then Some (sum (fun g => group_machines g * icost (itype_at P (group_type g))) gs)
+     && forallb (fun L => sum (fun g => group_machines g * weight L (group_type g)) gs <=? igreatest L)
+          (ilimits P)
+  then Some (sum (fun g => group_machines g * icost P (group_type g)) gs)
   else None.
 
 (** * The machines themselves *)
@@ -170,23 +168,23 @@ Qed.
 
 Lemma walk_sound jobs : forall j es, walk j jobs es = true ->
   (forall e, In e es -> 0 <= snd e) ->
-  (forall t i, 0 <= at_ (isupply (nth t jobs no_ijob)) i) ->
-  forall t, (t < length jobs)%nat -> idemand (nth t jobs no_ijob)
-    <= sum (fun e => if Nat.eqb (snd (fst e)) (j + t) then gives (nth t jobs no_ijob) e else 0) es.
+  (forall t r i, In r (irows (nth t jobs no_ijob)) -> 0 <= at_ (snd r) i) ->
+  forall t r, (t < length jobs)%nat -> In r (irows (nth t jobs no_ijob)) -> fst r
+    <= sum (fun e => if Nat.eqb (snd (fst e)) (j + t) then gives (snd r) e else 0) es.
 Proof.
-  induction jobs as [|x jobs IH]; intros j es Hw He Hs t Ht; [simpl in Ht; lia|].
+  induction jobs as [|x jobs IH]; intros j es Hw He Hs t r Ht Hr; [simpl in Ht; lia|].
   cbn [walk] in Hw. destruct (take_all j es) as [E T]. destruct (take j es) as [mine others].
-  cbn [fst snd] in *. apply andb_true_iff in Hw as [D Hw]. apply Z.leb_le in D.
+  cbn [fst snd] in *. apply andb_true_iff in Hw as [D Hw]. rewrite forallb_forall in D.
   assert (Ho : forall e, In e others -> 0 <= snd e).
   { intros e H. apply He. rewrite E, in_app_iff. auto. }
-  rewrite E, sum_app. destruct t as [|t]; cbn [nth].
-  - rewrite Nat.add_0_r.
-    rewrite (sum_ext (fun e => if Nat.eqb (snd (fst e)) j then gives x e else 0) (gives x) mine).
+  rewrite E, sum_app. destruct t as [|t]; cbn [nth] in *.
+  - rewrite Nat.add_0_r. specialize (D r Hr). apply Z.leb_le in D.
+    rewrite (sum_ext (fun e => if Nat.eqb (snd (fst e)) j then gives (snd r) e else 0) (gives (snd r)) mine).
     2:{ intros e H. specialize (T e H). rewrite T, Nat.eqb_refl. reflexivity. }
-    assert (0 <= sum (fun e => if Nat.eqb (snd (fst e)) j then gives x e else 0) others); [|lia].
-    apply sum_nonneg. intros e H. specialize (Ho e H). specialize (Hs 0%nat (fst (fst e))).
-    cbn [nth] in Hs. unfold gives. destruct (Nat.eqb _ _); nia.
-  - specialize (IH (S j) others Hw Ho (fun t i => Hs (S t) i) t ltac:(simpl in Ht; lia)).
+    assert (0 <= sum (fun e => if Nat.eqb (snd (fst e)) j then gives (snd r) e else 0) others); [|lia].
+    apply sum_nonneg. intros e H. specialize (Ho e H). specialize (Hs 0%nat r (fst (fst e)) Hr).
+    unfold gives. destruct (Nat.eqb _ _); nia.
+  - specialize (IH (S j) others Hw Ho (fun t => Hs (S t)) t r ltac:(simpl in Ht; lia) Hr).
     replace (j + S t)%nat with (S j + t)%nat by lia.
     rewrite (sum_ext _ (fun _ => 0) mine), sum_zero; [lia|].
     intros e H. specialize (T e H). destruct (Nat.eqb_spec (snd (fst e)) (S j + t)); [lia|reflexivity].
@@ -220,7 +218,7 @@ Proof.
     destruct (facts P g (HG g Hin)) as (_ & _ & F & _). lia.
   - intros b j Hb Hj. destruct (INB b Hb) as (g & Hin & Hbg).
     destruct (in_machine P g (HG g Hin) b Hbg) as [_ L]. now rewrite Hj in L.
-  - intros j Hj. set (x := ijob_at P j).
+  - intros j r Hj Hr.
     assert (EN : forall e, In e (entries gs) -> 0 <= snd e).
     { intros e He. apply in_flat_map in He as (g & Hin & He).
       apply in_map_iff in He as (y & <- & Hy).
@@ -229,8 +227,8 @@ Proof.
     pose proof (Sorted.Permuted_sort (entries gs)) as Q.
     pose proof (walk_sound (ijobs P) 0 _ Hd
       (fun e He => EN e (Permutation_in e (Permutation_sym Q) He))
-      (fun t i => supply_nonneg P t i Hs) j Hj) as K.
-    fold (ijob_at P j) in K. fold x in K. rewrite <- (sum_perm _ _ _ Q) in K.
+      (fun t r i => row_nonneg P t r i Hs) j r Hj Hr) as K.
+    rewrite <- (sum_perm _ _ _ Q) in K.
     etransitivity; [exact K|]. apply Z.eq_le_incl. cbn [Nat.add].
     unfold icovered, all_blocks, entries. rewrite !sum_flat_map, (sum_expand _ P gs Hg).
     apply sum_ext. intros g Hin. rewrite sum_map. cbn [fst snd].
@@ -238,10 +236,7 @@ Proof.
     rewrite (sum_ext (fun i => _ * 0) (fun _ => 0)), sum_zero by (intros; lia).
     rewrite Z.add_0_r, <- sum_scale. apply sum_ext. intros y _. unfold gives. cbn [fst snd].
     destruct (Nat.eqb _ _); lia.
-  - intros m u Hm Hu. rewrite forallb_forall in Hl. specialize (Hl (m, itype_at P m)).
-    cbn [fst snd] in Hl. rewrite Hu, Z.leb_le, (in_numbered no_itype) in Hl.
-    specialize (Hl (conj Hm eq_refl)). etransitivity; [|exact Hl]. apply Z.eq_le_incl.
-    unfold machines_of_type. rewrite (sum_expand _ P gs Hg). apply sum_ext. intros g _.
-    cbn [machine_of type]. destruct (Nat.eqb _ _); cbn [iverson]; lia.
+  - intros L HL. rewrite forallb_forall in Hl. specialize (Hl L HL). apply Z.leb_le in Hl.
+    unfold load. rewrite (sum_expand _ P gs Hg). exact Hl.
   - unfold icost_of. rewrite (sum_expand _ P gs Hg). reflexivity.
 Qed.

@@ -1,17 +1,23 @@
 (** The definitions of Spec.v in integers: what the checker computes with. Scale.v ties the two. *)
 From CMS Require Export Spec.
 
-Record itype := { icost : Z; ilimit : option Z }.
+(** Limits of one machine type and of several are one: types, with how much a machine counts. *)
+Record ilimit := { iweights : list (nat * Z); igreatest : Z }.
 Inductive ishape :=
 | IListed (m : nat) (counts : list Z)
 | IBounded (m : nat) (sizes : list Z) (capacity : Z) (max_blocks : option Z).
-Record ijob := { idemand : Z; isupply : list Z }.
+Record ijob := { idemand : Z; isupply : list Z; ireplicas : Z; iable : list Z }.
 Record iproblem := {
-  itypes : list itype; iblock_types : nat; ishapes : list ishape; ijobs : list ijob }.
+  icosts : list Z; iblock_types : nat; ishapes : list ishape; ijobs : list ijob;
+  ilimits : list ilimit }.
 
-Definition no_itype := {| icost := 0; ilimit := None |}.
-Definition no_ijob := {| idemand := 0; isupply := [] |}.
-Definition itype_at (P : iproblem) (m : nat) : itype := nth m (itypes P) no_itype.
+Definition no_ijob := {| idemand := 0; isupply := []; ireplicas := 0; iable := [] |}.
+(** Replicas are covered as a demand is, by the blocks that can be one: 1 of each. *)
+Definition irows (x : ijob) : list (Z * list Z) := [(idemand x, isupply x); (ireplicas x, iable x)].
+Definition icost (P : iproblem) (m : nat) : Z := at_ (icosts P) m.
+Definition weight (L : ilimit) (m : nat) : Z :=
+  sum (fun x => if Nat.eqb (fst x) m then snd x else 0) (iweights L).
+Definition load (L : ilimit) (s : schedule) : Z := sum (fun M => weight L (type M)) s.
 Definition ijob_at (P : iproblem) (j : nat) : ijob := nth j (ijobs P) no_ijob.
 Definition shape_type (c : ishape) : nat :=
   match c with IListed m _ => m | IBounded m _ _ _ => m end.
@@ -26,50 +32,66 @@ Definition icut (c : ishape) (M : machine) : Prop :=
       /\ (forall n, max_blocks = Some n -> Z.of_nat (length (blocks M)) <= n)
   end.
 
-Definition icovered (s : schedule) (j : nat) (x : ijob) : Z :=
-  sum (fun b => if serves j b then at_ (isupply x) (fst b) else 0) (all_blocks s).
+Definition icovered (s : schedule) (j : nat) (f : list Z) : Z :=
+  sum (fun b => if serves j b then at_ f (fst b) else 0) (all_blocks s).
 
 Record ivalid (P : iproblem) (s : schedule) : Prop := {
   ivalid_cut : forall M, In M s -> exists c, In c (ishapes P) /\ icut c M;
   ivalid_blocks : forall b, In b (all_blocks s) -> (fst b < iblock_types P)%nat;
   ivalid_jobs : forall b j, In b (all_blocks s) -> snd b = Some j -> (j < length (ijobs P))%nat;
-  ivalid_covers : forall j, (j < length (ijobs P))%nat ->
-    idemand (ijob_at P j) <= icovered s j (ijob_at P j);
-  ivalid_limits : forall m u, (m < length (itypes P))%nat -> ilimit (itype_at P m) = Some u ->
-    machines_of_type m s <= u }.
+  ivalid_covers : forall j r, (j < length (ijobs P))%nat -> In r (irows (ijob_at P j)) ->
+    fst r <= icovered s j (snd r);
+  ivalid_limits : forall L, In L (ilimits P) -> load L s <= igreatest L }.
 
 Definition icost_of (P : iproblem) (s : schedule) : Z :=
-  sum (fun M => icost (itype_at P (type M))) s.
+  sum (fun M => icost P (type M)) s.
 
-(** What every problem of a file has, and theorems need: nothing costs or supplies less than 0, and
-    listed configurations have known blocks, none less than 0 times. *)
+(** What every problem of a file has, and theorems need: nothing costs, supplies or counts less than
+    0, and listed configurations have known blocks, none less than 0 times. *)
 Definition sane (P : iproblem) : bool :=
-  forallb (fun t => 0 <=? icost t) (itypes P)
-  && forallb (fun x => forallb (Z.leb 0) (isupply x)) (ijobs P)
+  forallb (Z.leb 0) (icosts P)
+  && forallb (fun L => forallb (fun x => 0 <=? snd x) (iweights L)) (ilimits P)
+  && forallb (fun x =>
+       forallb (Z.leb 0) (isupply x) && forallb (fun a => (0 <=? a) && (a <=? 1)) (iable x)
+       && ((ireplicas x <=? 0) || Nat.eqb (length (iable x)) (length (isupply x)))) (ijobs P)
   && forallb (fun c => match c with
                        | IListed _ a => Nat.leb (length a) (iblock_types P) && forallb (Z.leb 0) a
                        | IBounded _ _ _ _ => true
                        end) (ishapes P).
 
-Lemma cost_nonneg P m : sane P = true -> 0 <= icost (itype_at P m).
+Lemma cost_nonneg P m : sane P = true -> 0 <= icost P m.
 Proof.
-  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[H _] _].
-  rewrite forallb_forall in H. unfold itype_at.
-  destruct (Nat.lt_ge_cases m (length (itypes P))).
-  - apply Z.leb_le, H. now apply nth_In.
-  - rewrite nth_overflow by lia. simpl. lia.
+  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[[H _] _] _].
+  rewrite forallb_forall in H. unfold icost.
+  destruct (Nat.lt_ge_cases m (length (icosts P))); [|rewrite at_beyond; lia].
+  apply Z.leb_le, H. now apply nth_In.
 Qed.
 
-Lemma supply_nonneg P j i : sane P = true -> 0 <= at_ (isupply (ijob_at P j)) i.
+Lemma weight_nonneg P L m : sane P = true -> In L (ilimits P) -> 0 <= weight L m.
 Proof.
-  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[_ H] _].
-  rewrite forallb_forall in H. unfold ijob_at, at_.
-  destruct (Nat.lt_ge_cases j (length (ijobs P))); [|rewrite (nth_overflow (ijobs P)) by lia; now destruct i].
-  specialize (H _ (nth_In _ no_ijob H0)). rewrite forallb_forall in H.
-  destruct (Nat.lt_ge_cases i (length (isupply (nth j (ijobs P) no_ijob)))).
-  - apply Z.leb_le, H. now apply nth_In.
-  - rewrite nth_overflow; lia.
+  intros H I. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[[_ H] _] _].
+  rewrite forallb_forall in H. specialize (H L I). rewrite forallb_forall in H.
+  apply sum_nonneg. intros x Hx. specialize (H x Hx). apply Z.leb_le in H. destruct (Nat.eqb _ _); lia.
 Qed.
+
+Lemma job_sane P j : sane P = true ->
+  (forall i, 0 <= at_ (isupply (ijob_at P j)) i) /\ (forall i, 0 <= at_ (iable (ijob_at P j)) i <= 1)
+  /\ (ireplicas (ijob_at P j) <= 0 \/ length (iable (ijob_at P j)) = length (isupply (ijob_at P j))).
+Proof.
+  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[[_ _] H] _].
+  rewrite forallb_forall in H. unfold ijob_at.
+  destruct (Nat.lt_ge_cases j (length (ijobs P))) as [L|G].
+  2:{ rewrite nth_overflow by lia. cbn. split; [|split; [|now left]]; intros [|i]; cbn; lia. }
+  specialize (H _ (nth_In _ no_ijob L)). rewrite !andb_true_iff, orb_true_iff, Z.leb_le, Nat.eqb_eq in H.
+  destruct H as [[A B] C]. rewrite forallb_forall in A, B. split; [|split; [|exact C]]; intros i.
+  - destruct (Nat.lt_ge_cases i (length (isupply (nth j (ijobs P) no_ijob)))); [|rewrite at_beyond; lia].
+    apply Z.leb_le, A. now apply nth_In.
+  - destruct (Nat.lt_ge_cases i (length (iable (nth j (ijobs P) no_ijob)))); [|rewrite at_beyond; lia].
+    specialize (B _ (nth_In _ 0 H)). rewrite andb_true_iff, !Z.leb_le in B. exact B.
+Qed.
+
+Lemma row_nonneg P j r i : sane P = true -> In r (irows (ijob_at P j)) -> 0 <= at_ (snd r) i.
+Proof. intros H. destruct (job_sane P j H) as (A & B & _). intros [<-|[<-|[]]]; [apply A|apply B]. Qed.
 
 Lemma listed_sane P m a : sane P = true -> In (IListed m a) (ishapes P) ->
   (length a <= iblock_types P)%nat /\ forall i, 0 <= at_ a i.

@@ -1,4 +1,4 @@
-(** What a machine's blocks are worth at a leaf's prices: no more than the machine costs. *)
+(** What a machine's blocks are worth at a leaf's prices: no more than the machine and its limits cost. *)
 From CMS Require Export Certificate.
 
 Section Soundness.
@@ -11,9 +11,9 @@ Definition contents (M : machine) : list Z := map (fun i => count i (blocks M)) 
 Definition on_machine (q : quantity) (M : machine) : Z :=
   match q with
   | MachinesOfType t => at_ t (type M)
-  | MachinesOf m a => iverson (Nat.eqb (type M) m && same_counts a (blocks M))
-  | MachinesWith m least => iverson (Nat.eqb (type M) m && reaches least (contents M))
-  | BlocksOf i => count i (blocks M)
+  | MachinesOfConfiguration m a => iverson (Nat.eqb (type M) m && same_counts a (blocks M))
+  | MachinesWithBlocks m least => iverson (Nat.eqb (type M) m && reaches least (contents M))
+  | BlocksOfType i => count i (blocks M)
   | BlocksOfJob i j => sum (fun b => iverson (Nat.eqb (fst b) i && serves j b)) (blocks M)
   end.
 Definition measure (q : quantity) (s : schedule) : Z := sum (on_machine q) s.
@@ -28,9 +28,9 @@ Hypothesis Hsigns : signs_hold P ws l = true.
 Definition own_price (b : block) : Z :=
   match snd b with Some j => own ws l (fst b) j | None => 0 end.
 Definition shape_of (q : quantity) (M : machine) : bool :=
-  match q with MachinesOf m a => Nat.eqb (type M) m && same_counts a (blocks M) | _ => false end.
+  match q with MachinesOfConfiguration m a => Nat.eqb (type M) m && same_counts a (blocks M) | _ => false end.
 Definition with_of (q : quantity) (M : machine) : bool :=
-  match q with MachinesWith m a => Nat.eqb (type M) m && reaches a (contents M) | _ => false end.
+  match q with MachinesWithBlocks m a => Nat.eqb (type M) m && reaches a (contents M) | _ => false end.
 Definition job_of (q : quantity) (b : block) : bool :=
   match q with BlocksOfJob i j => Nat.eqb (fst b) i && serves j b | _ => false end.
 
@@ -56,8 +56,7 @@ Qed.
 
 Lemma signs : 0 < den l
   /\ (forall i, (i < k)%nat -> 0 <= at_ (prices l) i)
-  /\ (forall m x, In (m, x) (numbered (limit_prices l)) -> 0 <= x /\
-        match ilimit (itype_at P m) with Some _ => (m < length (itypes P))%nat | None => x = 0 end)
+  /\ (forall x, In x (limit_prices l) -> 0 <= x)
   /\ (forall mu, In mu (multipliers l) -> 0 <= mu)
   /\ (forall i j, (i < k)%nat -> 0 <= own ws l i j)
   /\ (forall i u, nth i (proper l) None = Some u -> use P i <= u).
@@ -68,10 +67,7 @@ Proof.
   { intros i Hi. apply Z.leb_le, H2. apply in_map_iff. exists i. split; [reflexivity|].
     apply in_seq. fold k. lia. }
   split; [now apply Z.ltb_lt|split; [exact H2'|split; [|split; [|split]]]].
-  - intros m x Hx. specialize (H3 _ Hx). cbn [fst snd] in H3. rewrite andb_true_iff, Z.leb_le in H3.
-    destruct H3 as [A B]. split; [assumption|]. destruct (ilimit _).
-    + now apply Nat.ltb_lt.
-    + now apply Z.eqb_eq.
+  - intros x Hx. apply Z.leb_le. now apply H3.
   - intros mu Hmu. apply Z.leb_le. now apply H4.
   - intros i j Hi. destruct (existsb (fun qw => of_job j (fst qw)) ws) eqn:E.
     + apply existsb_exists in E as ([q w] & Hq & E). specialize (H5 _ Hq). cbn [fst] in *.
@@ -101,7 +97,7 @@ Qed.
 (** ** Machines *)
 Lemma bonus_is m z : bonus (extras ws m) z
   = sum (fun qw => match fst qw with
-                   | MachinesWith m' a => if Nat.eqb m m' && reaches a z then snd qw else 0
+                   | MachinesWithBlocks m' a => if Nat.eqb m m' && reaches a z then snd qw else 0
                    | _ => 0 end) ws.
 Proof.
   unfold bonus, extras. rewrite sum_flat_map. apply sum_ext. intros [q w] _.
@@ -151,13 +147,13 @@ Proof.
     rewrite (sum_by_count k (blocks M) (fun _ => 1) HB). apply sum_ext. intros; lia.
 Qed.
 
-(** A machine's cost covers its blocks' own prices and what it adds to the sides. *)
-Lemma machine_pays cost_at c M :
-  shape_holds fuel P ws l (worth_list P ws l) cost_at c = true -> icut c M ->
+(** What a machine may be worth covers its blocks' own prices and what it adds to the sides. *)
+Lemma machine_pays may c M :
+  shape_holds fuel P ws l (worth_list P ws l) may c = true -> icut c M ->
   match c with IListed _ _ => True | IBounded _ _ _ _ => forall i, count i (blocks M) <= use P i end ->
   (forall b, In b (blocks M) -> (fst b < k)%nat) ->
   sum own_price (blocks M) + sum (fun qw => snd qw * on_machine (fst qw) M) ws
-  <= den l * cost_at (type M) + at_ (limit_prices l) (type M).
+  <= may (type M).
 Proof.
   intros Hc HM Huse HB. destruct signs as (S1 & S2 & S3 & S4 & S5 & S6).
   rewrite (sum_ext _ _ ws (fun qw _ => split_kinds qw M)), !sum_plus.
@@ -183,7 +179,7 @@ Proof.
   fold (by_type ws (type M)). rewrite X.
   enough (sum (fun b => worth_of ws l (fst b)) (blocks M) + bonus (extras ws (type M)) (contents M)
     + sum (fun qw => if shape_of (fst qw) M then snd qw else 0) ws
-    <= den l * cost_at (type M) + at_ (limit_prices l) (type M) - by_type ws (type M)) by lia.
+    <= may (type M) - by_type ws (type M)) by lia.
   clear J W X. destruct c as [m a|m sizes cap n]; cbn [shape_holds shape_type] in Hc.
   - destruct HM as [<- HM]. apply Z.leb_le in Hc.
     assert (contents M = map (at_ a) (seq 0 k)) as E by (apply map_ext; intros; apply HM).

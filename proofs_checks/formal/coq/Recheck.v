@@ -9,21 +9,22 @@ Inductive qtree :=
 | QBranch (q : quantity) (r : Z) (below above : qtree).
 
 (** Nothing need be proved of this: what comes out is checked. *)
-Definition scale_leaf (costs : Z) (l : qleaf) : leaf :=
+Definition scale_leaf (P : problem) (l : qleaf) : leaf :=
   let d := denominator (qprices l ++ qlimit_prices l ++ qmultipliers l) in
-  let scaled := map (fun q => numer d q * costs) in
-  {| den := d; prices := scaled (qprices l); limit_prices := scaled (qlimit_prices l);
-     multipliers := scaled (qmultipliers l); proper := qproper l |}.
-Fixpoint scale_tree (costs : Z) (t : qtree) : tree :=
+  let limits := limit_denominator P in
+  let scaled k := map (fun q => numer d q * (k * cost_denominator P)) in
+  {| den := d * limits; prices := scaled limits (qprices l); limit_prices := scaled 1 (qlimit_prices l);
+     multipliers := scaled limits (qmultipliers l); proper := qproper l |}.
+Fixpoint scale_tree (P : problem) (t : qtree) : tree :=
   match t with
-  | QLeaf l => Leaf (scale_leaf costs l)
-  | QBranch q r below above => Branch q r (scale_tree costs below) (scale_tree costs above)
+  | QLeaf l => Leaf (scale_leaf P l)
+  | QBranch q r below above => Branch q r (scale_tree P below) (scale_tree P above)
   end.
 
 Definition recheck (fuel : nat) (P : problem) (gs : option (list group)) (t : qtree) : verdict :=
   let I := scale P in
   if negb (sane I) then Rejected else
-  match check fuel I [] (scale_tree (cost_denominator P) t) with
+  match check fuel I [] (scale_tree P t) with
   | None => Rejected
   | Some None => Infeasible
   | Some (Some bound) =>

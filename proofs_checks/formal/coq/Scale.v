@@ -1,5 +1,5 @@
-(** From rational numbers to integers: each job, set and table of costs over a denominator of its own;
-    a schedule is valid for both, and its costs differ by a factor. *)
+(** From rational numbers to integers: each job and set over a denominator of its own, all costs over
+    one and all limits over one; a schedule is valid for both, and its costs differ by a factor. *)
 From CMS Require Export Integers.
 
 Definition denominator (l : list Q) : Z := fold_right (fun q d => Z.lcm (Zpos (Qden q)) d) 1 l.
@@ -7,8 +7,16 @@ Definition numer (d : Z) (q : Q) : Z := Qnum q * (d / Zpos (Qden q)).
 
 Definition cost_denominator (P : problem) : Z := denominator (map cost_of (machine_types P)).
 
-Definition scale_type (d : Z) (t : machine_type) : itype :=
-  {| icost := numer d (cost_of t); ilimit := limit_of t |}.
+Definition limit_denominator (P : problem) : Z :=
+  denominator (flat_map (fun g => greatest g :: weights g) (group_limits P)).
+
+Definition type_limit (d : Z) (x : nat * machine_type) : list ilimit :=
+  match limit_of (snd x) with
+  | Some u => [{| iweights := [(fst x, d)]; igreatest := d * u |}]
+  | None => []
+  end.
+Definition scale_limit (d : Z) (g : group_limit) : ilimit :=
+  {| iweights := numbered (map (numer d) (weights g)); igreatest := numer d (greatest g) |}.
 Definition scale_shape (c : configuration) : ishape :=
   match c with
   | Listed m a => IListed m a
@@ -18,11 +26,16 @@ Definition scale_shape (c : configuration) : ishape :=
   end.
 Definition scale_job (x : job) : ijob :=
   let d := denominator (demand x :: supply x) in
-  {| idemand := numer d (demand x); isupply := map (numer d) (supply x) |}.
+  {| idemand := numer d (demand x); isupply := map (numer d) (supply x);
+     ireplicas := if Qle_bool (demand x) 0 then 0 else replicas x;
+     iable := if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x) |}.
 Definition scale (P : problem) : iproblem :=
-  let d := cost_denominator P in
-  {| itypes := map (scale_type d) (machine_types P); iblock_types := block_types P;
-     ishapes := map scale_shape (configurations P); ijobs := map scale_job (jobs P) |}.
+  let d := limit_denominator P in
+  {| icosts := map (numer (cost_denominator P)) (map cost_of (machine_types P));
+     iblock_types := block_types P;
+     ishapes := map scale_shape (configurations P); ijobs := map scale_job (jobs P);
+     ilimits := flat_map (type_limit d) (numbered (machine_types P))
+                ++ map (scale_limit d) (group_limits P) |}.
 
 Lemma denominator_pos l : 0 < denominator l.
 Proof.
@@ -92,15 +105,53 @@ Qed.
 Lemma job_scale P j : ijob_at (scale P) j = scale_job (nth j (jobs P) no_job).
 Proof. unfold ijob_at. cbn [scale ijobs]. change no_ijob with (scale_job no_job). apply map_nth. Qed.
 
-Lemma type_scale P m :
-  itype_at (scale P) m = scale_type (cost_denominator P) (nth m (machine_types P) no_type).
+Lemma type_load d m u s :
+  load {| iweights := [(m, d)]; igreatest := d * u |} s = d * machines_of_type m s.
 Proof.
-  unfold itype_at. cbn [scale itypes].
-  change no_itype with (scale_type (cost_denominator P) no_type). apply map_nth.
+  unfold load, machines_of_type. rewrite <- sum_scale. apply sum_ext. intros M _. unfold weight.
+  cbn [iweights sum fold_right fst snd]. rewrite Nat.eqb_sym. destruct (Nat.eqb _ _); cbn [iverson]; lia.
+Qed.
+
+Lemma group_iff P s g : In g (group_limits P) ->
+  load (scale_limit (limit_denominator P) g) s <= igreatest (scale_limit (limit_denominator P) g)
+  <-> (qsum (fun M => qat (weights g) (type M)) s <= greatest g)%Q.
+Proof.
+  intros Hg. set (d := limit_denominator P).
+  assert (N : forall q, In q (greatest g :: weights g) -> is d (numer d q) q).
+  { intros q Hq. apply is_numer, in_flat_map. eauto. }
+  apply (is_le d); [apply denominator_pos| |apply N; now left].
+  apply is_sum. intros M. unfold weight. cbn [scale_limit iweights].
+  rewrite (sum_numbered 0 (fun i a => if Nat.eqb i (type M) then a else 0)).
+  rewrite (sum_ext _ (fun i => if Nat.eqb (type M) i then at_ (map (numer d) (weights g)) i else 0))
+    by (intros i _; now rewrite Nat.eqb_sym).
+  rewrite sum_delta. destruct (Nat.ltb_spec (type M) (length (map (numer d) (weights g)))) as [L|G].
+  - apply is_nth. intros q Hq. apply N. now right.
+  - rewrite map_length in G. unfold qat. rewrite nth_overflow by exact G. apply is_zero.
+Qed.
+
+Lemma limits_iff P s : (forall L, In L (ilimits (scale P)) -> load L s <= igreatest L)
+  <-> (forall m u, (m < length (machine_types P))%nat ->
+         limit_of (nth m (machine_types P) no_type) = Some u -> machines_of_type m s <= u)
+      /\ (forall g, In g (group_limits P) ->
+            (qsum (fun M => qat (weights g) (type M)) s <= greatest g)%Q).
+Proof.
+  cbn [scale ilimits]. set (d := limit_denominator P).
+  assert (D : 0 < d) by apply denominator_pos. split.
+  - intros H. split.
+    + intros m u Hm Hu. specialize (H {| iweights := [(m, d)]; igreatest := d * u |}).
+      rewrite type_load in H. cbn [igreatest] in H. enough (d * machines_of_type m s <= d * u) by nia.
+      apply H, in_app_iff. left. apply in_flat_map. exists (m, nth m (machine_types P) no_type).
+      split; [now apply (in_numbered no_type)|]. unfold type_limit. cbn [fst snd]. rewrite Hu. now left.
+    + intros g Hg. apply (group_iff P s g Hg), H, in_app_iff. right. now apply in_map.
+  - intros [A B] L HL. apply in_app_iff in HL as [HL|HL].
+    + apply in_flat_map in HL as ([m t] & Hm & HL). apply (in_numbered no_type) in Hm as [Hm ->].
+      unfold type_limit in HL. cbn [fst snd] in HL. destruct (limit_of _) as [u|] eqn:U; [|destruct HL].
+      destruct HL as [<-|[]]. rewrite type_load. cbn [igreatest]. specialize (A m u Hm U). nia.
+    + apply in_map_iff in HL as (g & <- & Hg). apply (group_iff P s g Hg); auto.
 Qed.
 
 Lemma covers_iff P s j :
-  idemand (ijob_at (scale P) j) <= icovered s j (ijob_at (scale P) j)
+  idemand (ijob_at (scale P) j) <= icovered s j (isupply (ijob_at (scale P) j))
   <-> Qle (demand (nth j (jobs P) no_job)) (covered s j (nth j (jobs P) no_job)).
 Proof.
   unfold covered, icovered. rewrite job_scale. set (x := nth j (jobs P) no_job).
@@ -111,23 +162,49 @@ Proof.
   apply is_nth. intros q Hq. apply is_numer. now right.
 Qed.
 
+Lemma replicas_iff P s j (x := nth j (jobs P) no_job) :
+  ireplicas (ijob_at (scale P) j) <= icovered s j (iable (ijob_at (scale P) j))
+  <-> ((0 < demand x)%Q -> replicas x <= replicated s j x).
+Proof.
+  rewrite job_scale. fold x. cbn [scale_job ireplicas iable].
+  assert (0 <= replicated s j x).
+  { apply sum_nonneg. intros b _. destruct (_ && _); cbn [iverson]; lia. }
+  assert (C : icovered s j
+      (if replicas x <=? 0 then [] else map (fun f => iverson (is_replica x f)) (supply x))
+    = if replicas x <=? 0 then 0 else replicated s j x).
+  { unfold icovered, replicated. destruct (replicas x <=? 0).
+    - rewrite (sum_ext _ (fun _ => 0)), sum_zero; [reflexivity|]. intros b _.
+      destruct (serves j b); [now destruct (fst b)|reflexivity].
+    - apply sum_ext. intros b _. destruct (serves j b); [|reflexivity]. cbn [andb].
+      exact (map_nth (fun f => iverson (is_replica x f)) (supply x) 0%Q (fst b)). }
+  rewrite C. destruct (Qle_bool (demand x) 0) eqn:Q.
+  - apply Qle_bool_iff in Q. split; [intros _ D; exfalso; exact (Qlt_not_le _ _ D Q)|].
+    intros _. destruct (replicas x <=? 0); lia.
+  - assert ((0 < demand x)%Q) as D.
+    { apply Qnot_le_lt. rewrite <- Qle_bool_iff. congruence. }
+    destruct (Z.leb_spec (replicas x) 0); split; intros; auto; lia.
+Qed.
+
 Theorem valid_iff P s : ivalid (scale P) s <-> valid P s.
 Proof.
-  split; intros [A B C D E]; constructor.
+  split; [intros [A B C D E]; apply limits_iff in E as [E F]|intros [A B C D R E F]]; constructor.
   - intros M HM. destruct (A M HM) as (c & Hc & K). apply in_map_iff in Hc as (q & <- & Hq).
     exists q. split; [assumption|]. now apply cut_iff.
   - exact B.
   - intros b j Hb Hj. specialize (C b j Hb Hj). cbn [scale ijobs] in C. now rewrite map_length in C.
-  - intros j Hj. apply covers_iff, D. cbn [scale ijobs]. now rewrite map_length.
-  - intros m u Hm Hu. apply (E m u); [cbn [scale itypes]; now rewrite map_length|].
-    now rewrite type_scale.
+  - intros j Hj. apply covers_iff, (D j (idemand _, isupply _)); [|now left].
+    cbn [scale ijobs]. now rewrite map_length.
+  - intros j Hj. apply replicas_iff, (D j (ireplicas _, iable _)); [|right; now left].
+    cbn [scale ijobs]. now rewrite map_length.
+  - exact E.
+  - exact F.
   - intros M HM. destruct (A M HM) as (c & Hc & K). exists (scale_shape c).
     split; [now apply (in_map scale_shape)|]. now apply cut_iff.
   - exact B.
   - intros b j Hb Hj. cbn [scale ijobs]. rewrite map_length. eauto.
-  - intros j Hj. apply covers_iff, D. cbn [scale ijobs] in Hj. now rewrite map_length in Hj.
-  - intros m u Hm Hu. cbn [scale itypes] in Hm. rewrite map_length in Hm.
-    rewrite type_scale in Hu. eauto.
+  - intros j r Hj Hr. cbn [scale ijobs] in Hj. rewrite map_length in Hj.
+    destruct Hr as [<-|[<-|[]]]; [apply covers_iff|apply replicas_iff]; auto.
+  - apply limits_iff. now split.
 Qed.
 
 (** A number of [scale P], as a cost of P. *)
@@ -142,11 +219,9 @@ Qed.
 Lemma cost_scale P s : Qeq (cost P s) (in_costs P (inject_Z (icost_of (scale P) s))).
 Proof.
   assert (is (cost_denominator P) (icost_of (scale P) s) (cost P s)) as H.
-  { unfold icost_of, cost. apply is_sum. intros M. rewrite type_scale.
-    cbn [scale_type icost].
-    destruct (Nat.lt_ge_cases (type M) (length (machine_types P))) as [L|G].
-    - apply is_numer. apply in_map. now apply nth_In.
-    - rewrite nth_overflow by assumption. apply is_zero. }
+  { unfold icost_of, cost, icost. apply is_sum. intros M. cbn [scale icosts].
+    rewrite <- (map_nth cost_of (machine_types P) no_type (type M)).
+    apply is_nth. intros q Hq. now apply is_numer. }
   apply is_iff in H. unfold in_costs. rewrite Qred_correct, H.
   pose proof (denominator_pos (map cost_of (machine_types P))) as D. fold (cost_denominator P) in D.
   rewrite Qmult_comm. unfold Qdiv. rewrite <- Qmult_assoc, Qmult_inv_r; [ring|].

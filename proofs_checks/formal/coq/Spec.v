@@ -15,14 +15,19 @@ Inductive configuration :=
 | Listed (m : nat) (counts : list Z)
 | SizeBounded (m : nat) (sizes : list Q) (capacity : Q) (max_blocks : option Z).
 
-(** [supply] is how much of the demand one block of each type covers. *)
-Record job := { demand : Q; supply : list Q }.
+(** [supply] is how much of the demand one block of each type covers. Of the job's blocks so many as
+    [replicas] cover something, and at least the part [share] of the demand each. *)
+Record job := { demand : Q; supply : list Q; replicas : Z; share : Q }.
+
+(** A limit of several machine types together: each machine counts with the weight of its type. *)
+Record group_limit := { weights : list Q; greatest : Q }.
 
 Record problem := {
   machine_types : list machine_type;
   block_types : nat;
   configurations : list configuration;
-  jobs : list job }.
+  jobs : list job;
+  group_limits : list group_limit }.
 
 (** ** Schedules *)
 (** A block on a machine: its type, and the job that it serves, if any. *)
@@ -33,7 +38,7 @@ Definition schedule := list machine.
 Definition qsum {A} (f : A -> Q) (l : list A) : Q := fold_right (fun a r => f a + r)%Q 0%Q l.
 Definition qat (l : list Q) (i : nat) : Q := nth i l 0%Q.
 Definition no_type := {| cost_of := 0; limit_of := None |}.
-Definition no_job := {| demand := 0; supply := [] |}.
+Definition no_job := {| demand := 0; supply := []; replicas := 0; share := 0 |}.
 
 Definition all_blocks (s : schedule) : list block := flat_map blocks s.
 (** How many of these blocks are of type i. *)
@@ -57,6 +62,12 @@ Definition cut_into (c : configuration) (M : machine) : Prop :=
 Definition covered (s : schedule) (j : nat) (x : job) : Q :=
   qsum (fun b => if serves j b then qat (supply x) (fst b) else 0%Q) (all_blocks s).
 
+(** How many of the blocks that serve it are replicas. *)
+Definition is_replica (x : job) (f : Q) : bool :=
+  negb (Qle_bool f 0) && Qle_bool (share x * demand x) f.
+Definition replicated (s : schedule) (j : nat) (x : job) : Z :=
+  sum (fun b => iverson (serves j b && is_replica x (qat (supply x) (fst b)))) (all_blocks s).
+
 Record valid (P : problem) (s : schedule) : Prop := {
   every_machine_is_cut :
     forall M, In M s -> exists c, In c (configurations P) /\ cut_into c M;
@@ -66,9 +77,15 @@ Record valid (P : problem) (s : schedule) : Prop := {
   demands_are_covered :
     forall j, (j < length (jobs P))%nat ->
       (demand (nth j (jobs P) no_job) <= covered s j (nth j (jobs P) no_job))%Q;
+  replicas_are_there :
+    forall j, (j < length (jobs P))%nat -> (0 < demand (nth j (jobs P) no_job))%Q ->
+      replicas (nth j (jobs P) no_job) <= replicated s j (nth j (jobs P) no_job);
   limits_are_kept :
     forall m u, (m < length (machine_types P))%nat ->
-      limit_of (nth m (machine_types P) no_type) = Some u -> machines_of_type m s <= u }.
+      limit_of (nth m (machine_types P) no_type) = Some u -> machines_of_type m s <= u;
+  group_limits_are_kept :
+    forall g, In g (group_limits P) ->
+      (qsum (fun M => qat (weights g) (type M)) s <= greatest g)%Q }.
 
 Definition cost (P : problem) (s : schedule) : Q :=
   qsum (fun M => cost_of (nth (type M) (machine_types P) no_type)) s.

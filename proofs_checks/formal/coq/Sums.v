@@ -147,6 +147,17 @@ Lemma combine_maps {A B C} (f : A -> B) (g : A -> C) l :
   combine (map f l) (map g l) = map (fun a => (f a, g a)) l.
 Proof. induction l; simpl; congruence. Qed.
 
+Lemma combine_seq {A} (f : nat -> A) (l : list Z) n :
+  combine (map f (seq 0 n)) l = map (fun i => (f i, at_ l i)) (seq 0 (min n (length l))).
+Proof.
+  assert (forall n l a, combine (map f (seq a n)) l
+    = map (fun i => (f i, at_ l (i - a))) (seq a (min n (length l)))) as G.
+  { induction n0 as [|m IH]; intros [|y l0] a; try reflexivity.
+    cbn [length min seq map combine]. rewrite Nat.sub_diag, IH. f_equal. apply map_ext_in.
+    intros i Hi. apply in_seq in Hi. f_equal. replace (i - a)%nat with (S (i - S a)) by lia. reflexivity. }
+  rewrite G. apply map_ext. intros i. now rewrite Nat.sub_0_r.
+Qed.
+
 (** n numbers from a on. *)
 Fixpoint counting (n : nat) (a : Z) : list Z :=
   match n with O => [] | S n => a :: counting n (a + 1) end.

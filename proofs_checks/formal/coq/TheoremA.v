@@ -7,7 +7,8 @@ From CMS Require Export Fungible Vertex.
 Section TheoremA.
 Variable P : iproblem.
 Hypothesis Hsane : sane P = true.
-Hypothesis no_limits : forall m, ilimit (itype_at P m) = None.
+Hypothesis no_limits : ilimits P = [].
+Hypothesis no_replicas : forall j, ireplicas (ijob_at P j) <= 0.
 Hypothesis demands : forall j, 0 <= idemand (ijob_at P j).
 Let k := iblock_types P.
 Let n := length (ijobs P).
@@ -16,7 +17,7 @@ Let n := length (ijobs P).
 Definition truncated (i j : nat) : Z :=
   Z.min (at_ (isupply (ijob_at P j)) i) (idemand (ijob_at P j)).
 Definition machines_cost (x : list group) : Z :=
-  sum (fun g => group_machines g * icost (itype_at P (group_type g))) x.
+  sum (fun g => group_machines g * icost P (group_type g)) x.
 Definition blocks_there (x : list group) (i : nat) : Z :=
   sum (fun g => group_machines g * at_ (group_counts g) i) x.
 
@@ -59,15 +60,20 @@ Proof.
     + destruct (in_machine P g H1 b Hb) as [L _]. destruct (facts P g H1) as (_ & _ & F & _). lia.
     + cbn [machine_of blocks] in Hb. rewrite H2 in Hb. cbn [flat_map app] in Hb.
       apply in_flat_map in Hb as (z & _ & Hb). apply repeat_spec in Hb. now subst b.
-  - intros m u _ Hu. rewrite no_limits in Hu. discriminate.
+  - rewrite no_limits. intros L [].
   - intros i j. apply (whole_nonneg N (fun i j => 2 * Y i j) up M2). specialize (M3 i j). lia.
   - intros i Hi. rewrite BL. apply (rounded_fits n N (fun i j => 2 * Y i j) up M2).
     specialize (M4 i Hi). rewrite sum_scale. change (fun j : nat => Y i j) with (Y i) in *. lia.
-  - intros j Hj. set (d := idemand (ijob_at P j)).
+  - intros j r Hj [<-|[<-|[]]]; cbn [fst snd].
+    2:{ etransitivity; [apply no_replicas|]. apply sum_nonneg. intros i _.
+        destruct (job_sane P j Hsane) as (_ & A & _). specialize (A i).
+        assert (0 <= y i j); [|nia]. apply (whole_nonneg N (fun i j => 2 * Y i j) up M2).
+        specialize (M3 i j). lia. }
+    set (d := idemand (ijob_at P j)).
     transitivity (sum (fun i => truncated i j * y i j) (seq 0 k)).
     + apply (rounded_covers_twice k n N (fun i j => 2 * Y i j) up down M2 OW (fun i => truncated i j) d j);
         [|exact Hj|].
-      * intros i. pose proof (supply_nonneg P j i Hsane). specialize (demands j). unfold truncated, d. lia.
+      * intros i. pose proof (proj1 (job_sane P j Hsane) i). specialize (demands j). unfold truncated, d. lia.
       * specialize (M5 j Hj). fold d in M5.
         rewrite (sum_ext (fun i => truncated i j * (2 * Y i j)) (fun i => 2 * (truncated i j * Y i j)))
           by (intros; lia). rewrite sum_scale. lia.
@@ -139,13 +145,13 @@ Proof.
       cbn [group_of group_counts group_machines]. rewrite <- (counts_at _ i (KNOWN M HM)). unfold count. lia.
   - intros j Hj. rewrite Z.mul_1_l. set (x := ijob_at P j).
     assert (T : forall i, 0 <= truncated i j * served i j s).
-    { intros i. pose proof (supply_nonneg P j i Hsane). specialize (demands j). specialize (NN i j).
+    { intros i. pose proof (proj1 (job_sane P j Hsane) i). specialize (demands j). specialize (NN i j).
       unfold truncated. nia. }
     destruct (existsb (fun i => (idemand x <=? at_ (isupply x) i) && (1 <=? served i j s)) (seq 0 k)) eqn:E.
     + apply existsb_exists in E as (i & Hi & E). rewrite andb_true_iff, !Z.leb_le in E.
       etransitivity; [|apply (sum_one (fun i => truncated i j * served i j s) _ i); [intros; apply T|exact Hi]].
       pose proof (demands j) as Dj. fold x in Dj. unfold truncated. fold x. rewrite Z.min_r by lia. nia.
-    + etransitivity; [exact (ivalid_covers P s V j Hj)|]. fold x. apply Z.eq_le_incl.
+    + etransitivity; [exact (ivalid_covers P s V j _ Hj (or_introl eq_refl))|]. fold x. cbn [fst snd]. apply Z.eq_le_incl.
       unfold icovered. rewrite <- sum_filter.
       rewrite (sum_by_count k (filter (serves j) (all_blocks s)) (at_ (isupply x))).
       2:{ intros b Hb. apply filter_In in Hb as [Hb _]. exact (ivalid_blocks P s V b Hb). }

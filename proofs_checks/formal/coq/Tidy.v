@@ -4,8 +4,13 @@
 From CMS Require Export Integers.
 
 (** How many blocks of type i serve a job by themselves; 0 if they do not serve it. *)
-Definition need (i : nat) (x : ijob) : Z :=
-  let f := at_ (isupply x) i in if 0 <? f then Z.max 0 (cdiv (idemand x) f) else 0.
+Definition need_row (i : nat) (r : Z * list Z) : Z :=
+  let f := at_ (snd r) i in if 0 <? f then Z.max 0 (cdiv (fst r) f) else 0.
+Definition need (i : nat) (x : ijob) : Z := fold_right (fun r => Z.max (need_row i r)) 0 (irows x).
+Lemma need_row_le i x r : In r (irows x) -> need_row i r <= need i x.
+Proof. unfold need. intros [<-|[<-|[]]]; cbn [irows fold_right]; lia. Qed.
+Lemma need_nonneg i x : 0 <= need i x.
+Proof. unfold need. cbn [irows fold_right]. lia. Qed.
 Definition use (P : iproblem) (i : nat) : Z := sum (need i) (ijobs P).
 
 Definition served (i j : nat) (s : schedule) : Z :=
@@ -68,7 +73,7 @@ Lemma release P s i j : sane P = true -> ivalid P s -> (j < length (ijobs P))%na
     /\ sum busy (all_blocks s') = sum busy (all_blocks s) - 1.
 Proof.
   intros Hs V Hj Hn.
-  assert (0 <= need i (ijob_at P j)) by (unfold need; destruct (_ <? _); lia).
+  pose proof (need_nonneg i (ijob_at P j)).
   destruct (sum_pos (fun b => iverson (Nat.eqb (fst b) i && serves j b)) (all_blocks s))
     as (b & Hb & B); [unfold served in *; lia|].
   destruct (Nat.eqb (fst b) i && serves j b) eqn:E; [|simpl in B; lia].
@@ -87,24 +92,25 @@ Proof.
     + intros b Hb. apply (exchanged_in s1 s2 m l1 l2 (i, Some j)) in Hb as [->|Hb]; [|now apply V2].
       apply (V2 (i, Some j)). apply in_flat_map. eexists. split; [apply in_elt|apply in_elt].
     + intros b j' Hb Hj'. apply (exchanged_in s1 s2 m l1 l2 (i, Some j)) in Hb as [->|Hb]; [discriminate|eauto].
-    + intros j' Hj'. specialize (V4 j' Hj'). unfold icovered in *. rewrite R.
+    + intros j' r Hj' Hr. specialize (V4 j' r Hj' Hr). unfold icovered in *. rewrite R.
       change (serves j' (i, Some j)) with (Nat.eqb j j'). change (serves j' (i, None)) with false.
       cbn [fst].
       destruct (Nat.eqb_spec j j') as [<-|]; [|rewrite Z.sub_0_r, Z.add_0_r; exact V4].
       set (x := ijob_at P j) in *. set (all := all_blocks _) in *.
-      pose proof (supply_nonneg P j i Hs) as F0. fold x in F0.
-      assert (at_ (isupply x) i * served i j (s1 ++ {| type := m; blocks := l1 ++ (i, Some j) :: l2 |} :: s2)
-        <= sum (fun b => if serves j b then at_ (isupply x) (fst b) else 0) all) as K.
+      pose proof (row_nonneg P j r i Hs Hr) as F0.
+      assert (at_ (snd r) i * served i j (s1 ++ {| type := m; blocks := l1 ++ (i, Some j) :: l2 |} :: s2)
+        <= sum (fun b => if serves j b then at_ (snd r) (fst b) else 0) all) as K.
       { unfold served. fold all. rewrite <- sum_scale. apply sum_le. intros b _.
-        pose proof (supply_nonneg P j (fst b) Hs) as F1. fold x in F1.
+        pose proof (row_nonneg P j r (fst b) Hs Hr) as F1.
         destruct (serves j b); rewrite ?andb_false_r, ?andb_true_r; cbn [iverson]; [|lia].
         destruct (Nat.eqb_spec (fst b) i) as [->|]; simpl; lia. }
-      unfold need in Hn. fold x in Hn. destruct (Z.ltb_spec 0 (at_ (isupply x) i)) as [F|F].
-      * pose proof (cdiv_ge (idemand x) (at_ (isupply x) i) F). nia.
-      * assert (at_ (isupply x) i = 0) as -> by lia. lia.
-    + intros m' u Hm Hu. specialize (V5 m' u Hm Hu). unfold machines_of_type in *.
-      now rewrite (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => iverson (Nat.eqb t m'))).
-  - exact (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => icost (itype_at P t))).
+      pose proof (need_row_le i x r Hr) as Le. unfold need_row in Le.
+      destruct (Z.ltb_spec 0 (at_ (snd r) i)) as [F|F].
+      * pose proof (cdiv_ge (fst r) (at_ (snd r) i) F). nia.
+      * assert (at_ (snd r) i = 0) as -> by lia. lia.
+    + intros L HL. specialize (V5 L HL). unfold load in *.
+      now rewrite (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (weight L)).
+  - exact (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (icost P)).
   - rewrite R. change (busy (i, Some j)) with 1. change (busy (i, None)) with 0. lia.
 Qed.
 
@@ -196,7 +202,7 @@ Proof.
               assert (fst b < iblock_types P)%nat.
               { apply (ivalid_blocks P t V). apply in_flat_map. eauto. }
               destruct (Nat.eqb_spec (fst b) i); [lia|]. destruct (in_use b); cbn [iverson]; lia.
-            - apply sum_nonneg. intros x _. unfold need. destruct (_ <? _); lia. }
+            - apply sum_nonneg. intros x _. apply need_nonneg. }
         unfold use. transitivity (sum (fun j => served i j t) (seq 0 (length (ijobs P)))).
         2:{ transitivity (sum (fun j => need i (ijob_at P j)) (seq 0 (length (ijobs P)))).
             - apply sum_le. intros j Hj. apply in_seq in Hj. apply K; [assumption|lia].
@@ -220,12 +226,11 @@ Proof.
     destruct (Cut M' HM) as (c & Hc & Cc & _). eauto.
   - intros b Hb. apply (ivalid_blocks P t V). auto.
   - intros b j Hb. apply (ivalid_jobs P t V). auto.
-  - intros j Hj. etransitivity; [exact (ivalid_covers P t V j Hj)|]. apply Z.eq_le_incl.
+  - intros j r Hj Hr. etransitivity; [exact (ivalid_covers P t V j r Hj Hr)|]. apply Z.eq_le_incl.
     unfold icovered, all_blocks. rewrite !sum_flat_map, sum_map. apply sum_ext. intros M _.
     symmetry. apply stripped_sum. reflexivity.
-  - intros m u Hm Hu. unfold machines_of_type. rewrite sum_map.
-    rewrite (sum_ext _ (fun M => iverson (Nat.eqb (type M) m)));
-      [exact (ivalid_limits P t V m u Hm Hu)|]. intros M _. now rewrite stripped_type.
+  - intros L HL. unfold load. rewrite sum_map. rewrite (sum_ext _ (fun M => weight L (type M)));
+      [exact (ivalid_limits P t V L HL)|]. intros M _. now rewrite stripped_type.
   - intros M HM. apply in_map_iff in HM as (M' & <- & HM). now apply Cut.
   - unfold icost_of. rewrite sum_map. apply sum_ext. intros M _. now rewrite stripped_type.
 Qed.

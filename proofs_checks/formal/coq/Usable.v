@@ -2,7 +2,8 @@
     and a bound rounded up to it. Why that is right is in Better.v. *)
 From CMS Require Export Groups Steps.
 
-Definition wants (i : nat) (x : ijob) : bool := (0 <? idemand x) && (0 <? at_ (isupply x) i).
+Definition wants (i : nat) (x : ijob) : bool :=
+  existsb (fun r => (0 <? fst r) && (0 <? at_ (snd r) i)) (irows x).
 Definition wanted (P : iproblem) : list bool :=
   map (fun i => existsb (wants i) (ijobs P)) (seq 0 (iblock_types P)).
 
@@ -43,22 +44,23 @@ Definition replaces (rival other : row) : bool :=
          end
   end.
 
-Definition unlimited (t : itype) : bool := match ilimit t with None => true | Some _ => false end.
-Definition is_none_left (t : itype) : bool := match ilimit t with Some u => u =? 0 | None => false end.
+(** A rival is cheaper, and counts no more in any limit. *)
 Definition rival_of (P : iproblem) (m : nat) (r : row) : bool :=
-  let t := itype_at P (shape_type (fst r)) in
-  unlimited t && (icost t <? icost (itype_at P m)).
+  let m' := shape_type (fst r) in
+  (icost P m' <? icost P m) && forallb (fun L => weight L m' <=? weight L m) (ilimits P).
+Definition possible (P : iproblem) (m : nat) : bool :=
+  forallb (fun L => weight L m <=? igreatest L) (ilimits P).
 Definition usable (P : iproblem) (all : list row) (m : nat) : bool :=
-  negb (is_none_left (itype_at P m))
+  possible P m
   && let rivals := filter (rival_of P m) all in
      existsb (fun r => Nat.eqb (shape_type (fst r)) m
                        && forallb (fun rival => negb (replaces rival r)) rivals) all.
 
 Definition step (P : iproblem) : Z :=
   let all := rows P in
-  let names := filter (usable P all) (seq 0 (length (itypes P))) in
+  let names := filter (usable P all) (seq 0 (length (icosts P))) in
   gcd_of (match names with
-          | [] => map icost (itypes P)
-          | _ => map (fun m => icost (itype_at P m)) names
+          | [] => icosts P
+          | _ => map (icost P) names
           end).
 Definition round_up (P : iproblem) (b : Q) : Q := rounded (step P) b.

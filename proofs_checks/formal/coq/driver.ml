@@ -1,4 +1,4 @@
-(* Reads plans, one a line, in the words that words.py writes; prints the program's verdicts, one a
+(* Reads plans, one a line, in the words of forms.py; prints the program's verdicts, one a
    line. This file is not verified: it turns words into the program's data, and no more. *)
 open Recheck
 open Numbers
@@ -10,10 +10,10 @@ let word () =
   | [] -> failwith "the line ends early"
   | w :: others -> rest := others; w
 
-let expect w = let found = word () in if found <> w then failwith (found ^ ", not " ^ w)
 let z () = integer (word ())
 let nat () = natural (word ())
-let many f = List.init (int_of_string (word ())) (fun _ -> f ())
+let times f w = List.init (int_of_string w) (fun _ -> f ())
+let many f = times f (word ())
 let optional f = match word () with "-" -> None | w -> Some (f w)
 
 let q () =
@@ -30,10 +30,10 @@ let machine_type () =
 
 let configuration () =
   match word () with
-  | "listed" ->
+  | "Listed" ->
       let m = nat () in
       Listed (m, many z)
-  | "bounded" ->
+  | "SizeBounded" ->
       let m = nat () in
       let sizes = many q in
       let capacity = q () in
@@ -42,14 +42,20 @@ let configuration () =
 
 let job () =
   let demand = q () in
-  { demand; supply = many q }
+  let supply = many q in
+  let replicas = z () in
+  { demand; supply; replicas; share = q () }
+
+let group_limit () =
+  let weights = many q in
+  { weights; greatest = q () }
 
 let problem () =
-  expect "problem";
   let machine_types = many machine_type in
   let block_types = nat () in
   let configurations = many configuration in
-  { machine_types; block_types; configurations; jobs = many job }
+  let jobs = many job in
+  { machine_types; block_types; configurations; jobs; group_limits = many group_limit }
 
 let served () =
   let block = nat () in
@@ -64,22 +70,22 @@ let group () =
 
 let quantity () =
   match word () with
-  | "types" -> MachinesOfType (many z)
-  | "of" -> let m = nat () in MachinesOf (m, many z)
-  | "with" -> let m = nat () in MachinesWith (m, many z)
-  | "blocks" -> BlocksOf (nat ())
-  | "job" -> let i = nat () in BlocksOfJob (i, nat ())
+  | "MachinesOfType" -> MachinesOfType (many z)
+  | "MachinesOfConfiguration" -> let m = nat () in MachinesOfConfiguration (m, many z)
+  | "MachinesWithBlocks" -> let m = nat () in MachinesWithBlocks (m, many z)
+  | "BlocksOfType" -> BlocksOfType (nat ())
+  | "BlocksOfJob" -> let i = nat () in BlocksOfJob (i, nat ())
   | w -> failwith w
 
 let rec tree () =
   match word () with
-  | "leaf" ->
+  | "QLeaf" ->
       let qprices = many q in
       let qlimit_prices = many q in
       let qmultipliers = many q in
       QLeaf { qprices; qlimit_prices; qmultipliers;
               qproper = many (fun () -> optional integer) }
-  | "branch" ->
+  | "QBranch" ->
       let what = quantity () in
       let r = z () in
       let below = tree () in
@@ -99,17 +105,14 @@ let () =
     while true do
       rest := List.filter (fun w -> w <> "") (String.split_on_char ' ' (input_line stdin));
       let p = problem () in
-      let groups = match word () with
-        | "schedule" -> Some (many group)
-        | "nothing" -> None
-        | w -> failwith w in
+      let groups = optional (times group) in
       let t = tree () in
       if !rest <> [] then failwith "the line goes on";
       print_endline (match recheck effort p groups t with
-        | Rejected -> "rejected"
-        | Infeasible -> "infeasible"
-        | Optimal c -> "optimal " ^ shown c
-        | Between (b, c) -> "between " ^ shown b ^ " " ^ shown c
-        | AtLeast b -> "at least " ^ shown b)
+        | Rejected -> "Rejected"
+        | Infeasible -> "Infeasible"
+        | Optimal c -> "Optimal " ^ shown c
+        | Between (b, c) -> "Between " ^ shown b ^ " " ^ shown c
+        | AtLeast b -> "AtLeast " ^ shown b)
     done
   with End_of_file -> ()

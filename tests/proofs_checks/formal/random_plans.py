@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from cms import Problem, Schedule, Solution, solve
+from cms import Problem, Replicas, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
 from tests.families import FAMILIES, instance
 from tests.proofs_checks.documents import Document
 from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
-
-#: Families of problems that the proved checker knows.
-PROVED = [name for name in FAMILIES if name != "groups"]
 
 
 class Plan(NamedTuple):
@@ -26,10 +24,27 @@ class Plan(NamedTuple):
     tree: Document
 
 
-def random_problem(rng: random.Random) -> Problem:
-    """A problem of any family, whose jobs are called j0, j1 and so on."""
-    problem = instance(rng.choice(PROVED), rng.randrange(10**6))
-    return problem.replace(job_names=[f"j{j}" for j in range(problem.n_jobs)])
+def random_problem(
+    rng: random.Random, families: Sequence[str] = tuple(FAMILIES), replicas: float = 0
+) -> Problem:
+    """A problem of one of these families, whose jobs are called j0, j1 and so on.
+
+    So large a part of the problems have jobs with replicas.
+    """
+    drawn = instance(rng.choice(families), rng.randrange(10**6))
+    problem = drawn.replace(job_names=[f"j{j}" for j in range(drawn.n_jobs)])
+    if rng.random() >= replicas:
+        return problem
+    shares = [None, 0, "1/6", "1/2", 1]
+    return Problem(
+        configurations=problem.configurations,
+        jobs=[
+            replace(job, replicas=Replicas(rng.randint(1, 3), rng.choice(shares)))
+            for job in problem.jobs
+        ],
+        machine_types=problem.machine_types,
+        group_limits=problem.group_limits,
+    )
 
 
 @cache
@@ -66,9 +81,11 @@ def random_groups(
     return groups
 
 
-def random_plans(seed: int, number: int) -> Iterator[Plan]:
+def random_plans(
+    seed: int, number: int, families: Sequence[str] = tuple(FAMILIES), replicas: float = 0.2
+) -> Iterator[Plan]:
     for at in range(number):
         rng = random.Random(f"{seed} {at}")
-        problem = random_problem(rng)
+        problem = random_problem(rng, families, replicas)
         groups = random_groups(rng, problem) if rng.random() < 0.5 else None
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))

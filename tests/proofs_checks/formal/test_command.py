@@ -7,28 +7,35 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cms import GroupLimit, solve
 from cms.cli.app import run
+from cms.fleet import Plan, Service, build_problem, write_plan
 from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
+from tests.families import FAMILIES
+from tests.fleet.plans import point
 from tests.proofs_checks.documents import (
     INFEASIBLE,
     ONE_IS_TOO_FEW,
     SERVICES,
+    SLICES,
     SOLUTION,
     Document,
+    branch,
     changed,
     group,
+    leaf,
     problem,
     solution,
 )
 from tests.property.test_solution_mutants import mutants
 from tests.samples import spread
 
-from .random_plans import PROVED
 from .test_sources import documented
 
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
@@ -87,6 +94,105 @@ def test_infeasibility_is_a_theorem_and_a_false_one_is_none(
         proved_by_coq(false, tmp_path, "forall s, ~ valid the_problem s")
 
 
+# A large machine counts 3/2, a small one 1/2, and all together 2. Two large ones would serve the
+# job for 2, but count 3. At the prices 5/2 of both blocks and 1 of the limit no machine is worth
+# more than it may be (1 + 3/2 and 2 + 1/2); the job pays for two blocks at least: 5 - 2 are proved.
+# Each of these must cover 1 of the demand 4, and does.
+LIMITED: Document = {
+    **problem(
+        [{"machine": "large", "blocks": {"l": 1}}, {"machine": "small", "blocks": {"s": 1}}],
+        {"j": (4, {"l": 3, "s": 1})},
+        [{"name": "large", "cost": 1}, {"name": "small", "cost": 2}],
+    ),
+    "group_limits": [{"name": "room", "weights": {"large": "3/2", "small": "1/2"}, "at_most": 2}],
+}
+LIMITED["jobs"][0]["replicas"] = {"count": 2, "share": "1/4"}
+PAIR = [group({i[0]: 1}, [[i[0], "j", 1]], machine=i) for i in ("large", "small")]
+ROOM: Document = {"prices": {"l": "5/2", "s": "5/2"}, "limit_prices": {"room": 1}}
+GROUP, JOB = ("group_limits", 0), ("jobs", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ((*GROUP, "weights", "large"), "3/2", None),
+        ((*GROUP, "weights", "large"), 1, "rejected"),  # worth more than cost and limit
+        ((*GROUP, "weights", "small"), 1, "rejected"),  # the schedule counts 5/2
+        ((*GROUP, "at_most"), "9/4", None),  # no machines count more than 2
+        ((*GROUP, "at_most"), "7/4", "rejected"),
+        ((*GROUP, "at_most"), 3, "the certificate proves 2"),
+        (("limit_prices", "room"), "3/2", "the certificate proves 2"),
+        (("limit_prices", "room"), "1/2", "rejected"),
+        (("limit_prices", "large"), 1, "which has no limit"),
+        ((*JOB, "replicas", "count"), 1, None),
+        ((*JOB, "replicas", "count"), 3, "rejected"),
+        ((*JOB, "replicas", "share"), "1/3", "rejected"),
+        ((*JOB, "routing"), "equal", "equal routing; the proved checker knows weighted"),
+    ],
+)
+def test_limits_of_groups_and_replicas_and_forged_ones(
+    path: tuple[Any, ...],
+    value: Any,
+    message: str | None,
+    built: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of, tree = LIMITED, ROOM
+    if path[0] == "limit_prices":
+        tree = changed(ROOM, *path, to=value)
+    else:
+        of = changed(LIMITED, *path, to=value)
+    paths = files(tmp_path, of, solution(of, PAIR, tree, cost=3, lower_bound=3))
+    assert main(paths) == second_checker(paths) == (message is not None)
+    captured = capsys.readouterr()
+    assert (message or "costs 3; no schedule costs less") in captured.out + captured.err
+
+
+def branched() -> Document:
+    """A tree with every kind of branch, which proves as much as its leaves without."""
+    tree = leaf(SLICES, *[0] * 5)
+    for depth, on in enumerate(
+        [
+            {"machines_of_type": {"machine": 2}},
+            {"machines_of": {"blocks": {"7g": 1}}},
+            {"machines_with": {"blocks": {"4g": 1}}},
+            {"blocks_of": "3g"},
+            {"blocks_of_job": {"block": "7g", "job": "bert"}},
+        ]
+    ):
+        above = leaf(SLICES, *[0] * (5 - depth))
+        tree = branch(on, 1, tree, above)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        (LIMITED, solution(LIMITED, PAIR, ROOM, cost=3, lower_bound=3)),
+        (SERVICES, changed(SOLUTION, "certificate", "tree", to=branched())),
+    ],
+)
+def test_limits_replicas_and_branches_are_theorems(
+    of: Document, told: Document, built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*files(tmp_path, of, told), "--theorem"]) == 0
+    proved_by_coq(capsys.readouterr().out, tmp_path, "attained the_problem (Qmake (3) 1)")
+
+
+def test_plan_with_replicas_under_a_limit_of_several_types_of_gpus(
+    built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [point("m", "3g.40gb", 100), point("m", "7g.80gb", 240)]
+    service = Service("chat", "m", 330, 1000, extra={"min_replicas": "4"})
+    limit = GroupLimit("budget", {"a100-80gb": "3/2"}, 4)
+    serving = build_problem([service], points, rule="plain", group_limits=[limit])
+    path = tmp_path / "plan.json"
+    write_plan(Plan(serving, solve(serving.problem)), path)
+    assert main([str(path)]) == 0
+    assert ": optimal: the schedule is valid and costs 2;" in capsys.readouterr().out
+
+
 def test_what_the_command_says(
     built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,7 +215,7 @@ def test_what_the_command_says(
     assert "the problem_sha256 is not this problem's" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("family", spread(3, PROVED))
+@pytest.mark.parametrize("family", spread(3, FAMILIES))
 def test_false_claims_are_refused_as_by_the_second_checker(
     family: str, built: None, tmp_path: Path
 ) -> None:
@@ -141,14 +247,6 @@ def test_what_is_refused_before_anything_is_proved(
         found = capsys.readouterr()
         assert (found.out, found.err.count("\n")) == ("", 1)
         assert message in found.err
-
-
-def test_limits_of_groups_are_refused_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    limited = [{"name": "all", "weights": {"machine": 1}, "at_most": 9}]
-    assert main(files(tmp_path, {**SERVICES, "group_limits": limited}, SOLUTION)) == 1
-    assert "'all' limits several machine types together (group_limits)" in capsys.readouterr().err
 
 
 def test_a_plan_whose_blocks_are_beside_others_needs_its_interference(

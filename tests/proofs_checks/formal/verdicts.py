@@ -19,17 +19,17 @@ def second_verdict(problem: Problem, groups: list[Document] | None, tree: Any) -
     try:
         bound = tree_bound(tree, problem)
         if bound is None:
-            return "infeasible"
+            return "Infeasible"
         least = round_up(problem, bound)
         if groups is None:
-            return f"at least {least}"
+            return f"AtLeast {least}"
         found = read_schedule({"groups": groups}, problem)
         if schedule_faults(problem, found):
-            return "rejected"
+            return "Rejected"
     except Fault:
-        return "rejected"
+        return "Rejected"
     cost = sum((problem.machine_types[g.machine].cost * g.count for g in found), ZERO)
-    return f"optimal {cost}" if cost <= least else f"between {least} {cost}"
+    return f"Optimal {cost}" if cost <= least else f"Between {least} {cost}"
 
 
 def both(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
@@ -38,7 +38,7 @@ def both(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
         problem = read_problem(read(of))
         groups, tree = read(groups), read(tree)
     except Fault:
-        return "rejected", None
+        return "Rejected", None
     said = second_verdict(problem, groups, tree)
     try:
         found = None if groups is None else read_schedule({"groups": groups}, problem)
