@@ -305,7 +305,7 @@ def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
     best = solve(problem, threads=1).certificate if near_the_best else None
     near = best.prices if isinstance(best, BlockPrices) and any(best.prices.values()) else None
     document = random_certificate(random.Random(seed), problem, near=near).to_json()
-    verdict = judge_certificate(problem_to_json(problem), document, wrong=False)
+    verdict = judge_certificate(problem_to_json(problem), document)
     assert verdict != INVALID
     # As it was drawn, it holds; with costs that differ by a hair it may not.
     machines = [
@@ -313,7 +313,7 @@ def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
         for m in problem.machine_types
     ]
     other = problem.replace(machine_types=machines)
-    judge_certificate(problem_to_json(other), document, wrong=False)
+    judge_certificate(problem_to_json(other), document)
 
 
 @given(problems(), st.integers(0, 10**9))

@@ -11,8 +11,9 @@ from cms import Problem, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
 from tests.families import FAMILIES, instance
 from tests.proofs_checks.documents import Document
-from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
+from tests.property.mutation import mutant, pool_of
+from tests.property.schedules import random_schedule
 
 #: Families of problems that the proved checker knows.
 PROVED = [name for name in FAMILIES if name != "groups"]
@@ -40,30 +41,22 @@ def solved(problem: Problem) -> Solution:
 def random_tree(rng: random.Random, problem: Problem) -> Document:
     """The tree of a certificate that holds, the best one perhaps, or of one that may not."""
     best = rng.random() < 0.4
-    certificate = solved(problem).certificate if best else random_certificate(rng, problem)
-    mutant = None
-    if rng.random() < 0.4:
-        mutation = rng.choice(certificate_mutants.MUTATIONS)
-        mutant = certificate_mutants.mutant(rng, problem, certificate, mutation)
-    return certificate.to_json() if mutant is None else mutant.part
+    tree = (solved(problem).certificate if best else random_certificate(rng, problem)).to_json()
+    other = random_certificate(rng, problem).to_json()
+    return mutant(rng, tree, pool_of(tree, other)) if rng.random() < 0.4 else tree
 
 
 def random_groups(
     rng: random.Random, problem: Problem, *, tampered: float = 0.4
 ) -> list[Document] | None:
     """The groups of a schedule that is valid, or may not be; None if there is none."""
-    schedule: Schedule | None = schedules.random_schedule(rng, problem)
+    schedule: Schedule | None = random_schedule(rng, problem)
     if schedule is None:
         return None
     if rng.random() < 0.5:
         schedule = solved(problem).schedule
-    mutant = None
-    if rng.random() < tampered:
-        mutant = schedules.mutant(rng, problem, schedule, rng.choice(schedules.MUTATIONS))
-    groups: list[Document] = (schedule_to_json(schedule) if mutant is None else mutant.part)[
-        "groups"
-    ]
-    return groups
+    groups: list[Document] = schedule_to_json(schedule)["groups"]
+    return mutant(rng, groups, pool_of(groups)) if rng.random() < tampered else groups
 
 
 def random_plans(seed: int, number: int) -> Iterator[Plan]:

@@ -17,7 +17,7 @@ from proofs_checks.formal.words import plan_words
 from tests.families import instance
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import A100, SLICES, Document, problem
-from tests.property import certificate_mutants, schedules
+from tests.property.mutation import mutant, pool_of
 from tests.samples import so_many
 
 from .random_plans import PROVED, Plan, random_plans
@@ -83,36 +83,19 @@ def test_trees_that_solve_made() -> None:
     assert counts["optimal"] > len(PROVED)
 
 
-def tampered() -> Iterator[tuple[Plan, bool]]:
-    """Every way to tamper with certificates and schedules, and whether it is wrong for certain."""
-    rng = random.Random(3)
+def test_whatever_is_tampered_with_is_judged_alike() -> None:
+    rng, plans = random.Random(3), []
     of_families = [(name, 0) for name in PROVED[:: so_many(4, 1)]]
     for name, number in [*BRANCHED[:: so_many(3, 1)], *of_families]:
-        of, solution = solved(name, number)
-        document, groups, tree = in_files(of, solution)
-        for mutation in certificate_mutants.MUTATIONS:
-            mutant = certificate_mutants.mutant(rng, of, solution.certificate, mutation)
-            if mutant is not None:
-                yield Plan(mutant.problem, None, mutant.part), mutant.wrong
-        if groups is None:
-            continue
-        for change in schedules.MUTATIONS:
-            mutant = schedules.mutant(rng, of, solution.schedule, change)
-            if mutant is not None and mutant.problem == document:
-                yield Plan(document, mutant.part["groups"], tree), mutant.wrong
-
-
-def test_whatever_is_tampered_with_is_refused() -> None:
-    cases = [(plan, wrong) for plan, wrong in tampered() if is_schedule(plan[1])]
-    assert sum(wrong for _, wrong in cases) > 30
-    compared(plan for plan, _ in cases)
-    for plan, wrong in cases:
-        if wrong:
-            assert both(*plan)[0] == "rejected", plan
-
-
-def is_schedule(groups: object) -> bool:
-    return groups is None or isinstance(groups, list)
+        of, groups, tree = in_files(*solved(name, number))
+        pool = pool_of(of, groups, tree)
+        plans += [Plan(of, None, mutant(rng, tree, pool)) for _ in range(30)]
+        plans += [Plan(mutant(rng, of, pool), None, tree) for _ in range(5)]
+        if groups is not None:
+            plans += [Plan(of, mutant(rng, groups, pool), tree) for _ in range(20)]
+    counts = compared(plan for plan in plans if isinstance(plan.groups, list | None))
+    assert counts["rejected"] > 100
+    assert counts.total() - counts["rejected"] > 100
 
 
 TIED = {"a": 997, "b": 1001, "c": 1003, "d": 1009, "e": 1013}
