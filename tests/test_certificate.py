@@ -270,34 +270,6 @@ def test_branches_and_quantities_that_are_none_are_refused(
     assert words in refused(make)
 
 
-def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
-    shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
-    problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])
-    third, hair = Fraction(1, 3), Fraction(1, 10**40)
-    assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
-    dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
-    assert "3 x a + 2 x b is worth 1.000" in refused(dear.bound, problem)
-
-
-@pytest.mark.parametrize(
-    "quantity",
-    [
-        MachinesOfConfiguration(Configuration({"b": 3}, "machine")),
-        *(MachinesWithBlocks(Configuration({"b": n}, "machine")) for n in (2, 3)),
-    ],
-)
-def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
-    shapes = [Configuration({"b": 3}), Configuration({"b": 1})]
-    problem = Problem(configurations=shapes, jobs=[Job("x", 4, {"b": 1})])
-
-    def tree(price: str) -> Branch:
-        above = BlockPrices({"b": price}, multipliers=["1/2"])
-        return Branch(quantity, 0, BlockPrices({"b": "1/3"}, multipliers=[0]), above)
-
-    assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
-    assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
-
-
 @given(problems(), st.integers(0, 10**9), st.integers(-1, 3), st.booleans())
 def test_a_tree_proves_what_the_definition_and_the_second_checker_say(
     problem: Problem, seed: int, hairs: int, near_the_best: bool

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table, recognised
 from cms import Configuration, Job, MachineType, Problem, Proof, Status, solve
 from instances.families import generate
 from tests.property.problems import share
@@ -198,17 +197,3 @@ def test_no_factor_is_stated_where_floats_do_not_tell_gains_apart(
 
 
 # --- the parts ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_numbers_beyond_the_floats_are_cut_and_tiny_ones_are_nothing(sign: int) -> None:
-    huge = 10**400
-    assert near(sign * huge) == near(Fraction(sign * huge, 3)) == sign * LARGEST_FLOAT
-    assert near(sign * huge, huge) == sign
-    assert near(Fraction(sign, huge)) == 0
-    assert near_table([[sign * huge, 1]]).tolist() == [[sign * LARGEST_FLOAT, 1]]
-
-
-def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
-    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None
-    assert recognised([Fraction(1, 3), Fraction(0)]) == ([1, 0], 3)

@@ -25,8 +25,7 @@ from cms.fleet.serving.plan import Plan
 from proofs_checks.parallel_order import random_transition
 from tests.fleet.transition.test_reorganising import fleet, plan, to_plan
 from tests.proofs_checks.moves import LENT, REPARTITIONED, SHARED, deployment, real
-from tests.proofs_checks.test_kept_proofs import crowded
-from tests.proofs_checks.test_spare_proofs import PROVED, planned
+from tests.proofs_checks.test_transition_proofs import PROVED, crowded, planned
 
 Document = dict[str, Any]
 

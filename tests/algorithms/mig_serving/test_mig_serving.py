@@ -10,7 +10,6 @@ from functools import partial
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -271,39 +270,6 @@ def test_the_way_down_weighs_costs_and_visits(
         node.best, node.most = min(costs), max(costs)
     root.nodes = below
     assert made.search._promising(root, root) == chosen
-
-
-def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = parts(generate("real-rows", n=12, seed=0), playouts=200, children=3)
-    ways, descend = list[list[_Node]](), made.search._descend
-
-    def seen(root: _Node) -> tuple[list[Filled], list[_Node]]:
-        found = descend(root)
-        ways.append(found[1])
-        return found
-
-    monkeypatch.setattr(made.search, "_descend", seen)
-    path = made.search.best(made.services.needs)
-    assert path is not None
-    assert (ways[0][0].visits, ways[0][0].best) == (200, path.cost)
-    assert max(map(len, ways)) > 3  # it goes deep where it is worth it
-    pairs = [pair for way in ways for pair in itertools.pairwise(way)]
-    assert all(a.best <= b.best and a.visits > b.visits for a, b in pairs)
-    assert all(len(way[-1].nodes) <= 3 for way in ways)
-
-
-@pytest.mark.parametrize("chance", [0, 1])
-def test_crossover_erases_serves_again_and_merges_with_its_chance(
-    chance: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("algorithms.mig_serving.search._MERGING", chance)
-    made = parts(generate("real-rows", n=8, seed=0), erased=1)
-    merge = Mock(side_effect=made.genetic.merged)
-    monkeypatch.setattr(made.genetic, "merged", merge)
-    parent = some_deployment(made)
-    costs = [child.cost for _ in range(5) if (child := made.genetic.crossed(parent))]
-    assert min(costs) < parent.cost
-    assert merge.called == bool(chance)
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fra
     else:
         assert found is not None
         assert [Fraction(number, found[1]) for number in found[0]] == values
+    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
 
 
 SMALL = st.fractions(-9, 9, max_denominator=9)
