@@ -15,11 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cms.checker.kinds import check
-from cms.plugin.algorithm import Budget, Claim
-from cms.problem.problem import Problem
-from cms.solving.solution import StopReason
-from cms.solving.solve import solve
+from cms import Budget, Claim, Problem, StopReason, check, solve
 from cms.testing.edge_problems import CROWDS
 from tests.plugins import OneByOne
 from tests.scripted import blocks

@@ -15,29 +15,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import (
-    LARGEST_DEPTH,
-    LARGEST_LEAVES,
+from cms import (
     BlockPrices,
-    Branch,
-    Certificate,
-    first_certificate,
-)
-from cms.certificate.quantity import (
     BlocksOfJob,
     BlocksOfType,
+    Branch,
+    Certificate,
+    Configuration,
+    InvalidCertificate,
+    Job,
     MachinesOfConfiguration,
     MachinesOfType,
     MachinesWithBlocks,
-    Quantity,
+    MachineType,
+    Problem,
+    solve,
 )
-from cms.errors import InvalidCertificate
+from cms.certificate.certificate import LARGEST_DEPTH, LARGEST_LEAVES, first_certificate
+from cms.certificate.quantity import Quantity
 from cms.files import certificate_from_json, problem_to_json
 from cms.knapsack.pricing import price_jobs
-from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
-from cms.problem.problem import Problem
-from cms.solving.solve import solve
 from tests.property.certificates import random_certificate
 from tests.property.definition import INVALID
 from tests.property.problems import problems

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import cms
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
-from cms.errors import InvalidOption
+from cms import Configuration, InvalidOption, Job, MachineType, Problem, SizeBoundedConfigurations
 from instances.families import generate
 from tests.algorithms.gpulet.test_gpulet import serving, whole
 

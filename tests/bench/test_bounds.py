@@ -14,9 +14,7 @@ from bench.row import Outcome, RunRow
 from bench.rules import BOUNDS
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
-from cms import Job, MachineType, Problem
-from cms.errors import UnsupportedProblem
-from cms.problem.parts import SizeBoundedConfigurations
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, UnsupportedProblem
 from instances.families import generate
 from tests.bench.stand_in import on_a100
 

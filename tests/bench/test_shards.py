@@ -11,8 +11,7 @@ from bench import chunks
 from bench.row import Outcome, RunRow
 from bench.runs import perform
 from bench.task import Kind, Source, Task
-from cms.errors import InvalidOption
-from cms.files import open_problem
+from cms import InvalidOption, open_problem
 
 SMALL: dict[str, Any] = {"n": 7, "m": 5, "seed": 3, "families": "instances.families"}
 REAL_ROWS = Source(family="real-rows", arguments=SMALL, module="bench.chunks")

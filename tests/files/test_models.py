@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from cms import load_instance, solve, write_solution
-from cms.errors import FileError
+from cms import FileError, load_instance, solve, write_solution
 from cms.files import fields as f
 from cms.files import model as m
 from cms.files.documents import lay_out

@@ -13,10 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import Branch
-from cms.certificate.quantity import MachinesOfType
-from cms.checker.kinds import checker_for
-from cms.errors import FileError
+from cms import Branch, FileError, MachinesOfType, Problem, Solution, checker_for
 from cms.files import (
     certificate_from_json,
     lay_out,
@@ -28,8 +25,6 @@ from cms.files import (
     solution_to_json,
     write_document,
 )
-from cms.problem.problem import Problem
-from cms.solving.solution import Solution
 from tests.files.documents import PROBLEM, SOLUTION, parsed, problems, solutions
 from tests.files.test_schemas import require_valid
 from tests.property.problems import share

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cms.errors import FileError
-from cms.files import read_problem
+from cms import FileError, read_problem
 from tests.files.documents import PROBLEM
 
 NUMBER = 'a number such as 12, "12.5" or "1/3"'

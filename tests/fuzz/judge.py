@@ -14,14 +14,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cms import CmsError, read_problem
 from cms.cli.app import run
-from cms.errors import CmsError
 from cms.files import (
     Parsed,
     certificate_from_json,
     parse_json,
     problem_from_json,
-    read_problem,
     read_source,
     solution_from_json,
 )

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from cms import solve
-from cms.errors import FileError, InvalidProblem
+from cms import FileError, InvalidProblem, solve
 from cms.files.documents import lay_out
 from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json

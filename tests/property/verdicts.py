@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cms import Problem, check
-from cms.errors import FileError, InvalidCertificate
+from cms import FileError, InvalidCertificate, Problem, check
 from cms.files import (
     Parsed,
     Source,

@@ -27,8 +27,7 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Problem, SolverBound, check
-from cms.presolver.presolve import PresolvedProblem, presolve
+from cms import PresolvedProblem, Problem, SolverBound, check, presolve
 from cms.problem.row import Row
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance

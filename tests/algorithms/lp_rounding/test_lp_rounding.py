@@ -13,9 +13,7 @@ from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
 from algorithms.lp_rounding.search import cheapest_support, cheapest_whole, limit_on_cost, vectors
 from algorithms.solvers.integer import LARGEST
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, solve
-from cms.plugin.guarantee import Verdict
-from cms.presolver.presolve import presolve
+from cms import Configuration, Job, MachineType, Problem, Verdict, presolve, solve
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.samples import so_many

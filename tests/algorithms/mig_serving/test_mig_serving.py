@@ -26,8 +26,7 @@ from algorithms.mig_serving.search import (
     _Node,
 )
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem, Status, StopReason, check, presolve
-from cms.plugin.registry import load_instance
+from cms import Configuration, Job, Problem, Status, StopReason, check, load_instance, presolve
 from instances.families import generate
 from tests.families import FAMILIES
 from tests.oracle import optimum

@@ -13,9 +13,8 @@ import algorithms.prices.vertex
 from algorithms.prices.master import Master
 from algorithms.prices.passes import Passes
 from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
-from cms import Problem, Schedule, check
+from cms import PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
-from cms.presolver.presolve import PresolvedProblem, presolve
 from instances import hard, small
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss

@@ -11,8 +11,7 @@ import algorithms.ptas
 import algorithms.ptas.few_machines
 from algorithms.ptas import Ptas
 from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
-from cms import Problem, Solution, UnsupportedProblem, check, solve
-from cms.presolver.presolve import presolve
+from cms import Problem, Solution, UnsupportedProblem, check, presolve, solve
 from cms.testing.checks import Observation
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
