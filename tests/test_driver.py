@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -337,9 +336,6 @@ def test_a_swallowed_press_is_raised_at_the_next_look_or_at_the_end() -> None:
             interrupt.look()
     with pytest.raises(KeyboardInterrupt), interruptible():
         press_that_a_library_swallows()
-
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to a child is POSIX")
 
 
 @pytest.mark.parametrize("way", WAYS)
