@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import getitem
@@ -34,24 +34,34 @@ def pool_of(*documents: Any) -> Pool:
     return found
 
 
-def mutant(rng: random.Random, document: Any, pool: Pool, changes: int = 1) -> Any:
+def mutant(
+    rng: random.Random,
+    document: Any,
+    pool: Pool,
+    changes: int = 1,
+    *,
+    junk: Sequence[Any] = JUNK,
+    may_change: Callable[[tuple[Any, ...]], bool] = bool,
+) -> Any:
     """A copy with so many changes, each at a place drawn by its key: long tables count once."""
     copied = [copy.deepcopy(document)]
     for _ in range(changes):
         by_key: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
-        for path in places(copied):
+        for path in filter(may_change, places(copied)):
             by_key[path[-1] if isinstance(path[-1], str) else path[:-1]].append(path)
+        if not by_key:
+            break
         *steps, key = rng.choice(by_key[rng.choice(list(by_key))])
-        _change(rng, reduce(getitem, steps, copied), key, pool)
+        _change(rng, reduce(getitem, steps, copied), key, pool, junk)
     return copied[0] if copied else None
 
 
-def _change(rng: random.Random, inside: Any, key: Any, pool: Pool) -> None:
+def _change(rng: random.Random, inside: Any, key: Any, pool: Pool, junk: Sequence[Any]) -> None:
     value, kind = inside[key], rng.randrange(12)
     if kind == 0:
         del inside[key]
     elif kind == 1:
-        inside[key] = rng.choice(JUNK)
+        inside[key] = rng.choice(junk)
     elif kind == 2 and isinstance(inside, dict):
         inside[rng.choice(["nobody", "", f"{key}s", *inside, *pool])] = inside.pop(key)
     elif kind == 3 and isinstance(inside, list):
@@ -72,10 +82,23 @@ def _near(rng: random.Random, value: Any, inside: Any) -> Any:
     """Another number, by a hair or by far; another text of those beside it."""
     try:
         number = Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
+    except (OverflowError, TypeError, ValueError, ZeroDivisionError):
         return rng.choice(list(inside.values() if isinstance(inside, dict) else inside))
-    near = [number + 1, max(Fraction(0), number - 1), 2 * number, Fraction(0), number - 1]
+    near = [
+        number + 1,
+        max(Fraction(0), number - 1),
+        2 * number,
+        Fraction(0),
+        number - 1,
+        number * 10**40,
+    ]
     if not isinstance(value, int) or rng.random() < 0.3:
         part = number * Fraction(rng.randint(1, 30), 20)
-        near += [number + LITTLE, max(Fraction(0), number - LITTLE), number / 2, part]
+        near += [
+            number + LITTLE,
+            max(Fraction(0), number - LITTLE),
+            number / 2,
+            part,
+            number * 10**40,
+        ]
     return number_to_json(rng.choice(near))
