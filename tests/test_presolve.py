@@ -29,7 +29,6 @@ from cms import (
 )
 from cms.certificate.certificate import first_certificate
 from cms.files.problems import problem_to_json
-from cms.presolver import dominance
 from cms.presolver.dominance import beaten
 from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
@@ -212,20 +211,6 @@ def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
     with pytest.raises(Stopped):
         presolve(problem, lambda: budget.stopped)
     assert budget.asked == looks + 1
-
-
-def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found then is beaten all the same, and the largest beat most of the others."""
-    rng = random.Random(1)
-    shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
-    shapes = [Configuration(shape.blocks, "m") for shape in shapes]
-    problem = Problem(configurations=shapes, machine_types=[MachineType("m")])
-    every = beaten(shapes, problem, never)
-    monkeypatch.setattr(dominance, "_IN_ALL", 0)
-    some = beaten(shapes, problem, never)
-    assert some.sum() < every.sum()
-    assert not (some & ~every).any()
-    assert some.sum() > every.sum() / 2
 
 
 Shape = Configuration | SizeBoundedConfigurations

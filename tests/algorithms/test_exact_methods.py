@@ -17,11 +17,10 @@ import algorithms.cp_sat
 import algorithms.prices.jobs
 import algorithms.prices.search
 import cms.knapsack.pricing
-from cms import Job, NamedProblem, Problem, Proof, Solution, Status, check, load_instance, solve
+from cms import Job, Problem, Proof, Solution, Status, check, load_instance, solve
 from cms.files import problem_to_json, solution_to_json
 from cms.files.documents import lay_out
 from cms.infeasibility.variants import PARTS, at_share
-from cms.testing.edge_problems import EDGE_PROBLEMS
 from instances.families import generate
 from proofs_checks.checker import check_solution, parse_document
 from tests.families import FAMILIES, instance
@@ -108,15 +107,6 @@ def test_the_paths_of_large_problems_change_no_optimum(path: str, method: str) -
 def test_several_workers_of_the_solver_find_the_same_optima() -> None:
     for family in FAMILIES:
         assert tally("cp_sat", family, range(6), workers=3).total() == 6
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("named", EDGE_PROBLEMS, ids=lambda named: named.name)
-def test_the_edges_of_the_model_are_decided(named: NamedProblem, method: str) -> None:
-    solution = answer(named.make(), method)
-    assert solution.cost == named.optimum
-    assert solution.status is (Status.INFEASIBLE if named.infeasible else Status.OPTIMAL)
-    refuse_false_files(named.make(), solution)
 
 
 # --- problems too large to enumerate --------------------------------------------------------------

@@ -11,18 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import tables
 from bench.figures import growth, quantile
 from bench.plots import draw
 from bench.plots.curves import profile
-from bench.plots.points import ticks_up_to
 from bench.row import Outcome, RunRow
-from bench.runs.solving import passes
 from bench.suites import SUITES, Settings, proof
 from bench.suites.agreement import agreement
 from bench.suites.mig_serving import AT_EARLY
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
-from bench.tables import AtLeast, Column, Table, failures
+from bench.tables import Table, failures
 from bench.task import NAMED, Source
 from tests.bench.conftest import run_row
 from tests.samples import so_many
@@ -147,32 +144,6 @@ def test_a_quantile_is_one_of_the_values_and_covers_its_share(
     found = quantile(values, share)
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values)
-
-
-@pytest.mark.parametrize(
-    ("write", "texts"),
-    [
-        (tables.plain, {12345: "12,345", "sparse": "sparse"}),
-        (tables.seconds, {0.01234: "0.0123", 12.34: "12.3", 1234.5: "1234"}),
-        (tables.times, {52.34: "52.3x", 0.1234: "0.123x"}),
-        (tables.ratio, {1.0: "1", 1.03456: "1.035", 1.0001: "1.000+", 12.5: "12.500"}),
-        (tables.exact, {Fraction(5, 2): "2.5", Fraction(1, 3): "1/3", 10**400: "1.00e+400"}),
-        (tables.amount, {Fraction(12): "12", Fraction(82, 7): "11.71"}),
-        (tables.percent, {0.995: "99.5 %", 0.00012: "0.012 %", 0.99999: "<100 %", 1: "100 %"}),
-        (tables.gibibytes, {3 * 2**29: "1.5 GiB"}),
-        (tables.at_least(tables.seconds), {AtLeast(20.0, True): ">20", AtLeast(2.0, False): "2"}),
-        (passes, {("trivial", "branch_and_price: block prices, 7 passes"): 7, ("trivial",): None}),
-        (ticks_up_to, {2.5: [1, 1.1, 1.25, 1.5, 2], 8: [1, 1.25, 1.5, 2, 3, 4, 6, 8]}),
-    ],
-)
-def test_figures_are_written_with_the_digits_that_tell(write: Any, texts: dict[Any, Any]) -> None:
-    assert {value: write(value) for value in texts} == texts
-
-
-def test_a_table_for_latex_escapes_what_it_takes_for_commands() -> None:
-    table = Table("a_b", "", (Column("name", left=True), Column("n")), (("[x & y", None),))
-    assert r"\caption{a\_b.}" in table.latex()
-    assert r"{}[x \& y & - \\" in table.latex()
 
 
 def test_a_profile_has_the_factors_of_the_fastest() -> None:

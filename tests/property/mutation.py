@@ -84,21 +84,8 @@ def _near(rng: random.Random, value: Any, inside: Any) -> Any:
         number = Fraction(value)
     except (OverflowError, TypeError, ValueError, ZeroDivisionError):
         return rng.choice(list(inside.values() if isinstance(inside, dict) else inside))
-    near = [
-        number + 1,
-        max(Fraction(0), number - 1),
-        2 * number,
-        Fraction(0),
-        number - 1,
-        number * 10**40,
-    ]
+    near = [number + 1, abs(number - 1), 2 * number, Fraction(0), -number, number * 10**40]
     if not isinstance(value, int) or rng.random() < 0.3:
         part = number * Fraction(rng.randint(1, 30), 20)
-        near += [
-            number + LITTLE,
-            max(Fraction(0), number - LITTLE),
-            number / 2,
-            part,
-            number * 10**40,
-        ]
+        near += [number + LITTLE, abs(number - LITTLE), number / 2, part]
     return number_to_json(rng.choice(near))

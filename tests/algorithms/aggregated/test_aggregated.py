@@ -130,18 +130,6 @@ def test_blocks_handed_out_anew_save_machines_and_what_cannot_be_is_told(
     assert handed_out(hard, [1], Unlimited()) == (False, None)
 
 
-def test_dear_machines_that_nobody_needs_go() -> None:
-    types = [MachineType("m", 2), MachineType("n", 3)]
-    shapes = [Configuration({"a": 2}, "m"), Configuration({"a": 1, "b": 1}, "n")]
-    jobs = [Job("x", 7, {"a": 2, "b": 5}), Job("y", 1, {"a": 1})]
-    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
-    tables = Tables.of(problem, shapes[::-1])
-    assert tables.shapes == tuple(shapes[::-1])
-    machines, given = without_waste(tables, [2, 3], np.array([[3, 1], [1, 0]]))
-    assert given.tolist() == [[1, 1], [1, 0]]
-    assert machines == [1, 1]
-
-
 CYCLE = dict.fromkeys([(0, 0), (0, 1), (1, 0), (1, 1)], Fraction(1, 2))
 
 

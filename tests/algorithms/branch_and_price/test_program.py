@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.branch_and_price.program
 from algorithms.branch_and_price.program import (
     Answer,
     Found,
     Task,
     close,
     every_block,
-    every_option,
     improvements,
     schedule_of,
     shortened,
@@ -30,13 +28,12 @@ from algorithms.prices.search import PriceSearch
 from cms import PresolvedProblem, Problem, SolverBound, check, presolve
 from cms.problem.row import Row
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
-from tests.families import FAMILIES, instance
+from tests.families import instance
 from tests.oracle import optimum
-from tests.samples import so_many, spread
+from tests.samples import so_many
 
 FEW = so_many(4, 6)
 NOTHING = Fraction(0)
-FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
 
 
 class Known:
@@ -66,68 +63,6 @@ def problems(family: str) -> list[Known]:
         if presolve(problem).problem.n_jobs and problem.cost_step:
             found.append(Known(problem))
     return found
-
-
-@pytest.mark.parametrize("family", spread(6, FAMILIES_WITH_SCHEDULES))
-def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str) -> None:
-    for known in problems(family):
-        task = every_block(known.jobs, Fraction(0), None)
-        answer = known.decide(task)
-        if known.best is None:
-            assert answer.status == "infeasible"
-            continue
-        assert answer.status == "optimal"
-        assert answer.found is not None
-        assert known.holds(answer.found)
-        assert answer.found.cost >= known.best
-        if answer.exact:
-            assert (answer.found.cost, answer.bound) == (known.best, known.best)
-            assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
-        outer = known.decide(every_block(known.jobs, Fraction(0), None, outer=True))
-        assert outer.exact
-        assert outer.bound is None or outer.bound <= known.best
-        # A search alone proves nothing, but what it finds is a schedule.
-        alone = close(known.shapes, known.jobs, task, Unlimited(), nodes=50)
-        assert alone.status in ("feasible", "unknown")
-        assert alone.bound is None
-        assert alone.found is None or known.holds(alone.found)
-        *found, last = improvements(known.shapes, known.jobs, task, Unlimited())
-        costs = [each.cost for each in found if isinstance(each, Found) and known.holds(each)]
-        assert costs == sorted(set(costs), reverse=True)
-        assert len(costs) == len(found)
-        assert isinstance(last, Answer)
-        assert last.found is not None
-        assert last.found.cost == answer.found.cost
-
-
-@pytest.mark.parametrize("family", spread(5, FAMILIES_WITH_SCHEDULES))
-def test_every_option_within_the_target_is_enough(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(algorithms.branch_and_price.program, "_OPTIONS_A_BLOCK", 10**6)
-    decided = 0
-    for known in problems(family):
-        point = known.search.best
-        if known.best is None or point is None:
-            continue
-        for above in range(2):
-            target = known.best + above * known.step
-            task = every_option(known.shapes, known.jobs, point, Fraction(0), target, Unlimited())
-            assert task is not None
-            answer = known.decide(task)
-            assert (answer.status, answer.exact) == ("optimal", True)
-            assert answer.found is not None
-            assert answer.found.cost == known.best
-            assert known.holds(answer.found)
-            decided += 1
-        task = every_option(
-            known.shapes, known.jobs, point, Fraction(0), known.best - known.step, Unlimited()
-        )
-        assert task is not None
-        answer = known.decide(task)
-        assert answer.status == "infeasible"
-        assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
-    assert decided >= (0 if family == "infeasible_by_limit" else 2)
 
 
 @pytest.mark.parametrize(

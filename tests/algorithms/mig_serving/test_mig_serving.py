@@ -241,14 +241,6 @@ def test_the_operators_serve_all_jobs(problem: Problem, seed: int, erased: objec
         assert any(left[j] + amount > 0 for j, amount in machine.gives)
 
 
-def test_mutation_mixes_jobs() -> None:
-    jobs = [Job(name, 3, {"b": 1}) for name in "xy"]
-    made = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
-    alone = made.genetic.deployment([made.services.filled(0, [(0, j, 3)]) for j in (0, 1)])
-    mixed = [made.genetic.mutated(alone) for _ in range(5)]
-    assert any(len(machine.gives) == 2 for each in mixed for machine in each.machines)
-
-
 @pytest.mark.parametrize(
     ("backup", "tenths", "chosen"),
     [
@@ -303,14 +295,6 @@ def rounds(
     monkeypatch.setattr(made.genetic, "crossed", child)
     found = made.genetic.improvements(Deployment((), 10, 0.0))
     return [(deployment.cost, turn) for deployment, turn in found], parents
-
-
-def test_it_ends_after_rounds_without_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = [10, 9, 12, 9, 8, 9, 9, 9, 9, 9, 9, 9]
-    found, parents = rounds(monkeypatch, costs, population=1, rounds_without_gain=3)
-    # a gain begins the count anew
-    assert found == [(9, 2), (8, 5)]
-    assert len(parents) == 8
 
 
 def test_the_fittest_are_the_next_parents(monkeypatch: pytest.MonkeyPatch) -> None:
