@@ -130,7 +130,6 @@ HARD = problem(
     {"j": (3, {"a": 1})},
     [{"name": "m", "cost": 2}, {"name": "n", "cost": 5}],
 )
-OWN = {"blocks_of_job": {"block": "a", "job": "j"}}
 
 
 def test_both_checkers_take_as_many_branches_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

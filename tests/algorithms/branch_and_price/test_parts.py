@@ -1,4 +1,4 @@
-"""What the method is made of: options, covers and dives by definition, and rounding."""
+"""What the method is made of: options, covers, dives, rounding and programs, by definition."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ from algorithms.branch_and_price.covers import cover
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.open_machines import filled
 from algorithms.branch_and_price.options import minimal_options
+from algorithms.branch_and_price.program import (
+    Answer,
+    Task,
+    close,
+    every_block,
+    improvements,
+    shortened,
+    solver_bound,
+)
 from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import Choices, choices_of
@@ -26,11 +35,21 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.limits import Limit, Room
 from algorithms.prices.region import Region, Row, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
-from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Schedule,
+    SizeBoundedConfigurations,
+    SolverBound,
+    check,
+)
 from cms.knapsack.packing import Packing
 from cms.plugin.algorithm import Budget
+from cms.problem.row import Row
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched
+from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import few, so_many, spread
@@ -332,3 +351,57 @@ def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None
     machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
     dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
     assert check(problem, dived.schedule(Jobs(problem))) == ()
+
+
+NOTHING = Fraction(0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "expected"),
+    [
+        (Answer("infeasible", None), None, SolverBound(None, "CP-SAT")),
+        (Answer("infeasible", None), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("infeasible", None, None, exact=False), 7, None),
+        (Answer("unknown", None, Fraction(6)), 7, SolverBound(6, "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), None, SolverBound(9, "CP-SAT")),
+        (Answer("unknown", None), 7, None),
+    ],
+)
+def test_an_answer_holds_for_costs_up_to_the_target(
+    answer: Answer, target: int | None, expected: SolverBound | None
+) -> None:
+    jobs = reduced(instance("costs", 3))
+    task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
+    assert solver_bound(answer, task, Fraction(1, 2)) == expected
+
+
+@given(st.integers(1, 10**60), st.lists(st.integers(0, 10**61), min_size=1, max_size=4))
+def test_what_serves_a_shortened_row_serves_the_job(demand: int, supply: list[int]) -> None:
+    row = Row(demand, tuple(supply), 1)
+    inner, outer = shortened(row), shortened(row, outer=True)
+    assert inner.demand <= 2**40 or inner == row._replace(supply=inner.supply)
+    rng = random.Random(demand)
+    for _ in range(20):
+        option = [rng.choice([0, rng.randint(0, 10), -(-demand // f) if f else 0]) for f in supply]
+
+        def enough(given: Row, option: list[int] = option) -> bool:
+            return sum(f * n for f, n in zip(given.supply, option, strict=True)) >= given.demand
+
+        assert not enough(inner) or enough(row)
+        assert not enough(row) or enough(outer)
+
+
+@pytest.mark.parametrize("exponent", [25, 40, 400])
+def test_a_program_out_of_range_is_too_large_and_proves_nothing(exponent: int) -> None:
+    problem = single({"a": 2}, 10**exponent, {"a": 3})
+    jobs, shapes = Jobs(problem), Shapes(problem, ())
+    fixed = Task(choices_of([(0, (10**exponent,), 1)], 1), {}, (), NOTHING, None)
+    for task in (fixed, every_block(jobs, NOTHING, None, outer=True)):
+        answer = close(shapes, jobs, task, Unlimited(), nodes=10, effort=1.0)
+        assert answer == Answer("too large", None, exact=False)
+        assert list(improvements(shapes, jobs, task, Unlimited())) == [answer]
+        assert solver_bound(answer, task, Fraction(1)) is None
+    # A short row has nothing left of a supply of 3: finding nothing is no proof.
+    inner = close(shapes, jobs, every_block(jobs, NOTHING, None), Unlimited(), effort=1.0)
+    assert (inner.status, inner.exact) == ("infeasible", False)

@@ -140,12 +140,6 @@ def best_of_program(
     return None if outcome.values is None else model.schedule(outcome.values).machine_count
 
 
-def ready(problem: Problem, route: str = "cells") -> Prepared:
-    answer = prepare(problem, route)
-    assert isinstance(answer, Prepared)
-    return answer
-
-
 @pytest.mark.parametrize("seed", few(20, range(200)))
 def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
     """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from math import lcm
-from operator import mul
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.jobs import Jobs, group_totals, ranges
-from algorithms.prices.master import Cut, ExactMaster
-from algorithms.prices.passes import Passes
-from algorithms.prices.region import Region, Vector
+from algorithms.prices.jobs import group_totals, ranges
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.solvers.floats import recognised
 from algorithms.solvers.simplex import solved
@@ -24,10 +20,8 @@ from cms.certificate.certificate import round_up
 from cms.certificate.conditions import Condition
 from instances.families import generate
 from tests.algorithms.branch_and_price import parts
-from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
-from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
 from tests.property.problems import share
 from tests.references.programs import lp_dw
 from tests.samples import few, so_many, spread
@@ -205,23 +199,6 @@ def test_totals_of_groups_are_sums_of_whole_numbers(largest: int) -> None:
     assert group_totals(options[:0], counts[:0], [0]) == [[0, 0]]
 
 
-LARGEST = 1000.0
-
-
-def nothing(region: Region) -> Vector:
-    return Vector((Fraction(0),) * len(region.blocks), (Fraction(0),) * len(region.limits))
-
-
-def exactly(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> ExactMaster:
-    master = ExactMaster(region, groups, lambda: False)
-    for group, cut in cuts:
-        master.add(group, cut)
-    return master
-
-
-FEW = 9
-
-
 def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
     quantities = [random_quantity(rng, problem) for _ in range(rng.randint(0, 3))]
     return tuple(
@@ -229,44 +206,3 @@ def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
         for quantity in quantities
         if quantity is not None
     )
-
-
-def priced(family: str, number: int) -> bool:
-    """Evaluate random prices below random branches; False if there is nothing to price."""
-    rng = random.Random(f"{family} {number}")
-    problem = instance(family, number)
-    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
-    if not problem.blocks or not all(any(row.supply) or not row.demand for row in rows):
-        return False
-    path = random_path(rng, problem)
-    free = rng.random() < 0.3
-    region, jobs = Region(problem, path, free_machines=free), Jobs(problem)
-    search = Passes(jobs, Unlimited(), ranges(len(jobs)), region)
-    denominator = rng.choice([1, 2, 3, 10, 97])
-    numbers = [rng.choice([0, rng.randint(0, 40)]) for _ in range(len(problem.blocks) + len(path))]
-    for at in region.free():
-        numbers[at] = 0
-    found = search.evaluate(numbers, denominator)
-    assert found is not None
-    point, loads = found
-    assert min((*point.vector.prices, *point.vector.multipliers, *point.vector.limit_prices)) >= 0
-    leaf = region.leaf(point.vector)
-    sides = tuple(Side(c.quantity, c.sign, c.value) for c in path)
-    verdict = evaluate_leaf(problem, leaf, sides)
-    assert verdict != INVALID, (leaf, path)
-    if free:
-        # Machines that cost nothing: a positive value is a proof, and 0 is 0 at any cost.
-        assert (verdict == INFEASIBLE) == (point.bound > 0)
-    else:
-        assert verdict in (point.bound, INFEASIBLE)
-        # Linear in the prices: what the cuts say at the point is the point's own value.
-        vector = point.vector
-        worth = Fraction(0)
-        for load in loads:
-            worth += sum(map(mul, vector.prices, load), Fraction(0))
-        for job, option in zip(region.own_priced, search.own_options[-1], strict=True):
-            own = region.prices_of_job(job, vector.prices, vector.multipliers)
-            assert min(own) >= 0
-            worth += sum(map(mul, own, option), Fraction(0))
-        assert worth + region.constant(vector) == point.bound
-    return True
