@@ -33,7 +33,8 @@ from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.limits import Limit, Room
-from algorithms.prices.region import Region, Row, configuration_of
+from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.region import Row as MachineRow
 from algorithms.prices.search import PriceSearch, fractional
 from cms import (
     Configuration,
@@ -348,7 +349,7 @@ def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None
         jobs=[Job("x", 30, {"a": 1})],
         machine_types=[MachineType("m")],
     )
-    machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
+    machines = {MachineRow((3,), 0, None): 9, MachineRow((3,), 0, shape): 1}
     dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
     assert check(problem, dived.schedule(Jobs(problem))) == ()
 
