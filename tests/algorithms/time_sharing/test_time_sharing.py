@@ -15,7 +15,6 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.region import Region
 from algorithms.time_sharing.closing import MixProgram, schedule_of
 from algorithms.time_sharing.columns import Columns
-from algorithms.time_sharing.dive import Diver
 from algorithms.time_sharing.hosting import Hosting, Saturated
 from algorithms.time_sharing.prices import PriceSearch
 from bench.runs.solving import recheck
@@ -229,19 +228,6 @@ def searched(problem: TimeSharedProblem) -> PriceSearch:
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
-
-
-@pytest.mark.parametrize("seed", few(1, range(20)))
-def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
-    problem = random_mix(seed, most=4, max_jobs=None)
-    search = searched(problem)
-    diver = Diver(search, Hosting(problem), Random(0), Unlimited())
-    schedules = list(diver.schedules())
-    assert schedules
-    assert search.best is not None
-    for schedule in schedules:
-        assert not check(problem, schedule)
-        assert schedule.cost(problem) >= search.best.bound
 
 
 def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
