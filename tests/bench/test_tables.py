@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -371,18 +370,3 @@ def test_the_distance_is_to_proved_optima_alone() -> None:
         None, 0, 0,
     )  # fmt: skip
     assert reds(OF_MIG) == [set(), set()]
-
-
-def test_a_pipeline_that_is_worse_than_its_fast_phase_or_fails_is_red() -> None:
-    rows = [of_mig(S1, "mig_serving_fast", 3), pipeline(S1, (0.5, 4), (30.0, 3)), optimal(S1, 2)]
-    _, (_, early, end) = lines_of(rows)
-    assert (early["worse than fast"], end["worse than fast"]) == (1, 0)
-    assert reds(rows) == [set(), {AT_EARLY}]
-    rows[1] = pipeline(S1, (0.5, 4))
-    _, (_, early, end) = lines_of(rows)
-    assert (early["worse than fast"], end["worse than fast"]) == (1, 1)
-    assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
-    rows[1] = replace(rows[1], outcome=Outcome.FAILED, error="it is not valid")
-    (scenario,), (_, early, _) = lines_of(rows)
-    assert (scenario["pipeline"], early["failed"], early["compared"]) == (None, 1, 0)
-    assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
