@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from cms.certificate.certificate import BlockPrices, first_certificate
 from cms.checker.kinds import check
 from cms.errors import AlgorithmError, InvalidSchedule
-from cms.plugin.algorithm import Budget, Claim, SolverBound
+from cms.plugin.algorithm import Budget, Claim
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
 from cms.running.interrupt import CtrlC
@@ -32,6 +32,7 @@ from cms.schedule.schedule import Schedule
 from cms.solving.ledger import Ledger
 from cms.solving.solution import Incumbent, Proof, Status, StopReason
 from tests.ctrl_c import KINDS, WAYS, press
+from tests.files.documents import TRUE_CLAIMS
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 
 #: Seconds after which what has not come never will, on the slowest machine.
@@ -361,13 +362,8 @@ def test_ctrl_c_gives_a_checked_answer_at_any_moment(way: str, kind: str) -> Non
 
 DEMAND = 13  # 7 machines
 
-schedules = st.integers(7, 20).map(lambda machines: serving(DEMAND, machines))
-certificates = st.fractions(0, "1/2", max_denominator=8).map(lambda p: BlockPrices({"b": p}))
-words = st.fractions(0, 7, max_denominator=3).map(lambda value: SolverBound(value, "oracle"))
-claims = st.lists(st.one_of(schedules, certificates, words), max_size=12)
 
-
-@given(claims)
+@given(TRUE_CLAIMS)
 def test_true_claims_in_any_order_end_at_the_best_of_each(claimed: list[Any]) -> None:
     problem = blocks(DEMAND)
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)

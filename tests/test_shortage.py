@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import time
@@ -36,10 +37,12 @@ from cms import (
     load_instance,
     solve,
 )  # fmt: skip
+from cms.files import lay_out, solution_from_json, solution_to_json
 from cms.fleet import Scenario
 from cms.infeasibility.variants import PARTS, at_share, without_unservable_jobs
 from cms.plugin.algorithm import Budget, Claim
 from tests import families, oracle
+from tests.files.test_schemas import require_valid
 from tests.oracle import optimum
 from tests.property.problems import problems, share
 from tests.samples import refusal
@@ -310,6 +313,10 @@ def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> 
     found = explain_infeasibility(problem, solution=given_it, time_limit=None)
     event(f"{found.machines_proof}, {found.demand_proof}, {len(found.unservable) > 0}")
     require_true(problem, found)
+    if solution.status is Status.INFEASIBLE:
+        written = solution_to_json(solution, found)
+        require_valid("solution", written)
+        assert solution_from_json(json.loads(lay_out(written))) == solution
     assert found.machines_proof is not Proof.NONE
     assert found.demand_proof is not Proof.NONE
     if solution.status is not Status.INFEASIBLE:

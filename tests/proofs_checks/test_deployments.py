@@ -19,6 +19,7 @@ from cms.fleet.serving.loads import sustainable_load
 from proofs_checks.checker import check_deployment, check_transition, tables
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.deployment import examine_deployment
+from tests.files.test_schemas import is_valid
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document, changed, group, problem, solution
 from tests.proofs_checks.moves import (
@@ -32,7 +33,6 @@ from tests.proofs_checks.moves import (
     transition,
 )
 from tests.proofs_checks.test_replay import SMALL, in_package
-from tests.proofs_checks.test_schemas import is_valid
 
 ME = instance("small+me", 0)
 AT_START = deployment(LENT)

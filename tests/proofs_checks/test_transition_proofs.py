@@ -22,12 +22,12 @@ from cms.fleet.deployment.transition import (
 from cms.solving.solution import Proof
 from proofs_checks import checker
 from proofs_checks.checker.replay import examine_transition
+from tests.files.test_schemas import is_valid
 from tests.fleet.deployments import SERVICES, point, wanted_for
 from tests.fleet.transition.cases import Pair, leg
 from tests.proofs_checks.documents import Document, changed, places
 from tests.proofs_checks.moves import LENT, REPARTITIONED
 from tests.proofs_checks.test_replay import in_package
-from tests.proofs_checks.test_schemas import is_valid
 from tests.property.problems import share
 from tests.samples import few
 
