@@ -15,7 +15,6 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.passes import certificate
 from algorithms.prices.search import PriceSearch
 from cms import (
-    BlockPrices,
     Certificate,
     Configuration,
     GroupLimit,
@@ -41,7 +40,7 @@ from tests.families import FAMILIES, instance
 from tests.oracle import limit_rows, optimum
 from tests.property.problems import problems
 from tests.property.schedules import random_schedule
-from tests.samples import so_many, spread
+from tests.samples import so_many
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -49,37 +48,6 @@ def test_the_reduced_problem_has_the_same_optimum(family: str) -> None:
     for number in range(so_many(2, 25)):
         problem = instance(family, number)
         assert optimum(presolve(problem).problem) == optimum(problem), (family, number)
-
-
-@pytest.mark.parametrize("family", spread(9, FAMILIES))
-def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str) -> None:
-    for number in range(so_many(5, 15)):
-        problem = instance(family, number)
-        reduction = presolve(problem)
-        schedule = random_schedule(random.Random(number), reduction.problem)
-        if schedule is not None:
-            assert check(reduction.problem, schedule) == (), (family, number)
-            restored = reduction.restore(schedule)
-            assert check(problem, restored) == (), (family, number)
-            assert restored.cost(problem) == schedule.cost(reduction.problem)
-
-
-@pytest.mark.parametrize("family", ["sparse", "costs", "limits", "groups", "max_blocks", "edges"])
-def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> None:
-    for number in range(so_many(5, 15)):
-        problem = instance(family, number)
-        reduction = presolve(problem)
-        if first_certificate(problem).proves_infeasible(problem):
-            continue  # a job that no machine serves: nothing to search for
-        small = reduction.problem
-        certificate = solve(small, "cp_sat", threads=1).certificate
-        assert isinstance(certificate, BlockPrices)
-        rows = limit_rows(small)
-        rent = sum(price * rows[name].reach for name, price in certificate.limit_prices.items())
-        bound = certificate.bound(small)
-        restored = reduction.restore_prices(certificate, bound + rent)
-        assert restored.proves_infeasible(problem) == certificate.proves_infeasible(small)
-        assert restored.bound(problem) == bound
 
 
 def _shares(random: random.Random) -> Problem:

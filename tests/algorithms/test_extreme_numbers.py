@@ -157,24 +157,6 @@ def test_every_method_keeps_its_word_on_numbers_far_apart(at: int) -> None:
     assert sum(taken) > len(taken) // 3
 
 
-@pytest.mark.parametrize("exponent", few(3, [18, 309, 30, 12, 308, 400]))
-def test_limits_and_sets_at_any_demand(exponent: int) -> None:
-    huge, shape = 10**exponent, Configuration({"a": 1})
-    one = Problem(configurations=shape, jobs=[Job("x", huge, {"a": 1})])
-    for limit in (huge, huge - 1):
-        types = [MachineType("machine", 2, limit)]
-        solution = solve(one.replace(machine_types=types), time_limit=None)
-        assert solution.cost == (2 * huge if limit == huge else None)
-        assert solution.proof is Proof.CHECKED
-    sizes = cms.SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    jobs = [Job("x", huge, {"a": "6.5", "b": 1}), Job("y", huge + 7, {"a": 3, "c": 1})]
-    problem = Problem(configurations=sizes, jobs=jobs)
-    solution = solve(problem, time_limit=None)
-    assert cms.check(problem, solution.schedule) == ()
-    assert solution.gap is not None
-    assert solution.gap <= 1
-
-
 @pytest.mark.parametrize("case", few(3, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
 def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
     """Millions of machines for some jobs, and a few for others."""

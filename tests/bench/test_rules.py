@@ -181,31 +181,6 @@ def test_best_fit_is_that_of_an_item_at_a_time(
     assert schedule.cost(problem) >= best
 
 
-def test_best_fit_takes_the_block_that_costs_a_job_least() -> None:
-    problem = Problem(
-        configurations=[
-            SizeBoundedConfigurations({"a-half": 1, "a-whole": 2}, 2, "a"),
-            SizeBoundedConfigurations({"b-third": 1}, 3, "b"),
-        ],
-        jobs=[
-            Job("halves", 4, {"a-half": 2, "a-whole": 3}),  # 2 halves, not 2 wholes
-            Job("whole", 4, {"a-half": 1, "a-whole": 4}),
-            Job("third", 5, {"a-whole": 5, "b-third": 3}),  # 2 thirds of 1, not a whole of 1
-            Job("nothing", 0, {"b-third": 1}),
-        ],
-        machine_types=[MachineType("a"), MachineType("b")],
-    )
-    schedule = RULES["best_fit"].schedule(problem)
-    assert not check(problem, schedule)
-    assert schedule.machine_count == 3
-    pairs = SizeBoundedConfigurations({"b": 2}, 5)
-    many = Problem(configurations=pairs, jobs=[Job("x", 10**15, {"b": 1})])
-    assert RULES["best_fit"].schedule(many).machine_count == 5 * 10**14
-    lost = Problem(configurations=pairs, jobs=[Job("x", 1, {"b": 0})])
-    with pytest.raises(UnsupportedProblem, match="no block serves job 'x'"):
-        RULES["best_fit"].schedule(lost)
-
-
 BOUND = BOUNDS["partition_free"]
 SLICES = (1, 2, 3, 4, 7)
 

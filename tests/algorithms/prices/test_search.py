@@ -20,7 +20,6 @@ from algorithms.prices.passes import Passes
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
 from algorithms.solvers.floats import recognised
-from algorithms.solvers.simplex import solved
 from cms import MachineType, PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
 from cms.certificate.conditions import Condition
@@ -31,7 +30,6 @@ from tests.algorithms.branch_and_price import parts
 from tests.algorithms.branch_and_price.parts import Case, Counting, Unlimited, cases
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
-from tests.property.problems import share
 from tests.references.programs import lp_dw
 from tests.samples import few, so_many, spread
 
@@ -159,39 +157,6 @@ def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fra
         assert found is not None
         assert [Fraction(number, found[1]) for number in found[0]] == values
     assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
-
-
-SMALL = st.fractions(-9, 9, max_denominator=9)
-
-
-@share(2)
-@given(st.data())
-def test_equations_with_a_solution_are_solved(data: st.DataObject) -> None:
-    n, m = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 6))
-    solution = data.draw(st.lists(SMALL, min_size=n, max_size=n))
-    rows = data.draw(
-        st.lists(st.lists(SMALL, min_size=n, max_size=n), min_size=m, max_size=m).map(
-            lambda rows: [*rows, *(rows[:1] * 2)]
-        )
-    )
-    right = [sum((a * x for a, x in zip(row, solution, strict=True)), Fraction(0)) for row in rows]
-    equations = [dict(enumerate(row)) for row in rows]
-    guess = data.draw(st.lists(SMALL, min_size=n, max_size=n))
-    found = solved(equations, right, guess)
-    assert found is not None
-    for row, value in zip(rows, right, strict=True):
-        assert sum((a * x for a, x in zip(row, found, strict=True)), Fraction(0)) == value
-    # From a solution nothing moves.
-    assert solved(equations, right, solution) == solution
-
-
-def test_equations_that_contradict_each_other_have_no_solution() -> None:
-    one = Fraction(1)
-    assert solved([{0: 1, 1: 1}, {0: 1, 1: 1}], [1, 2], [one, one]) is None
-    assert solved([{0: 0}], [1], [one]) is None
-    assert solved([{}], [1], [one]) is None
-    # What nothing decides keeps its guess.
-    assert solved([{0: 0, 1: 1}], [3], [Fraction(7), one]) == [7, 3]
 
 
 @pytest.mark.parametrize("largest", [9, 2**15 - 1, 2**31 - 1, 2**63 - 1, 2**70])

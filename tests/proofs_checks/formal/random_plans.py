@@ -1,15 +1,22 @@
-"""Random problems, schedules and trees of prices as documents; half of them are tampered with."""
+"""Random problems, schedules and trees as documents, half tampered with; what is said of them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cms import Problem, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
+from proofs_checks.checker.certificate import tree_bound
+from proofs_checks.checker.problem import Problem, read_problem
+from proofs_checks.checker.reading import ZERO, Fault
+from proofs_checks.checker.schedule import read_schedule, schedule_faults
+from proofs_checks.checker.usable import round_up
+from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
+from tests.proofs_checks.both_say import read
 from tests.proofs_checks.documents import Document
 from tests.property.certificates import random_certificate
 from tests.property.mutation import mutant, pool_of
@@ -65,3 +72,37 @@ def random_plans(seed: int, number: int) -> Iterator[Plan]:
         problem = random_problem(rng)
         groups = random_groups(rng, problem) if rng.random() < 0.5 else None
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))
+
+
+def second_verdict(problem: Problem, groups: list[Document] | None, tree: Any) -> str:
+    """What the second checker says."""
+    try:
+        bound = tree_bound(tree, problem)
+        if bound is None:
+            return "infeasible"
+        least = round_up(problem, bound)
+        if groups is None:
+            return f"at least {least}"
+        found = read_schedule({"groups": groups}, problem)
+        if schedule_faults(problem, found):
+            return "rejected"
+    except Fault:
+        return "rejected"
+    cost = sum((problem.machine_types[g.machine].cost * g.count for g in found), ZERO)
+    return f"optimal {cost}" if cost <= least else f"between {least} {cost}"
+
+
+def both_say(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
+    """What the second checker says, and the words for the proved one; None if they are refused."""
+    try:
+        problem = read_problem(read(of))
+        groups, tree = read(groups), read(tree)
+    except Fault:
+        return "rejected", None
+    said = second_verdict(problem, groups, tree)
+    try:
+        found = None if groups is None else read_schedule({"groups": groups}, problem)
+        line = plan_words(problem, found, tree)
+    except Fault:
+        line = None
+    return said, line

@@ -29,8 +29,7 @@ from tests.proofs_checks.documents import (
 )
 from tests.samples import refusal, so_many
 
-from .random_plans import random_plans
-from .verdicts import both, second_verdict
+from .random_plans import both_say, random_plans, second_verdict
 
 
 def names(problem: Problem) -> tuple[list[str], list[str], list[str]]:
@@ -49,7 +48,7 @@ def printed_back(of: Document, line: str) -> tuple[Document, Document | None, Do
 def test_random_plans_printed_back_are_what_they_were() -> None:
     compared = 0
     for draw in random_plans(2, so_many(250, 5000)):
-        _, line = both(draw.problem, draw.groups, draw.tree)
+        _, line = both_say(draw.problem, draw.groups, draw.tree)
         if line is None:
             continue
         of, schedule, tree = printed_back(draw.problem, line)
