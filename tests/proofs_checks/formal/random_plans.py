@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from cms import Problem, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
 from proofs_checks.checker.certificate import tree_bound
-from proofs_checks.checker.problem import Problem, read_problem
+from proofs_checks.checker.problem import Problem as ReadProblem
+from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.reading import ZERO, Fault
 from proofs_checks.checker.schedule import read_schedule, schedule_faults
 from proofs_checks.checker.usable import round_up
@@ -74,7 +75,7 @@ def random_plans(seed: int, number: int) -> Iterator[Plan]:
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))
 
 
-def second_verdict(problem: Problem, groups: list[Document] | None, tree: Any) -> str:
+def second_verdict(problem: ReadProblem, groups: list[Document] | None, tree: Any) -> str:
     """What the second checker says."""
     try:
         bound = tree_bound(tree, problem)
