@@ -160,4 +160,5 @@ def solutions(draw: st.DrawFn) -> Solution:
         verdict = judge(promised, cost=found.cost, **bounds)
     history = tuple(line._replace(source=draw(NAMES)) for line in found.history)
     more: Any = {"method": draw(NAMES), "seconds": draw(st.floats(0, 1e6)), "history": history}
-    return replace(found, guarantee=verdict, **more)
+    made: Solution = replace(found, guarantee=verdict, **more)
+    return made

@@ -61,6 +61,7 @@ def is_tiny(document: Document) -> bool:
         problem = problem_from_json(read(document))
     except FileError:
         return True
+    assert isinstance(problem, Problem)
     rows = [problem.rows.row(job) for job in range(problem.n_jobs)]
     ways = [prod(row.demand // f + 2 for f in row.supply if f) for row in rows]
     ways += [prod(s.largest_count(b) + 1 for b in s.sizes) for s in problem.configurations

@@ -46,6 +46,7 @@ def judge_certificate(problem: Any, tree: Any) -> str:
     assert mine == theirs == definition
     if mine == INVALID:
         return INVALID
+    assert isinstance(about, Problem)
     best = optimum(about)
     if mine == INFEASIBLE:
         assert best is None

@@ -17,7 +17,7 @@ from proofs_checks.checker.schedule import read_schedule, schedule_faults
 from proofs_checks.checker.usable import round_up
 from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
-from tests.proofs_checks.both_say import read
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
 from tests.property.certificates import random_certificate
 from tests.property.mutation import mutant, pool_of
