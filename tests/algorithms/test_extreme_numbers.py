@@ -176,6 +176,3 @@ def test_no_factor_is_stated_where_floats_do_not_tell_gains_apart(
     options = {"variant": variant, "plain": True}
     checked(problem, solve(problem, "greedy", options=options, time_limit=None))
     assert promise(problem, "greedy", options) is None
-
-
-# --- the parts ------------------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from cms import (
     MachineType,
     Problem,
     Schedule,
-    SizeBoundedConfigurations,
     check,
 )
 from cms.certificate.certificate import first_certificate, round_up
@@ -99,41 +97,11 @@ def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> Non
     assert first_schedule(problem, lambda: next(budget, True)) is None
 
 
-#: What a share gives, as parts of a whole machine; ``least`` is the job's own.
-CURVES: dict[str, Callable[[float, float], float]] = {
-    "in proportion": lambda share, least: share,
-    "concave": lambda share, least: share**0.6,
-    "convex": lambda share, least: share**1.4,
-    "from a least share on": lambda share, least: share if share >= least else 0.0,
-    "in whole steps": lambda share, least: int(4 * share) / 4,
-}
-
-
-def _shares(kind: str, seed: int) -> Problem:
-    r = random.Random(f"{kind} {seed}")
-    types, step, most = r.randint(1, 3), r.choice([10, 20]), r.choice([None, None, 4])
-    shapes: list[Configuration | SizeBoundedConfigurations] = []
-    machines, tables = [], [dict[str, Fraction]() for _ in range(r.randint(3, 4))]
-    least = [r.uniform(0, 0.4) for _ in tables]
-    for m in range(types):
-        speed, sizes = r.uniform(1, 12), {f"g{m}:{s}": s for s in range(step, 101, step)}
-        machines.append(MachineType(f"g{m}", f"{speed**0.85 * r.uniform(0.8, 1.25):.2f}"))
-        shapes.append(SizeBoundedConfigurations(sizes, 100, f"g{m}", most))
-        for table, low in zip(tables, least, strict=True):
-            rate = speed * r.uniform(0.5, 2)
-            given = {b: round(1000 * rate * CURVES[kind](s / 100, low)) for b, s in sizes.items()}
-            table |= {block: Fraction(f, 1000) for block, f in given.items() if f}
-    if seed % 2:
-        shapes.append(Configuration({f"g0:{step}": 3, f"g0:{2 * step}": 2}, "g0"))
-    jobs = [Job(f"j{at}", r.randint(1, 40), table) for at, table in enumerate(tables)]
-    return Problem(configurations=shapes, jobs=jobs, machine_types=machines)
-
-
-@pytest.mark.parametrize("kind", CURVES)
-def test_before_it_branches_it_has_what_greedy_has(kind: str) -> None:
+@pytest.mark.parametrize("family", ["cluster-fleet", "mixed-fleet", "size-bounded-mixed"])
+def test_before_it_branches_it_has_what_greedy_has(family: str) -> None:
     asked = 0
-    for seed in range(so_many(3, 100)):
-        problem, budget, asking = _shares(kind, seed), Unlimited(), False
+    for seed in range(so_many(4, 100)):
+        problem, budget, asking = generate(family, n=8, seed=seed), Unlimited(), False
         for claim in run.claims(problem, budget):
             assert isinstance(claim, Named)
             of_greedy = claim.part.startswith("greedy: ")

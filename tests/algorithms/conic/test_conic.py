@@ -31,7 +31,6 @@ from cms import (
 )
 from cms.testing.checks import Observation
 from instances import hard
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -184,18 +183,6 @@ def test_it_finds_the_optimum_of_tiny_problems_by_every_route(tens: int) -> None
         found = costs(problem)
         assert len(found) >= 2
         assert set(found.values()) == {optimum(problem)}, (number, found)
-
-
-ON_A100 = ("real-rows", "arbitrary", "sparse", "near-ties", "superlinear", "sublinear")
-
-
-@pytest.mark.parametrize("family", ON_A100)
-def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
-    for seed in range(so_many(2, 40)):
-        problem = generate(family, n=1 + (7 * seed + 4) % 12, seed=seed, m=(1, 5, 30)[seed % 3])
-        wanted = solve(problem, "cp_sat", threads=1).cost
-        assert wanted is not None
-        assert set(costs(problem).values()) == {wanted}, seed
 
 
 def test_a_machine_more_than_the_bound_among_hundreds_of_millions() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 import algorithms.prices.search
 import algorithms.prices.vertex
-from algorithms.prices.jobs import group_totals, ranges
 from algorithms.prices.master import Master
 from algorithms.prices.passes import Passes
 from algorithms.prices.search import PriceSearch, fractional
@@ -22,14 +20,12 @@ from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solv
 from algorithms.solvers.floats import recognised
 from cms import MachineType, PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
-from cms.certificate.conditions import Condition
 from instances import hard, small
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss
 from tests.algorithms.branch_and_price import parts
 from tests.algorithms.branch_and_price.parts import Case, Counting, Unlimited, cases
 from tests.families import FAMILIES, instance
-from tests.property.certificates import random_quantity
 from tests.references.programs import lp_dw
 from tests.samples import few, so_many, spread
 
@@ -157,29 +153,6 @@ def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fra
         assert found is not None
         assert [Fraction(number, found[1]) for number in found[0]] == values
     assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
-
-
-@pytest.mark.parametrize("largest", [9, 2**15 - 1, 2**31 - 1, 2**63 - 1, 2**70])
-def test_totals_of_groups_are_sums_of_whole_numbers(largest: int) -> None:
-    rng = random.Random(largest)
-    rows = [[rng.randint(0, largest), largest] for _ in range(20)]
-    options = np.array(rows, dtype=np.min_scalar_type(-largest))
-    counts = np.array([rng.randint(0, 2**30) for _ in rows])
-    expected = [[0] * 2 for _ in range(4)]
-    for at, row in enumerate(rows):
-        for i, blocks in enumerate(row):
-            expected[at // 5][i] += int(counts[at]) * blocks
-    assert group_totals(options, counts, ranges(20, 5, 4)) == expected
-    assert group_totals(options[:0], counts[:0], [0]) == [[0, 0]]
-
-
-def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
-    quantities = [random_quantity(rng, problem) for _ in range(rng.randint(0, 3))]
-    return tuple(
-        Condition(quantity, rng.choice([-1, 1]), rng.choice([0, 0, 1, 1, 2, 3]))
-        for quantity in quantities
-        if quantity is not None
-    )
 
 
 def vertex_of(problem: Problem) -> BasicSolution:
