@@ -42,7 +42,7 @@ from cms.plugin.registry import (
 )
 from cms.solving.solution import Status
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
-from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
+from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS, TIME_SHARED_EDGE_PROBLEMS
 from cms.values.numbers import exact
 from tests import plugins
 from tests.conftest import Install
@@ -297,7 +297,7 @@ def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
 )
 def test_an_algorithm_that_does_not_take_it_says_so(method: Any) -> None:
     name, taken = getattr(method, "name", method), kinds_taken(algorithm_of(method)[0])
-    for problem in (CROSSED, blocks(3)):
+    for problem in (CROSSED, blocks(3), TIME_SHARED_EDGE_PROBLEMS[3].make()):
         if not isinstance(problem, taken):
             kind = type(problem).__name__
             words = rf"method '{name}' takes [\w ]*Problem; this problem is of type {kind}"

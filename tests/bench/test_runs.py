@@ -221,17 +221,6 @@ SMALL: dict[str, Any] = {"n": 7, "m": 5, "seed": 3, "families": "instances.famil
 REAL_ROWS = Source(family="real-rows", arguments=SMALL, module="bench.chunks")
 
 
-def shards_task(kind: Kind = Kind.SHARDS, source: Source = REAL_ROWS, **changes: Any) -> Task:
-    return Task(
-        suite="shards", kind=kind, source=source, method="auto", time_limit=60,
-        warm_up=False, **changes,
-    )  # fmt: skip
-
-
-def run_shards(what: Task) -> RunRow:
-    return perform(what, 1, lambda stage, facts: None)
-
-
 @pytest.fixture
 def three_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 3)
@@ -254,7 +243,9 @@ def test_a_family_that_draws_its_machines_is_refused() -> None:
 
 
 def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
-    folder, memory = run_shards(shards_task()), run_shards(shards_task(Kind.SOLVE))
+    folder, memory = (
+        perform_quietly(task(kind=kind, source=REAL_ROWS)) for kind in (Kind.SHARDS, Kind.SOLVE)
+    )
     assert folder.error is None
     assert (folder.outcome, folder.checker) == (Outcome.ANSWERED, "independent")
     assert folder.instance_sha256 == memory.instance_sha256

@@ -332,15 +332,6 @@ def lines_of(rows: list[RunRow]) -> tuple[list[dict[str, Any]], list[dict[str, A
     return list(gpus.to_json()["rows"]), list(distance.to_json()["rows"])
 
 
-def reds(rows: list[RunRow]) -> list[set[str]]:
-    """Return the names of the red lines_of of both tables."""
-
-    def names(table: Table) -> set[str]:
-        return {table.rows[number][0] for number in table.red}
-
-    return [names(table) for table in SUITE.tables(rows, DEFAULTS)]
-
-
 def test_gpus_are_means_and_savings_are_against_whole_gpus() -> None:
     (scenario, group), _ = lines_of(OF_MIG)
     assert list(scenario.values()) == [
@@ -369,4 +360,3 @@ def test_the_distance_is_to_proved_optima_alone() -> None:
     assert (fast["worse than fast"], early["worse than fast"], end["worse than fast"]) == (
         None, 0, 0,
     )  # fmt: skip
-    assert reds(OF_MIG) == [set(), set()]
