@@ -114,7 +114,7 @@ def agrees(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("routing", few(2, ["equal", None, "weighted"]))
-@settings(max_examples=max(300, settings().max_examples))
+@settings(max_examples=max(100, settings().max_examples))
 @given(data=st.data())
 def test_solve_rules_agrees_with_enumeration(routing: str | None, data: st.DataObject) -> None:
     agrees(data.draw(problems(routing)))

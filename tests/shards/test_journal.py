@@ -89,7 +89,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     journal = tmp_path / "run" / "journal.jsonl"
     command = [sys.executable, "-c", CLIENT, str(tmp_path / "fleet"), str(tmp_path / "run")]
     lines = 0
-    for number in range(so_many(2, 4)):
+    for number in range(so_many(1, 4)):
         process = subprocess.Popen([*command, str(tmp_path / f"killed{number}")])
         while process.poll() is None and (
             not journal.exists() or journal.read_bytes().count(b"\n") < lines + 3
