@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from cms.problem.parts import Configuration, Job, MachineType
-from cms.problem.problem import Problem
+from cms import Configuration, Job, MachineType, Problem
 from cms.problem.rows import Rows
 from cms.schedule.columns import Columns
 from instances.hard import packing

@@ -47,6 +47,7 @@ from proofs_checks.checker.bundles import Rule
 from proofs_checks.checker.bundles import cheapest_bundle as checked_bundle
 from tests.oracle import optimum, serves
 from tests.proofs_checks.both import proved, read
+from tests.samples import few
 
 RULES = st.builds(
     BundleRule,
@@ -112,24 +113,10 @@ def agrees(problem: Problem) -> None:
         assert solution_from_json(said).cost == best
 
 
-@settings(max_examples=max(300, settings().max_examples))
-@given(problems("equal"))
-def test_solve_equal_routing_agrees_with_enumeration(problem: Problem) -> None:
-    agrees(problem)
-
-
-@settings(max_examples=max(300, settings().max_examples))
-@given(problems())
-def test_solve_replicas_agrees_with_enumeration(problem: Problem) -> None:
-    agrees(problem)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("routing", ["equal", "weighted", None])
+@pytest.mark.parametrize("routing", few(2, ["equal", None, "weighted"]))
+@settings(max_examples=max(100, settings().max_examples))
 @given(data=st.data())
-def test_solve_rules_agree_with_enumeration_in_thousands(
-    routing: str | None, data: st.DataObject
-) -> None:
+def test_solve_rules_agrees_with_enumeration(routing: str | None, data: st.DataObject) -> None:
     agrees(data.draw(problems(routing)))
 
 

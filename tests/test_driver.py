@@ -1,26 +1,38 @@
-"""The driver stops when it should, and loses no answer: gap, clock, cancels, Ctrl-C."""
+"""The driver stops when it should and loses no answer; Ctrl-C, also for real; the ledger."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cms.certificate.certificate import BlockPrices, first_certificate
 from cms.checker.kinds import check
 from cms.errors import AlgorithmError, InvalidSchedule
 from cms.plugin.algorithm import Budget, Claim
+from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
+from cms.running.interrupt import CtrlC
 from cms.running.stopping import GRACE_SECONDS
+from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
-from cms.solving.solution import Incumbent, Status, StopReason
+from cms.solving.ledger import Ledger
+from cms.solving.solution import Incumbent, Proof, Status, StopReason
+from tests.ctrl_c import KINDS, WAYS, press
+from tests.files.documents import TRUE_CLAIMS
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 
 #: Seconds after which what has not come never will, on the slowest machine.
@@ -300,3 +312,120 @@ def test_an_event_loop_hears_its_signals_after_the_run() -> None:
 
     assert asyncio.run(program()).stop_reason is StopReason.INTERRUPTED
     assert heard == [1]
+
+
+@contextmanager
+def interruptible() -> Iterator[CtrlC]:
+    with CtrlC(take_over=True) as interrupt, interrupt.abortable():
+        yield interrupt
+
+
+def press_that_a_library_swallows() -> None:
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_press_raises_where_it_comes_and_the_handler_before_is_back_afterwards() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_swallowed_press_is_raised_at_the_next_look_or_at_the_end() -> None:
+    with suppress(KeyboardInterrupt), interruptible() as interrupt:
+        interrupt.look()
+        press_that_a_library_swallows()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.look()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        press_that_a_library_swallows()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_gives_a_checked_answer(way: str) -> None:
+    one = press(way, "cp_sat", 0.2)
+    assert one.good, str(one)
+
+
+def test_ctrl_c_reaches_the_default_method_whatever_it_is_at() -> None:
+    """SCIP would take the signal for itself, unless it is told not to."""
+    one = press("main", "python", 0.3, "auto")
+    assert one.good, str(one)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_gives_a_checked_answer_at_any_moment(way: str, kind: str) -> None:
+    moments = random.Random(0)
+    for one in (press(way, kind, moments.random()) for _ in range(10)):
+        assert one.good, str(one)
+
+
+DEMAND = 13  # 7 machines
+
+
+@given(TRUE_CLAIMS)
+def test_true_claims_in_any_order_end_at_the_best_of_each(claimed: list[Any]) -> None:
+    problem = blocks(DEMAND)
+    ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
+    accepted = 0
+    for claim in claimed:
+        accepted += ledger.hear(claim) is not None
+    known = ledger.known
+    assert len(known.history) == accepted
+    for before, after in zip(known.history, known.history[1:], strict=False):
+        assert after.lower_bound >= before.lower_bound
+        assert (after.claimed_bound or 0) >= (before.claimed_bound or 0)
+        assert before.cost is None or (after.cost is not None and after.cost <= before.cost)
+        assert before[1:4] != after[1:4]
+    costs = [c.cost(problem) for c in claimed if isinstance(c, Schedule)]
+    assert known.cost == min(costs, default=None)
+    proved = [-(-c.bound(problem) // 1) for c in claimed if isinstance(c, BlockPrices)]
+    assert known.lower_bound == max(proved, default=0)
+    assert known.lower_bound == -(-known.certificate.bound(problem) // 1)
+    assert known.best is None or not check(problem, known.best)
+    met = known.cost in (known.lower_bound, known.claimed_bound)
+    status, proof = ledger.verdict
+    if known.cost is None:
+        assert status is Status.NO_SCHEDULE
+    else:
+        assert status is (Status.OPTIMAL if met else Status.FEASIBLE)
+    assert (proof is Proof.CHECKED) == ledger.proved == (known.cost == known.lower_bound)
+
+
+amounts = st.sampled_from([0, 0, 1, Fraction(1, 3), 2**70])
+
+
+@given(st.lists(st.tuples(amounts, amounts, amounts), min_size=1, max_size=4))
+def test_what_nothing_can_serve_is_seen_at_once(rows: list[tuple[Any, Any, Any]]) -> None:
+    """The ledger's glance at a problem agrees with the certificate that proves it."""
+    problem = Problem.from_arrays(
+        demands=np.array([row[0] for row in rows], dtype=object),
+        supply=np.array([row[1:] for row in rows], dtype=object),
+        configurations=Configuration({"here": 1}),
+        blocks=["here", "nowhere"],
+    )
+    hopeless = any(demand and not here for demand, here, _ in rows)
+    ledger = Ledger(problem, "test", trusted=False, clock=lambda: 0.0)
+    assert (ledger.known.infeasible is Proof.CHECKED) == hopeless
+    assert first_certificate(problem).proves_infeasible(problem) == hopeless
+    idle = not any(demand for demand, _, _ in rows)
+    assert (ledger.known.cost == 0) == idle
+
+
+def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.from_arrays(
+        demands=[1] * 5000, supply=[[1]] * 5000, configurations=[[1]], blocks=["b"]
+    )
+    worded = []
+
+    def violation(*facts: str) -> Violation:
+        worded.append(facts)
+        return Violation(*facts)
+
+    monkeypatch.setattr(import_module("cms.schedule.faults"), "Violation", violation)
+    with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
+        Ledger(problem, "test", trusted=False, clock=lambda: 0.0).hear(Schedule())
+    assert len(worded) == 1001

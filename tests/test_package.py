@@ -1,11 +1,13 @@
-"""The package as others meet it: what an import costs, what is registered, what is shipped."""
+"""The package as others meet it: what an import costs, what is registered and shipped, errors."""
 
 from __future__ import annotations
 
 import ast
+import copy
 import importlib
 import inspect
 import json
+import pickle
 import subprocess
 import sys
 import tomllib
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 
 import cms
+from cms import AlgorithmError, ClusterError, CmsError, GuaranteeBreached, errors
 from instances import hard, small
 from tests.source_tree import FOLDERS, ROOT, SHIPPED, modules, shipped
 
@@ -161,3 +164,31 @@ def test_a_folder_is_shipped_whole(folder: str) -> None:
     matched = {p for glob in tool["package-data"][folder] for p in (ROOT / folder).glob(glob)}
     missed = sorted(str(p.relative_to(ROOT)) for p in data - matched)
     assert not missed, f"no package-data pattern ships these: {missed}"
+
+
+ERRORS = [
+    thing
+    for thing in vars(errors).values()
+    if isinstance(thing, type) and issubclass(thing, Exception)
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_bad_data_is_a_value_error_and_a_bad_algorithm_is_not(error: type[Exception]) -> None:
+    assert issubclass(error, CmsError)
+    if error is ClusterError:  # neither: the data may be whole
+        assert issubclass(error, RuntimeError)
+    elif error is not CmsError:
+        assert issubclass(error, ValueError) != issubclass(error, AlgorithmError)
+        assert issubclass(error, RuntimeError) == issubclass(error, AlgorithmError)
+
+
+@pytest.mark.parametrize("kind", [AlgorithmError, GuaranteeBreached])
+def test_an_algorithms_error_names_it_and_can_be_sent_between_processes(
+    kind: type[AlgorithmError],
+) -> None:
+    error = kind("liar", "claims too much")
+    for twin in (error, pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(twin) is kind
+        assert (twin.algorithm, twin.message) == ("liar", "claims too much")
+        assert str(twin) == "algorithm 'liar': claims too much"

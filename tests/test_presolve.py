@@ -15,7 +15,6 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.passes import certificate
 from algorithms.prices.search import PriceSearch
 from cms import (
-    BlockPrices,
     Certificate,
     Configuration,
     GroupLimit,
@@ -29,7 +28,6 @@ from cms import (
 )
 from cms.certificate.certificate import first_certificate
 from cms.files.problems import problem_to_json
-from cms.presolver import dominance
 from cms.presolver.dominance import beaten
 from cms.presolver.presolve import presolve
 from cms.running.stopping import Stopped
@@ -42,7 +40,7 @@ from tests.families import FAMILIES, instance
 from tests.oracle import limit_rows, optimum
 from tests.property.problems import problems
 from tests.property.schedules import random_schedule
-from tests.samples import so_many, spread
+from tests.samples import so_many
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -50,37 +48,6 @@ def test_the_reduced_problem_has_the_same_optimum(family: str) -> None:
     for number in range(so_many(2, 25)):
         problem = instance(family, number)
         assert optimum(presolve(problem).problem) == optimum(problem), (family, number)
-
-
-@pytest.mark.parametrize("family", spread(9, FAMILIES))
-def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str) -> None:
-    for number in range(so_many(5, 15)):
-        problem = instance(family, number)
-        reduction = presolve(problem)
-        schedule = random_schedule(random.Random(number), reduction.problem)
-        if schedule is not None:
-            assert check(reduction.problem, schedule) == (), (family, number)
-            restored = reduction.restore(schedule)
-            assert check(problem, restored) == (), (family, number)
-            assert restored.cost(problem) == schedule.cost(reduction.problem)
-
-
-@pytest.mark.parametrize("family", ["sparse", "costs", "limits", "groups", "max_blocks", "edges"])
-def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> None:
-    for number in range(so_many(5, 15)):
-        problem = instance(family, number)
-        reduction = presolve(problem)
-        if first_certificate(problem).proves_infeasible(problem):
-            continue  # a job that no machine serves: nothing to search for
-        small = reduction.problem
-        certificate = solve(small, "cp_sat", threads=1).certificate
-        assert isinstance(certificate, BlockPrices)
-        rows = limit_rows(small)
-        rent = sum(price * rows[name].reach for name, price in certificate.limit_prices.items())
-        bound = certificate.bound(small)
-        restored = reduction.restore_prices(certificate, bound + rent)
-        assert restored.proves_infeasible(problem) == certificate.proves_infeasible(small)
-        assert restored.bound(problem) == bound
 
 
 def _shares(random: random.Random) -> Problem:
@@ -212,20 +179,6 @@ def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
     with pytest.raises(Stopped):
         presolve(problem, lambda: budget.stopped)
     assert budget.asked == looks + 1
-
-
-def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found then is beaten all the same, and the largest beat most of the others."""
-    rng = random.Random(1)
-    shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
-    shapes = [Configuration(shape.blocks, "m") for shape in shapes]
-    problem = Problem(configurations=shapes, machine_types=[MachineType("m")])
-    every = beaten(shapes, problem, never)
-    monkeypatch.setattr(dominance, "_IN_ALL", 0)
-    some = beaten(shapes, problem, never)
-    assert some.sum() < every.sum()
-    assert not (some & ~every).any()
-    assert some.sum() > every.sum() / 2
 
 
 Shape = Configuration | SizeBoundedConfigurations

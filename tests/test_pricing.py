@@ -1,14 +1,18 @@
-"""Pricing all jobs: plain, compiled, weighted, in parts and in parallel, to the same unit."""
+"""Pricing all jobs: plain, compiled, weighted, in parts, in parallel; and compiled code kept."""
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import subprocess
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +21,7 @@ from hypothesis import strategies as st
 import cms.knapsack.pricing
 import cms.problem.rows
 from cms.knapsack.kinds import kinds
+from cms.knapsack.machine_code import compile_functions
 from cms.knapsack.pricing import (
     Pricing,
     cheapest_option,
@@ -311,3 +316,72 @@ def test_the_bits_of_prices_are_those_of_the_quantile_and_add_up(
     ]
     assert price_bits(histogram) == min(bits, default=62)
     assert price_bits([n * 999 for n in histogram]) == min(bits, default=62)
+
+
+SOURCE = "def double(n):\n    return 2 * n\n\n\ndef triple(n):\n    return double(n) + n\n"
+
+
+class Process:
+    """What a process finds: a source file, and the folders it may write."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(SOURCE)
+        # numba's own last resort is in the home of whoever runs the tests
+        (file.parent / "__pycache__").write_text("a file where a folder is wanted")
+
+    def hits(self) -> int:
+        """Call a function of the file in a new process; how often it was found compiled."""
+        scope: dict[str, Any] = {"__name__": "builtins"}  # numba imports the module it loads from
+        exec(compile(self.file.read_text(), str(self.file), "exec"), scope)
+        (function,) = compile_functions(scope, ["double", "triple"], ["triple"])
+        assert function(14) == scope["triple"](14) == 42
+        assert function(2**40) == 3 * 2**40
+        return sum(function.stats.cache_hits.values())  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Process:
+    """One that may write to the folder "kept" only, whoever runs the tests."""
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "package" / "__pycache__" / "below"))
+    return Process(tmp_path / "package" / "module.py")
+
+
+def test_compiled_code_is_kept_for_the_next_process(process: Process) -> None:
+    assert [process.hits(), process.hits()] == [0, 1]
+    times = process.file.stat()
+    process.file.write_text(SOURCE.replace("2 * n", "n + n"))
+    os.utime(process.file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert [process.hits(), process.hits()] == [0, 1]
+
+
+def test_where_no_folder_can_be_written_code_is_compiled_without_one(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "package/module.py/below"))
+    assert [process.hits(), process.hits()] == [0, 0]
+
+
+def test_a_full_disk_costs_the_next_process_time_and_nobody_an_answer(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        assert process.hits() == 0
+    assert not [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
+    assert [process.hits(), process.hits()] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_files_that_end_early_are_as_if_there_were_none(
+    process: Process, tmp_path: Path, kind: str
+) -> None:
+    process.hits()
+    (file,) = (tmp_path / "kept").rglob(f"*.{kind}")
+    file.write_bytes(file.read_bytes()[:50])
+    assert process.hits() == 0

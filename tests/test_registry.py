@@ -1,35 +1,54 @@
-"""Plug-ins are found by name, loaded when asked for, and those that cannot be used say why."""
+"""Plug-ins: found by name, their options and kinds of problems, the conformance suite."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.metadata import EntryPoints
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import cms
 import cms.plugin.registry
-from cms.errors import AlgorithmError, UnknownMethod
+from cms import Schedule, solve
+from cms.certificate.certificate import BlockPrices
+from cms.errors import (
+    AlgorithmError,
+    InvalidOption,
+    InvalidSchedule,
+    UnknownMethod,
+    UnsupportedProblem,
+)
+from cms.fleet.colocation import ColocationPlan, ColocationProblem
+from cms.fleet.colocation.edge_problems import posed
+from cms.plugin.algorithm import SolverBound, Support, kinds_taken
 from cms.plugin.registry import (
     NamedProblem,
     PluginError,
     UnknownInstance,
     algorithm_details,
+    algorithm_of,
     list_algorithms,
     list_instances,
     load_algorithm,
     load_instance,
+    option_fields,
+    read_options,
 )
 from cms.solving.solution import Status
-from cms.solving.solve import solve
-from cms.testing import check_algorithm
-from cms.testing.edge_problems import EDGE_PROBLEMS
+from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
+from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS, TIME_SHARED_EDGE_PROBLEMS
+from cms.values.numbers import exact
+from tests import plugins
 from tests.conftest import Install
-from tests.samples import few
-from tests.scripted import blocks
+from tests.plugins import OneByOne, count_in_eight_bytes, rename_the_jobs, saying
+from tests.samples import few, so_many
+from tests.scripted import Scripted, blocks
 
 OWN = "configurable-machines"
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,3 +196,184 @@ def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) 
             load_algorithm("auto")
     finally:
         cms.plugin.registry._entries.cache_clear()
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options: epsilon and rounds."""
+
+    epsilon: Any = Fraction(1, 2)
+    rounds: int = 3
+    derived: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact(self.epsilon, "epsilon", error=ValueError))
+        if self.rounds < 1:
+            raise ValueError("expected a whole number >= 1")
+        if self.epsilon > 1 and self.rounds > 5:
+            raise InvalidOption("more than 5 rounds need an epsilon of at most 1")
+        if self.epsilon == 1 and self.rounds > 8:
+            raise ValueError("expected fewer rounds")
+
+
+class Algorithm(OneByOne):
+    name = "ptas"
+    options_type = Options
+
+
+def test_values_are_converted_by_the_algorithm() -> None:
+    assert read_options(Algorithm(), {"epsilon": "1/4"}) == Options(Fraction(1, 4))
+    assert read_options(Algorithm(), {}) == Options()
+    assert option_fields(Algorithm()) == {"epsilon": Fraction(1, 2), "rounds": 3}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"epsilno": 1}, "method 'ptas' has no option 'epsilno'; nearest: 'epsilon'; it has"),
+        ({"epsilno": 1}, r"epsilon \(default 1/2\), rounds \(default 3\)"),
+        ({"derived": 1}, "no option 'derived'"),
+        ({3: 1}, "no option 3"),
+        ({"rounds": 0}, "method 'ptas', option rounds = 0: expected a whole number >= 1"),
+        ({"rounds": "many"}, "option rounds = 'many': "),
+        ({"epsilon": -1, "rounds": 4}, "option epsilon = -1: epsilon is -1; expected a number"),
+        ({"epsilon": 1, "rounds": 9}, "option epsilon = 1, rounds = 9: expected fewer rounds"),
+        ({"epsilon": 2, "rounds": 6}, "^more than 5 rounds need an epsilon of at most 1$"),
+    ],
+)
+def test_a_bad_option_is_refused_by_name(given: dict[Any, Any], words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        read_options(Algorithm(), given)
+
+
+def test_options_that_are_no_frozen_dataclass_with_defaults_are_the_algorithms_fault() -> None:
+    @dataclass
+    class Thawed:
+        """None."""
+
+    @dataclass(frozen=True)
+    class Bare:
+        """needed."""
+
+        needed: int
+
+    for kind, words in [
+        (dict, "expected a frozen dataclass"),
+        (Options(), "expected a frozen dataclass"),
+        (Thawed, "Thawed is not frozen"),
+        (Bare, "Bare needs a default for every option"),
+    ]:
+        algorithm = OneByOne()
+        algorithm.options_type = kind  # type: ignore[misc, assignment]
+        with pytest.raises(AlgorithmError, match=words):
+            read_options(algorithm, {})
+
+
+CROSSED = posed([1, 2], [2, 1], [[10, 9], [9, -1]])  # 9 + 2 * 9 = 27 of 29
+BEST, WORSE = ColocationPlan({("g0", "w1"): 1, ("g1", "w0"): 2}), ColocationPlan({("g0", "w1"): 1})
+
+
+class Sharing(Scripted):
+    """Claims what it is told to about co-location problems."""
+
+    takes = (ColocationProblem,)
+
+
+def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
+    solution = solve(CROSSED, Sharing([BEST]), start=WORSE)
+    assert [line.cost for line in solution.history] == [20, 2, 2]
+    assert solution.schedule == BEST
+    with pytest.raises(InvalidSchedule, match="start is not valid"):
+        solve(CROSSED, Sharing([]), start=ColocationPlan({("g0", "w1"): 2}))
+    with pytest.raises(InvalidOption, match="expected ColocationPlan"):
+        solve(CROSSED, Sharing([]), start=Schedule())
+    for claim in (Schedule(), cms.BlockPrices(), cms.SolverBound(3, "oracle")):
+        with pytest.raises(AlgorithmError, match="expected ColocationPlan, |a solver's word is"):
+            solve(CROSSED, Sharing([claim]))
+
+
+@pytest.mark.parametrize(
+    "method", [*cms.list_algorithms(), pytest.param(OneByOne(), id="one_by_one")]
+)
+def test_an_algorithm_that_does_not_take_it_says_so(method: Any) -> None:
+    name, taken = getattr(method, "name", method), kinds_taken(algorithm_of(method)[0])
+    for problem in (CROSSED, blocks(3), TIME_SHARED_EDGE_PROBLEMS[3].make()):
+        if not isinstance(problem, taken):
+            kind = type(problem).__name__
+            words = rf"method '{name}' takes [\w ]*Problem; this problem is of type {kind}"
+            with pytest.raises(UnsupportedProblem, match=words):
+                solve(problem, method)
+
+
+def test_an_algorithm_of_several_kinds_is_asked_about_each() -> None:
+    class Both(OneByOne):
+        takes = (cms.Problem, ColocationProblem)
+
+    assert solve(blocks(3), Both()).cost == 2
+    with pytest.raises(AlgorithmError, match=r"support\(\) raised AttributeError"):
+        solve(CROSSED, Both())
+
+
+def test_a_class_without_a_referee_is_no_problem() -> None:
+    with pytest.raises(InvalidOption, match="expected a cms.Problem"):
+        solve("a problem", OneByOne())  # type: ignore[arg-type]
+    algorithm: Any = type("Odd", (OneByOne,), {"takes": (int,)})()
+    report = check_algorithm(algorithm, [])
+    assert "support" in report.failed
+    assert "it takes int, for which no checker is registered" in str(report)
+
+
+IDLE = saying(lambda problem: [Schedule()], served=False)
+DEAR = saying(lambda problem: [BlockPrices(dict.fromkeys(problem.blocks, 10**6))])
+
+
+class TakesNothing(OneByOne):
+    """Refuses every problem."""
+
+    def support(self, problem: object, options: object) -> Support:
+        return Support(False, "not today")
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=str)
+def test_a_minimal_good_plugin_passes(check: Check) -> None:
+    check(OneByOne(), EDGE_PROBLEMS[:: so_many(6, 1)], seeds=[0])
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason", "words"),
+    [
+        (IDLE, "claims", "of its demand served"),
+        (DEAR, "claims", "more than its machine's cost"),
+        (saying(rename_the_jobs), "inputs", "the problem has changed"),
+        (plugins.IgnoresTheClock, "clock", "still at work"),
+        (plugins.IsNotReproducible, "reproducible", "two runs differ from claim 1 on"),
+        (saying(lambda problem: [3]), "claims", "type 'int'"),
+        (
+            saying(lambda problem: [SolverBound(0, "oracle")]),
+            "claims",
+            "a solver's word is accepted from",
+        ),
+        (saying(count_in_eight_bytes), "edge_problems", "OverflowError"),
+        (plugins.PromisesTooMuch, "guarantee", "Wishful Thinking"),
+        (plugins.TakesAnyOption, "options", "does not mention 'choose'"),
+        (plugins.LeavesACancel, "cancels", "no such solver"),
+        (TakesNothing, "support", "it takes none of the"),
+    ],
+)
+def test_a_bad_plugin_fails_for_the_named_reason_only(
+    bad: type[OneByOne], reason: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cms.testing.checks.CROWDS", CROWDS[2:3])  # the one it can ignore
+    report = check_algorithm(bad(), EDGE_PROBLEMS[2::3], seeds=[0])
+    assert report.failed == (reason,), str(report)
+    assert not report.ok
+    assert words in str(report)
+    assert str(report).count("passed") == len(CHECKS) - 1
+
+
+def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:
+    check = next(check for check in CHECKS if check.name == "claims")
+    with pytest.raises(ConformanceError, match=r"^claims: .*served"):
+        check(IDLE(), EDGE_PROBLEMS[:4])
+    report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:1], options={"choose": "worst"})
+    assert "expected 'cheapest' or 'first'" in str(report)

@@ -1,9 +1,12 @@
-"""What an infeasible problem lacks: against enumeration, and its promises."""
+"""What an infeasible problem lacks, against enumeration; its search; how far demands can grow."""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Mapping
+import signal
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -16,27 +19,220 @@ from hypothesis import strategies as st
 from cms import (
     AlgorithmError,
     BlockPrices,
+    Configuration,
     GroupLimit,
     InvalidOption,
+    Job,
     MachineType,
     Problem,
     Proof,
     Shortage,
+    SizeBoundedConfigurations,
     Solution,
     SolverBound,
     Status,
     check,
     explain_infeasibility,
+    find_growth,
     load_instance,
     solve,
-)
+)  # fmt: skip
+from cms.files import lay_out, solution_from_json, solution_to_json
 from cms.fleet import Scenario
-from cms.infeasibility.variants import without_unservable_jobs
+from cms.infeasibility.variants import PARTS, at_share, without_unservable_jobs
+from cms.plugin.algorithm import Budget, Claim
 from tests import families, oracle
-from tests.property.problems import share
+from tests.files.test_schemas import require_valid
+from tests.oracle import optimum
+from tests.property.problems import problems, share
 from tests.samples import refusal
-from tests.scripted import blocks, told
-from tests.test_shortage_search import exactly_at
+from tests.scripted import Clock, Scripted, blocks, serving, told
+
+
+def test_without_time_only_what_needs_none_is_known() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 3, {"b": 1}), Job("lost", 3, {})],
+        machine_types=[MachineType("machine", limit=1)],
+    )
+    found = explain_infeasibility(problem, time_limit=0)
+    assert (found.unservable, found.more_machines) == ({"lost": ()}, None)
+    assert (found.machines_at_least, found.less_demand, found.too_much_demand) == (0, 0, None)
+    assert (found.machines_proof, found.demand_proof) == (Proof.NONE, Proof.NONE)
+    assert str(found).splitlines()[1] == (
+        "for everything else, how many more machines would do was not found in time; what share "
+        "of every demand would do was not found in time"
+    )
+
+
+def test_what_was_given_up_for_want_of_time_gets_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        demand = fits(problem)
+        if demand is None:
+            return
+        asked.append(demand // 8)
+        if demand > 6000:
+            yield BlockPrices({"b": "1/2"}, {"machine": 1})
+        elif demand < 6000 or budget.remaining() > 1:
+            yield serving(demand, 0)
+        else:
+            while not budget.stopped:
+                clock.now += 0.01
+                time.sleep(0.001)
+
+    clock = Clock().rule(monkeypatch)
+    found = explain_infeasibility(blocks(8000, limit=3000), method=Scripted(run), time_limit=2.4)
+    # a quarter of the time is less than it wants, and what the others leave of it is more
+    assert asked == [1000, 749, 750, 750]
+    assert (found.less_demand, found.demand_proof) == (Fraction(3, 4), Proof.CHECKED)
+
+
+def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
+    asked = []
+
+    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        asked.append(problem)
+        if any(machine.limit is None for machine in problem.machine_types):
+            yield BlockPrices({"b": "1/2"}, {"machine": 1})
+            yield solve(problem).schedule
+        signal.raise_signal(signal.SIGINT)
+        while not budget.stopped:
+            pass
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(asked) == 2
+    assert (found.more_machines, found.machines_proof) == ({"machine": 1}, Proof.CHECKED)
+    assert found.demand_proof is Proof.NONE
+
+
+def test_a_method_that_proves_nothing_leaves_the_answer_open() -> None:
+    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        if any(machine.limit is None for machine in problem.machine_types):
+            shape = Configuration({"b": 2}, "more machine")
+            groups = serving(8, 4).groups
+            yield type(serving(8, 4))([group._replace(configuration=shape) for group in groups])
+        elif problem.rows.demand(0) <= 4:
+            yield serving(4, 2)
+
+    found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+    # all four machines were twins; three of them are within the limit
+    assert found.more_machines == {"machine": 1}
+    assert (found.machines_at_least, found.machines_proof) == (0, Proof.NONE)
+    assert (found.less_demand, found.too_much_demand) == (Fraction(1, 2), None)
+    assert found.demand_proof is Proof.NONE
+    assert str(found) == "1 more machine would do, or 50 % of every demand"
+
+
+def test_a_bound_above_the_limits_is_a_proof_without_a_ray() -> None:
+    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        if all(machine.limit is not None for machine in problem.machine_types):
+            yield BlockPrices({"b": "1/2"})
+            if problem.rows.demand(0) <= 6:
+                yield serving(6, 3)
+
+    found = explain_infeasibility(blocks(8, limit=3), method=Scripted(run), time_limit=None)
+    assert (found.less_demand, found.too_much_demand) == (Fraction(3, 4), Fraction(751, 1000))
+    assert found.demand_proof is Proof.CHECKED
+    assert str(found) == (
+        "how many more machines would do was not found in time; 75 % of every demand would do "
+        "(proved most)"
+    )
+
+
+def fits(problem: Problem) -> int | None:
+    """The demand, if the question is about it: then no machine type is without a limit."""
+    limited = all(machine.limit is not None for machine in problem.machine_types)
+    return int(problem.rows.demand(0)) if limited else None
+
+
+HUGE = 10**30
+
+
+def exactly_at(problem: Problem, parts: int) -> Problem:
+    """The demands times the share, as fractions: what ``at_share`` must be equivalent to."""
+    jobs = [
+        Job(job.name, job.demand * Fraction(parts, PARTS), job.demand_function)
+        for job in problem.jobs
+    ]
+    return Problem(
+        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
+    )
+
+
+@pytest.mark.parametrize("demand", [7, 2**62 + 1, 2**63 - 1, HUGE, Fraction(1, 3), "0.1"])
+@pytest.mark.parametrize("parts", [0, 1, 333, 999, 1000, 2**52 + 1, 2**61 + 1, 2**63, 1000 << 60])
+def test_a_share_is_the_least_demand_that_a_row_can_ask_for(demand: int, parts: int) -> None:
+    problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", demand, {"b": "0.7"})])
+    lowered = at_share(problem, parts).rows
+    exact = problem.rows.demand(0) * Fraction(parts, PARTS)
+    unit = Fraction(1, problem.rows.row(0).denominator)
+    assert exact <= lowered.demand(0) < exact + unit
+    assert lowered.supply(0, 0) == Fraction(7, 10)
+    assert (lowered.demand(0) / unit).denominator == 1
+
+
+def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need() -> None:
+    problem = Problem(
+        configurations=[
+            SizeBoundedConfigurations({"giant": 3, "titan": 4, "small": 1}, 2, "m"),
+            Configuration({"a": 1}, "none"),
+        ],
+        jobs=[
+            Job("lost", 1, {}),
+            Job("big", HUGE, {"giant": HUGE, "titan": 1}),
+            Job("wide", HUGE, {"a": Fraction(1, 3)}),
+            Job("fine", 1, {"giant": 5, "small": 1}),
+            Job("nothing", 0, {}),
+            Job("idle", 0, {"giant": HUGE}),
+        ],
+        machine_types=[MachineType("m"), MachineType("none", limit=0)],
+    )
+    rest, lost = without_unservable_jobs(problem)
+    assert lost == {"lost": (), "big": ("giant", "titan")}
+    assert list(rest.job_names) == ["wide", "fine", "nothing", "idle"]
+    assert [job.demand for job in rest.jobs] == [HUGE, 1, 0, 0]
+    assert without_unservable_jobs(rest)[0] is rest
+    everywhere = rest.replace(machine_types=[MachineType("m"), MachineType("none")])
+    assert solve(everywhere).cost is not None
+
+
+@share(5)
+@given(problems(), st.booleans())
+def test_growth_is_the_largest_thousandth_that_the_machines_meet(
+    problem: Problem, certified: bool
+) -> None:
+    solution = solve(problem, time_limit=None)
+    if solution.cost is None:
+        return
+    certificate = solution.certificate if certified else None
+    grown = find_growth(problem, solution.schedule, certificate=certificate, time_limit=None)
+    if grown.share is None:
+        assert not problem.rows.wants.any()
+        return
+    assert grown.share >= 1
+    types = [MachineType(m.name, m.cost, grown.machines[m.name]) for m in problem.machine_types]
+    there = problem.replace(machine_types=types)
+    parts = int(grown.share * PARTS)
+    assert not check(at_share(there, parts), grown.schedule)
+    if grown.proof is Proof.CHECKED:
+        assert optimum(at_share(there, parts + 1)) is None
+
+
+def test_proper_counts_too_few_for_larger_demands_are_no_obstacle() -> None:
+    shares = SizeBoundedConfigurations({"a": 1, "b": 3}, capacity=7)
+    problem = Problem(configurations=shares, jobs=[Job("x", 2, {"a": 1}), Job("y", 2, {"b": 1})])
+    known = BlockPrices({"a": "1/7", "b": "3/7"}, proper={"a": 2, "b": 2})
+    assert find_growth(problem, solve(problem).schedule, certificate=known).share == 1.5
+
 
 STEP = Fraction(1, 1000)
 
@@ -117,6 +313,10 @@ def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> 
     found = explain_infeasibility(problem, solution=given_it, time_limit=None)
     event(f"{found.machines_proof}, {found.demand_proof}, {len(found.unservable) > 0}")
     require_true(problem, found)
+    if solution.status is Status.INFEASIBLE:
+        written = solution_to_json(solution, found)
+        require_valid("solution", written)
+        assert solution_from_json(json.loads(lay_out(written))) == solution
     assert found.machines_proof is not Proof.NONE
     assert found.demand_proof is not Proof.NONE
     if solution.status is not Status.INFEASIBLE:

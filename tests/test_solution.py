@@ -1,20 +1,23 @@
-"""A solution prints as a table, in a terminal and in a notebook, and travels between processes."""
+"""A solution prints, travels between processes, and is told in the log as it is found."""
 
 from __future__ import annotations
 
+import logging
 import pickle
+import sys
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
+from subprocess import run
 
 import pytest
 
+from cms import Configuration, Incumbent, Job, Problem, solve
 from cms.certificate.certificate import BlockPrices
 from cms.errors import FileError
 from cms.files import solution_to_json
-from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import GROUPS_SHOWN, Solution
-from cms.solving.solve import solve
+from cms.solving.words import circumstances, log_line, verdict
 from tests.scripted import HALF, blocks, serving, told
 from tests.texts import html_of
 
@@ -77,3 +80,37 @@ def test_numbers_that_python_would_not_print_are_printed() -> None:
 @pytest.mark.parametrize("method", ["auto", "cp_sat", "greedy"])
 def test_costs_of_any_length_are_solved(method: str) -> None:
     assert solve(blocks(50, cost=9 * 10**4299), method).cost == 225 * 10**4299
+
+
+PROBLEM = Problem(
+    configurations=[Configuration({"a": 1}), Configuration({"b": 2})],
+    jobs=[Job(f"x{n}", 7 + n, {"a": 5, "b": 2}) for n in range(5)],
+)
+
+
+def test_a_program_that_does_not_log_sees_nothing() -> None:
+    # in a process of its own: here pytest's own handlers listen
+    program = (
+        "from cms import Configuration, Job, Problem, solve\n"
+        "one = Configuration({'b': 2})\n"
+        "solve(Problem(configurations=one, jobs=[Job('x', 3, {'b': 2})]))\n"
+    )
+    done = run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_whoever_asks_gets_what_is_asked_each_improvement_and_the_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[Incumbent] = []
+    with caplog.at_level(logging.INFO, logger="cms"):
+        solution = solve(PROBLEM, time_limit=None, seed=3, on_improvement=heard.append)
+    asked, head, *lines, found = caplog.messages
+    assert asked == "auto: 5 jobs, 2 blocks, 1 machine type, no time limit, seed 3"
+    assert head.split() == ["time", "best", "bound", "gap", "last", "by"]
+    assert lines == [log_line(line, line.seconds) for line in solution.history]
+    assert tuple(heard) == solution.history
+    assert found == f"{verdict(solution)} ({circumstances(solution)})"
+    quiet = solve(PROBLEM, time_limit=None, seed=3)
+    assert (quiet.schedule, quiet.certificate) == (solution.schedule, solution.certificate)
+    assert {(each.name, each.levelno) for each in caplog.records} == {("cms", logging.INFO)}

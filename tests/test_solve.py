@@ -1,28 +1,37 @@
-"""``solve`` believes nothing unchecked, and says what is known and on whose word."""
+"""``solve`` believes nothing unchecked, says on whose word; rough prices and guarantees."""
 
 from __future__ import annotations
 
+import pickle
 import sys
+import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch
 from cms.certificate.quantity import MachinesOfType
 from cms.errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
-from cms.plugin.guarantee import Guarantee, Verdict
+from cms.plugin.guarantee import Guarantee, Reference, Verdict, judge
 from cms.plugin.registry import list_algorithms
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
+from cms.running.stopping import Stopped
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.driver import Arguments
+from cms.solving.rough_prices import rough_prices
 from cms.solving.solution import Proof, Status, StopReason
 from cms.solving.solve import run_checked, solve
 from cms.testing.checks import Laboratory
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
 from tests.plugins import OneByOne
+from tests.samples import spread
 from tests.scripted import HALF, PAIR, QUARTER, Scripted, blocks, serving, solved, told
 
 
@@ -291,3 +300,89 @@ def test_without_a_schedule_nothing_is_breached_where_there_may_be_none() -> Non
             machine_types=[MachineType("machine", 1, limit)],
         )
         assert run_checked(algorithm, True, problem).guarantee is None
+
+
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
+def test_rough_prices_hold_and_prove_no_more_than_the_optimum(family: str) -> None:
+    for number in range(5):
+        problem = instance(family, number)
+        best = optimum(problem)
+        for prices in rough_prices(problem):
+            assert best is None or 0 <= prices.bound(problem) <= best
+
+
+def test_a_schedule_without_a_bound_or_a_solvers_word_gets_one() -> None:
+    for claims in ([serving(8, 5), QUARTER], [serving(8, 5), SolverBound(3, "oracle")]):
+        solution = told(blocks(8), claims, trusted=True)
+        assert "rough prices" not in [line.source for line in solution.history]
+    assert told(blocks(8), []).lower_bound == 0, "there is no schedule to judge"
+    solution = told(blocks(8), [serving(8, 5)])
+    assert (solution.status, solution.cost, solution.lower_bound) == (Status.FEASIBLE, 5, 4)
+    assert solution.stop_reason is StopReason.FINISHED
+    proved = told(blocks(8), [serving(8, 4)])
+    assert (proved.status, proved.stop_reason) == (Status.OPTIMAL, StopReason.PROVED)
+
+
+def test_demands_beyond_any_float_and_machines_that_cost_nothing_are_priced() -> None:
+    huge = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", "1e400", {"b": 1})])
+    assert rough_prices(huge) == (BlockPrices({"b": "1/2"}),) * 2
+    free = Problem(
+        configurations=[Configuration({"a": 1}, "free"), Configuration({"a": 1, "b": 1}, "paid")],
+        jobs=[Job("x", 3, {"a": 1}), Job("y", 4, {"b": 2})],
+        machine_types=[MachineType("free", cost=0, limit=1), MachineType("paid", cost=3)],
+    )
+    for prices in rough_prices(free):
+        assert prices.prices == {"b": Fraction(3)}
+        assert prices.bound(free) == 6
+    useless = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 1, {})])
+    assert rough_prices(useless) == (BlockPrices(),) * 2
+
+
+def test_rough_prices_are_given_up_when_the_time_is_over() -> None:
+    with pytest.raises(Stopped):
+        rough_prices(blocks(8), lambda: True)
+    shapes = [Configuration({"b": n + 1}) for n in range(5_000)]
+    many = Problem(configurations=shapes, jobs=[Job("j", 9, {"b": 1})])
+    looks = iter([False, False])  # for the block, and before the first configuration
+    with pytest.raises(Stopped):
+        rough_prices(many, lambda: next(looks, True))
+
+
+def test_who_interrupts_a_run_waits_for_no_prices() -> None:
+    cancel = threading.Event()
+
+    def then_cancelled(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        yield serving(8, 6)
+        cancel.set()
+        yield serving(8, 5)
+
+    solution = solved(then_cancelled, cancel=cancel)
+    assert solution.stop_reason is StopReason.INTERRUPTED
+    assert solution.lower_bound == 0
+
+
+numbers = st.fractions(min_value=0, max_value=20, max_denominator=6)
+
+
+@given(numbers, numbers, numbers, numbers, numbers)
+def test_a_verdict_is_what_its_definition_says(
+    factor: Fraction, additive: Fraction, bound: Fraction, above: Fraction, cost: Fraction
+) -> None:
+    guarantee = Guarantee(factor, additive, Reference.OPT, "T")
+    value = bound + above  # the optimum lies between the bound and an upper value
+    verdict = judge(guarantee, cost=cost, lower_bound=bound, upper_value=value).verdict
+    if verdict is Verdict.VERIFIED:
+        assert cost <= factor * bound + additive
+    elif verdict is Verdict.BREACHED:
+        assert cost > factor * value + additive
+    else:
+        assert factor * bound + additive < cost <= factor * value + additive
+
+
+def test_numbers_are_exact_whatever_they_are_written_as() -> None:
+    guarantee = Guarantee("3/2", 0.1, "LP_DW", "Theorem B")
+    assert (guarantee.factor, guarantee.additive) == (Fraction(3, 2), Fraction(1, 10))
+    assert guarantee.against is Reference.LP_DW
+    assert str(guarantee) == "cost <= 1.5 LP_DW + 0.1 (Theorem B)"
+    assert str(Guarantee(1, 0, "OPT", "exact")) == "cost <= OPT (exact)"
+    assert pickle.loads(pickle.dumps(guarantee)) == guarantee

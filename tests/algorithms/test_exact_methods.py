@@ -1,35 +1,79 @@
-"""CP-SAT's reference and branch-and-price: they find and prove what enumeration and HiGHS find.
-
-Everything a solution says also passes the second checker, as text in files would. ``pytest -m long
-tests/algorithms`` takes thousands of problems.
-"""
+"""CP-SAT's reference and branch-and-price find and prove what enumeration and HiGHS find."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import algorithms.branch_and_price.program
 import algorithms.cp_sat
 import algorithms.prices.jobs
 import algorithms.prices.search
 import cms.knapsack.pricing
-from cms import Job, NamedProblem, Problem, Proof, Solution, Status, check, load_instance, solve
+from cms import Job, Problem, Proof, Solution, Status, check, load_instance, solve
 from cms.files import problem_to_json, solution_to_json
 from cms.files.documents import lay_out
 from cms.infeasibility.variants import PARTS, at_share
-from cms.testing.edge_problems import EDGE_PROBLEMS
 from instances.families import generate
 from proofs_checks.checker import check_solution, parse_document
 from tests.families import FAMILIES, instance
-from tests.oracle import given, optimum
-from tests.property.problems import rebuilt
-from tests.property.test_differential import contradictions
+from tests.oracle import given as supply_of
+from tests.oracle import optimum
+from tests.property.problems import problems, rebuilt, share
+from tests.references import guarantees
 from tests.references.programs import within
 from tests.samples import few, so_many, spread
+
+#: These decide every tiny problem, whatever its kind.
+EXACT = ("branch_and_price", "cp_sat", "auto")
+ALL = (*EXACT, *guarantees.METHODS)
+
+
+def contradictions(problem: Problem, best: Fraction | None, solution: Solution) -> list[str]:
+    """What a solution says that the optimum refutes."""
+    status, cost = solution.status, solution.cost
+    infeasible = solution.certificate.proves_infeasible(problem)
+    if best is None:
+        said = {
+            "an infeasible problem has a schedule": cost is not None,
+            "an infeasible problem is called optimal": status is Status.OPTIMAL,
+        }
+    else:
+        lines = solution.history
+        said = {
+            "a feasible problem is called infeasible": status is Status.INFEASIBLE or infeasible,
+            "a schedule is below the optimum": cost is not None and cost < best,
+            "it is called optimal and is not": status is Status.OPTIMAL and cost != best,
+            "its bound is above the optimum": solution.lower_bound > best,
+            "its certificate proves too much": solution.certificate.bound(problem) > best,
+            "a bound of its history is above the optimum": any(
+                line.lower_bound > best or (line.claimed_bound or 0) > best for line in lines
+            ),
+        }
+    return [words for words, holds in said.items() if holds]
+
+
+@pytest.mark.parametrize("family", spread(8, FAMILIES))
+@share(17)
+@given(st.data())
+def test_no_method_contradicts_another(family: str, data: st.DataObject) -> None:
+    problem = data.draw(problems([family]))
+    best = optimum(problem)
+    for method in ALL:
+        solution = guarantees.examine(problem, best, method, {})
+        if solution is None:
+            continue
+        assert contradictions(problem, best, solution) == [], method
+        if method in EXACT or method == "conic":
+            assert solution.proof is not Proof.NONE, method
+            assert solution.cost == best, method
+
 
 METHODS = ("branch_and_price", "cp_sat")
 
@@ -108,15 +152,6 @@ def test_the_paths_of_large_problems_change_no_optimum(path: str, method: str) -
 def test_several_workers_of_the_solver_find_the_same_optima() -> None:
     for family in FAMILIES:
         assert tally("cp_sat", family, range(6), workers=3).total() == 6
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("named", EDGE_PROBLEMS, ids=lambda named: named.name)
-def test_the_edges_of_the_model_are_decided(named: NamedProblem, method: str) -> None:
-    solution = answer(named.make(), method)
-    assert solution.cost == named.optimum
-    assert solution.status is (Status.INFEASIBLE if named.infeasible else Status.OPTIMAL)
-    refuse_false_files(named.make(), solution)
 
 
 # --- problems too large to enumerate --------------------------------------------------------------
@@ -243,7 +278,7 @@ def test_rows_rounded_one_way_find_and_the_other_way_prove_the_optimum(
     """One unit less of a demand of thirty digits changes no option, but fits into no program."""
     short = generate("mixed-fleet", n=8, seed=3, types=3)
     rows = [
-        (job.demand * 10**30 - 1, {b: given(job, b) * 10**30 for b in short.blocks})
+        (job.demand * 10**30 - 1, {b: supply_of(job, b) * 10**30 for b in short.blocks})
         for job in short.jobs
     ]
     long = rebuilt(short, jobs=[Job(f"j{at}", *row) for at, row in enumerate(rows)])

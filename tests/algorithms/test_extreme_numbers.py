@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table, recognised
 from cms import Configuration, Job, MachineType, Problem, Proof, Status, solve
 from instances.families import generate
 from tests.property.problems import share
@@ -158,24 +157,6 @@ def test_every_method_keeps_its_word_on_numbers_far_apart(at: int) -> None:
     assert sum(taken) > len(taken) // 3
 
 
-@pytest.mark.parametrize("exponent", few(3, [18, 309, 30, 12, 308, 400]))
-def test_limits_and_sets_at_any_demand(exponent: int) -> None:
-    huge, shape = 10**exponent, Configuration({"a": 1})
-    one = Problem(configurations=shape, jobs=[Job("x", huge, {"a": 1})])
-    for limit in (huge, huge - 1):
-        types = [MachineType("machine", 2, limit)]
-        solution = solve(one.replace(machine_types=types), time_limit=None)
-        assert solution.cost == (2 * huge if limit == huge else None)
-        assert solution.proof is Proof.CHECKED
-    sizes = cms.SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    jobs = [Job("x", huge, {"a": "6.5", "b": 1}), Job("y", huge + 7, {"a": 3, "c": 1})]
-    problem = Problem(configurations=sizes, jobs=jobs)
-    solution = solve(problem, time_limit=None)
-    assert cms.check(problem, solution.schedule) == ()
-    assert solution.gap is not None
-    assert solution.gap <= 1
-
-
 @pytest.mark.parametrize("case", few(3, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
 def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
     """Millions of machines for some jobs, and a few for others."""
@@ -195,20 +176,3 @@ def test_no_factor_is_stated_where_floats_do_not_tell_gains_apart(
     options = {"variant": variant, "plain": True}
     checked(problem, solve(problem, "greedy", options=options, time_limit=None))
     assert promise(problem, "greedy", options) is None
-
-
-# --- the parts ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_numbers_beyond_the_floats_are_cut_and_tiny_ones_are_nothing(sign: int) -> None:
-    huge = 10**400
-    assert near(sign * huge) == near(Fraction(sign * huge, 3)) == sign * LARGEST_FLOAT
-    assert near(sign * huge, huge) == sign
-    assert near(Fraction(sign, huge)) == 0
-    assert near_table([[sign * huge, 1]]).tolist() == [[sign * LARGEST_FLOAT, 1]]
-
-
-def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
-    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None
-    assert recognised([Fraction(1, 3), Fraction(0)]) == ([1, 0], 3)

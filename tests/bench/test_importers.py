@@ -1,14 +1,16 @@
-"""Published forms of measurements become pairs, profiles and classes; odd files are refused.
-
-The files here are made up, of the same forms.
-"""
+"""Files of published artifacts become points, pairs, profiles and classes; odd ones are refused."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bench.importers import (
     gpulet_measured_pairs,
@@ -18,8 +20,16 @@ from bench.importers import (
     write_measured_pairs,
 )
 from bench.importers.gpulet import read_gpulet_pairs, read_gpulet_table
+from bench.importers.parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from cms.errors import FileError, InvalidProblem
 from cms.fleet.colocation import write_profiles
+from cms.fleet.hardware import get_gpu
+from cms.fleet.serving import (
+    OperatingPoint,
+    Scenario,
+    build_problem,
+)
+from instances import published
 from tests.fleet.colocation.pairs import GAVEL, GAVEL_PROFILES, gavel
 from tests.samples import refusal
 
@@ -38,7 +48,7 @@ def throughputs() -> dict[str, Any]:
 
 def written(folder: Path, text: str, name: str = "file") -> Path:
     path = folder / name
-    path.write_text(text, "utf-8")
+    path.write_bytes(text.encode())
     return path
 
 
@@ -164,3 +174,112 @@ def test_usage_by_pod_and_hour_becomes_classes_or_is_refused(tmp_path: Path) -> 
     assert "'G1'" in refusal(InvalidProblem, read_alibaba_usage, path, memory_total_mib=one)
     how: Any = {"memory_total_mib": TOTAL, "utilisation": "fraction"}
     assert "avg_gpu_sm_util" in refusal(FileError, read_alibaba_usage, path, **how)
+
+
+HEADER = "Mig instance,Batch size,Workload Number,Throughput,Latency\r\n"
+#: Where the artifact's ``prof_data`` and ``SLO`` may be found; it is not part of this repository.
+ARTIFACT = Path(
+    os.environ.get("PARVAGPU_ARTIFACT")
+    or Path(__file__).resolve().parents[3] / "shared" / "data" / "parvagpu"
+)
+
+
+def test_files_and_folders_become_points_of_what_ran(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + "1,1,1,74.408,0.013\r\n7,256,3,281.25,2.731\r\n", "bert.csv")
+    first, last = read_parvagpu_profiles(path)
+    assert first == OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 1, 1, "74.408", 13)
+    assert (last.profile, last.processes, last.batch) == ("7g.80gb", 3, 256)
+    assert (last.throughput_rps, last.latency_ms) == (Fraction("843.75"), Fraction(2731))
+    rows = "1,1,5,0,0\r\n1,2,5,-1,-1\r\n2,1,1,-1,0.1\r\n3,1,1,10,0\r\n4,1,1,10,0.1\r\n"
+    path = written(tmp_path, HEADER + rows, "vgg16.csv")
+    (point,) = read_parvagpu_profiles(path, device=get_gpu("h200-141gb"))
+    assert (point.device, point.profile) == ("h200-141gb", "4g.71gb")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match="no file"):
+        read_parvagpu_profiles(tmp_path / "empty")
+    for model in ("vgg16", "bert"):
+        written(tmp_path, HEADER + "1,1,1,10,0.1", f"{model}.csv")
+    assert [point.model for point in read_parvagpu_profiles(tmp_path)] == ["bert", "vgg16"]
+
+
+def test_demands_are_columns_of_both_files_and_shares_rows(tmp_path: Path) -> None:
+    rates = written(tmp_path, "19,353,N/A\r\n46,728,633\r\n", "rates.csv")
+    limits = written(tmp_path, "6434,183,N/A\n4294,126,150.5", "limits.csv")  # no newline last
+    models = ("bert", "densenet121", "densenet169")
+    first, second = read_parvagpu_slo(rates, limits, models=models)
+    assert [service.name for service in first] == ["bert", "densenet121"]
+    assert [service.name for service in second] == list(models)
+    assert (second[2].rate_rps, second[2].latency_limit_ms) == (Fraction(633), Fraction("150.5"))
+    rows = ROW + "vgg16,16,100,throughput,1200.5,latency,0.0133,1\n"
+    no_measurement = "vgg16,16,40,throughput,0,latency,0,0\n"
+    one, other = read_gpulet_table(written(tmp_path, rows + no_measurement), device="a100-80gb")
+    assert (one.profile, one.processes, one.batch) == ("mps:40", 1, 8)
+    assert (one.throughput_rps, one.latency_ms) == (400, 20)
+    assert (other.profile, other.latency_ms) == ("mps:100", Fraction(133, 10))
+
+
+@pytest.mark.skipif(
+    not (ARTIFACT / "prof_data").is_dir(),
+    reason="the ParvaGPU artifact is not here; PARVAGPU_ARTIFACT names its folder",
+)
+def test_the_scenarios_are_the_same_from_our_tables_and_from_the_artifact() -> None:
+    points = read_parvagpu_profiles(ARTIFACT / "prof_data")
+    ran = Counter(point.model for point in points)
+    assert set(ran) == set(PARVAGPU_MODELS)
+    assert (ran["bert"], ran["densenet201"]) == (225 - 11, 225 - 94)
+    slo = ARTIFACT / "SLO"
+    demands = read_parvagpu_slo(slo / "SLO_req_rate.csv", slo / "SLO_latency.csv")
+    assert len(demands) == 6
+    for number, services in enumerate(demands, 1):
+        scenario: Scenario = published.scenario(f"S{number}")
+        assert services == scenario.services
+        ours = scenario.build_problem()
+        theirs = build_problem(services, points, rule="parvagpu", max_processes=3)
+        assert theirs.problem == ours.problem
+        assert theirs.problem.sha256 == ours.problem.sha256
+        assert theirs.points == ours.points
+
+
+ROW = "vgg16,8,40,throughput,400,latency,0.02,1\n"
+FOUR = ROW.replace(",8,40", ",4,40")
+#: Files, the one that is refused, the line, and words of the fault.
+REFUSED: list[tuple[dict[str, str], str, int | None, str]] = [
+    *(({"bert.csv": text}, "bert.csv", line, what) for text, line, what in (
+        (HEADER + "5,1,1,10,0.1\r\n", 2, "Mig instance is 5, expected one of 1, 2, 3, 4, 7"),
+        (HEADER + "1,1,1,10,0.1\r\n1,1,1,11,0.1\r\n", 3, "the first is line 2"),
+        (HEADER + "1,1,0,10,0.1\r\n", 2, "Workload Number is"),
+        (HEADER + "1,1,1,10\r\n", 2, "this row has 4 cells"),
+        (HEADER.replace(" size", "") + "1,1,1,1,1", 1, "Batch size"),
+    )),
+    *(({"rates": one, "limits": two}, file, line, what) for one, two, file, line, what in (
+        ("1,2\n", "1,N/A\n", "limits", 1, "b is N/A here and 2 in the other file"),
+        ("1,N/A\n", "1,2\n", "rates", 1, "b is N/A here and 2 in the other file"),
+        ("1,2\n3,4\n", "1,2\n", "limits", None, "1 scenarios, expected 2"),
+        ("1,2,3\n", "1,2\n", "rates", 1, "this row has 3 cells, expected 2"),
+        ("1,2\n", "1,0\n", "limits", 1, "expected a number > 0"),
+        ("1,-2\n", "1,1\n", "rates", 1, "expected a number >= 0"),
+    )),
+    *(({"table": ROW + row}, "table", 2, what) for row, what in (
+        (ROW, "a second row for vgg16, batch 8 on 40 %; the first is line 1"),
+        (ROW.replace("throughput", "thr"), "this cell is 'thr', expected the word throughput"),
+        (ROW.replace(",40,", ",140,"), "the share is 140 %, expected 1 to 100"),
+        (FOUR.replace("0.02", "0"), 'seconds is "0", expected a number > 0'),
+        (FOUR.replace("400", "n"), 'rate is "n", expected a number > 0'),
+        ("vgg16,8,40,0.02\n", "this row has 4 cells, expected 8: model, batch"),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "file", "line", "what"), REFUSED)
+def test_wrong_files_are_refused_with_their_place(
+    tmp_path: Path, files: dict[str, str], file: str, line: int | None, what: str
+) -> None:
+    paths = [written(tmp_path, text, name) for name, text in files.items()]
+    read: Any = {
+        "bert.csv": read_parvagpu_profiles,
+        "table": partial(read_gpulet_table, device="a100-80gb"),
+    }.get(file, partial(read_parvagpu_slo, models=("a", "b")))
+    with pytest.raises(FileError) as caught:
+        read(*paths)
+    assert what in str(caught.value)
+    assert (Path(caught.value.path).name, caught.value.line) == (file, line)

@@ -9,8 +9,7 @@ import pytest
 from bench.peers import PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
-from cms import Configuration, Job, Problem, SizeBoundedConfigurations, solve
-from cms.errors import UnsupportedProblem
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations, UnsupportedProblem, solve
 from instances.families import generate
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

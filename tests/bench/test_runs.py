@@ -15,14 +15,24 @@ import bench.environment
 import bench.processes
 import bench.runs.solving
 import bench.runs.warming
+from bench import chunks
 from bench.processes import end_all, run_task
-from bench.row import Outcome
+from bench.row import Outcome, RunRow
 from bench.runs import perform
 from bench.runs.solving import recheck
 from bench.runs.stage import Stage
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
-from cms import BlockPrices, Configuration, Job, Problem, Schedule, solve
+from cms import (
+    BlockPrices,
+    Configuration,
+    InvalidOption,
+    Job,
+    Problem,
+    Schedule,
+    open_problem,
+    solve,
+)
 from cms.plugin.registry import load_algorithm
 from tests.samples import so_many
 
@@ -205,3 +215,43 @@ def test_every_method_and_instance_a_suite_asks_for_is_known(suite: str) -> None
     for source in list(sources)[:: so_many(5, 1)]:
         n = source.arguments.get("n")
         assert n is None or source.problem().n_jobs == n
+
+
+SMALL: dict[str, Any] = {"n": 7, "m": 5, "seed": 3, "families": "instances.families"}
+REAL_ROWS = Source(family="real-rows", arguments=SMALL, module="bench.chunks")
+
+
+@pytest.fixture
+def three_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK", 3)
+
+
+@pytest.mark.usefixtures("three_a_chunk")
+def test_a_folder_holds_the_problem_that_is_made_in_memory(tmp_path: Path) -> None:
+    problem = REAL_ROWS.problem()
+    sizes = [part.n_jobs for part in chunks.chunks("real-rows", **SMALL)]
+    assert (problem.n_jobs, sizes) == (7, [3, 3, 1])
+    assert len({problem.rows.row(job) for job in range(7)}) > 3, "no chunk is another one again"
+    assert chunks.pack(REAL_ROWS, tmp_path / "fleet") > 0
+    assert open_problem(tmp_path / "fleet").stated_sha256() == problem.sha256
+
+
+@pytest.mark.usefixtures("three_a_chunk")
+def test_a_family_that_draws_its_machines_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="'mixed-fleet' draws its machines anew"):
+        chunks.generate("mixed-fleet", **SMALL)
+
+
+def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
+    folder, memory = (
+        perform_quietly(task(kind=kind, source=REAL_ROWS)) for kind in (Kind.SHARDS, Kind.SOLVE)
+    )
+    assert folder.error is None
+    assert (folder.outcome, folder.checker) == (Outcome.ANSWERED, "independent")
+    assert folder.instance_sha256 == memory.instance_sha256
+    assert (folder.n, folder.blocks) == (7, 5)
+    assert folder.proved
+    assert folder.cost == memory.cost
+    assert folder.measurements["shards"] == 1
+    assert all(value > 0 for value in folder.measurements.values())
+    assert RunRow.from_line(folder.to_line()) == folder

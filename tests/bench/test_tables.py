@@ -1,25 +1,27 @@
-"""From rows to tables: what is counted, what contradicts, what is fitted."""
+"""From rows to tables and pictures: what is counted, what contradicts, what is drawn."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import tables
 from bench.figures import growth, quantile
+from bench.plots import draw
 from bench.plots.curves import profile
-from bench.plots.points import ticks_up_to
 from bench.row import Outcome, RunRow
-from bench.runs.solving import passes
-from bench.suites import Settings, proof
+from bench.suites import SUITES, Settings, proof
 from bench.suites.agreement import agreement
-from bench.tables import AtLeast, Column, Table, failures
-from bench.task import Source
+from bench.suites.mig_serving import AT_EARLY
+from bench.suites.quality import known_values, proved_ratio, quality, ratios
+from bench.tables import Table, failures
+from bench.task import NAMED, Source
 from tests.bench.conftest import run_row
+from tests.samples import so_many
 
 
 def row(method: str, *, n: int = 10, m: int = 30, seed: int = 0, **found: Any) -> RunRow:
@@ -143,32 +145,218 @@ def test_a_quantile_is_one_of_the_values_and_covers_its_share(
     assert sum(value <= found for value in values) >= share * len(values)
 
 
-@pytest.mark.parametrize(
-    ("write", "texts"),
-    [
-        (tables.plain, {12345: "12,345", "sparse": "sparse"}),
-        (tables.seconds, {0.01234: "0.0123", 12.34: "12.3", 1234.5: "1234"}),
-        (tables.times, {52.34: "52.3x", 0.1234: "0.123x"}),
-        (tables.ratio, {1.0: "1", 1.03456: "1.035", 1.0001: "1.000+", 12.5: "12.500"}),
-        (tables.exact, {Fraction(5, 2): "2.5", Fraction(1, 3): "1/3", 10**400: "1.00e+400"}),
-        (tables.amount, {Fraction(12): "12", Fraction(82, 7): "11.71"}),
-        (tables.percent, {0.995: "99.5 %", 0.00012: "0.012 %", 0.99999: "<100 %", 1: "100 %"}),
-        (tables.gibibytes, {3 * 2**29: "1.5 GiB"}),
-        (tables.at_least(tables.seconds), {AtLeast(20.0, True): ">20", AtLeast(2.0, False): "2"}),
-        (passes, {("trivial", "branch_and_price: block prices, 7 passes"): 7, ("trivial",): None}),
-        (ticks_up_to, {2.5: [1, 1.1, 1.25, 1.5, 2], 8: [1, 1.25, 1.5, 2, 3, 4, 6, 8]}),
-    ],
-)
-def test_figures_are_written_with_the_digits_that_tell(write: Any, texts: dict[Any, Any]) -> None:
-    assert {value: write(value) for value in texts} == texts
-
-
-def test_a_table_for_latex_escapes_what_it_takes_for_commands() -> None:
-    table = Table("a_b", "", (Column("name", left=True), Column("n")), (("[x & y", None),))
-    assert r"\caption{a\_b.}" in table.latex()
-    assert r"{}[x \& y & - \\" in table.latex()
-
-
 def test_a_profile_has_the_factors_of_the_fastest() -> None:
     found = profile({"a": {"x": 1.0, "y": None, "z": None}, "b": {"x": 4.0, "y": 2.0, "z": None}})
     assert found == {"a": [1.0, float("inf")], "b": [4.0, 1.0]}
+
+
+HISTORY = ((0.1, None, 3, "bound"), (0.2, 6, 3, "first"), (2.0, "7/2", "7/2", "last"))
+
+
+def plotted(
+    method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **found: Any
+) -> RunRow:
+    family = found.pop("family", "real-rows")
+    source = Source(family=family, arguments={"n": n, "m": m, "seed": 1})
+    facts: dict[str, Any] = {
+        "n": n, "seconds": n / 1000, "cost": Fraction(4),
+        "lower_bound": Fraction(4), "status": "optimal", "proof": "checked", "checker": "cms",
+        "stop_reason": "proved", "gap": Fraction(0), "history": HISTORY,
+    }  # fmt: skip
+    if method in ("highs", "parvagpu"):
+        facts |= {"lower_bound": None, "history": (), "proof": "solver"}
+    return run_row(method, source, limit=limit, **{**facts, **found})
+
+
+GREEDY = {
+    "factor": "2", "additive": "1", "against": "OPT", "theorem": "T", "verdict": "verified",
+}  # fmt: skip
+UNPROVED: dict[str, Any] = {"status": "feasible", "proof": "none"}
+PLOTTED = [
+    made
+    for n in (10, 100, 1000)
+    for m in (5, 30)
+    for made in (plotted(n=n, m=m), plotted("greedy", n=n, m=m, guarantee=GREEDY, **UNPROVED))
+]
+
+
+def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:
+    rows = [
+        plotted("greedy", cost=Fraction(6), lower_bound=Fraction(3), guarantee=GREEDY, **UNPROVED),
+        plotted("auto", cost=Fraction(5), lower_bound=Fraction(4), **UNPROVED),
+        plotted("parvagpu", cost=Fraction(8), **UNPROVED),
+    ]  # fmt: skip
+    known = known_values(rows)
+    assert ratios(rows, known, "bound") == [Fraction(3, 2), Fraction(5, 4), 2]
+    assert ratios(rows, known, "optimum") == []
+    assert proved_ratio(rows[0], known[rows[0].instance]) is None
+    rows.append(plotted("cp_sat", cost=Fraction(4)))
+    known = known_values(rows)
+    assert ratios(rows, known, "optimum") == [Fraction(3, 2), Fraction(5, 4), 2, 1]
+    assert proved_ratio(rows[0], known[rows[0].instance]) == Fraction(9, 4)
+    table = quality("t", rows, known)
+    assert table is not None
+    assert not table.red
+    lines = {line["algorithm"]: line for line in table.to_json()["rows"]}
+    assert lines["parvagpu"]["worst / optimum"] == 2
+    assert lines["greedy"]["guarantee"] == 2.25
+
+
+@pytest.mark.parametrize(
+    "claim", [{"cost": Fraction(6), "gap": Fraction(0)}, {"cost": None, "status": "infeasible"}]
+)
+def test_a_solvers_word_against_a_better_schedule_is_red(claim: dict[str, Any]) -> None:
+    word = {"proof": "solver", "lower_bound": Fraction(0), **claim}
+    rows = [
+        plotted("auto", cost=Fraction(5), lower_bound=Fraction(5)),
+        plotted("cp_sat", **word),
+    ]
+    table = quality("t", rows, known_values(rows))
+    assert table is not None
+    assert table.red == {1}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cost": Fraction(3), "lower_bound": Fraction(3)},
+        {"cost": Fraction(10), "guarantee": GREEDY, "stop_reason": "finished"},
+        {"lower_bound": Fraction(5), "cost": Fraction(6)},
+        {"cost": Fraction(9), "guarantee": {**GREEDY, "verdict": "breached"}},
+    ],
+)
+def test_what_contradicts_the_optimum_is_red(wrong: dict[str, Any]) -> None:
+    rows = [plotted("greedy", **UNPROVED, **wrong), plotted("cp_sat")]
+    if wrong.get("lower_bound") == 5:
+        # of two bounds the larger counts: then it is the optimum that lies below it
+        rows.reverse()
+    table = quality("t", rows, known_values(rows))
+    assert table is not None
+    broken = [line["algorithm"] for line in table.to_json()["rows"] if line["breached"]]
+    assert "greedy" in broken
+    assert table.red
+
+
+def test_every_suite_draws_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the short run, the files of the first picture alone; the others are only filled."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr("bench.plots.plot._DOTS", 40)
+    with_peers = [
+        *PLOTTED,
+        *(plotted("highs", n=n, m=30) for n in (10, 100)),
+        plotted("parvagpu"),
+    ]
+    named = [plotted(m, family=f"S{i}") for i in range(1, 7) for m in ("auto", "parvagpu", "highs")]
+    names, drawn = set(), 0
+    for suite in SUITES.values():
+        rows = named if suite.name == "published" else with_peers
+        for plot in suite.plots(rows, Settings(methods=("auto", "greedy"))):
+            names.add(plot.name)
+            drawn += 1
+            if drawn > so_many(1, 100):
+                plot.fill(Figure().add_subplot())
+                continue
+            written = draw([plot], tmp_path / "figures")
+            png, svg = (path.read_bytes() for path in written)
+            assert png.startswith(b"\x89PNG")
+            assert plot.title.encode() in svg
+            assert plot.caption[:40].encode() in svg
+    assert names == {
+        "overview_ratios", "overview_gaps", "ratios_a100", "published", "peers_profile",
+        "proof_rate", "proof_gaps", "scale_times", "growth_times", "mig_serving_ratios",
+    }  # fmt: skip
+
+
+SUITE = SUITES["mig-serving"]
+DEFAULTS = SUITE.defaults
+
+
+def of_mig(source: Source, method: str, cost: Any = None, **found: Any) -> RunRow:
+    facts: dict[str, Any] = {"status": "feasible", "seconds": 1.0}
+    if cost is not None:
+        facts |= {"cost": Fraction(cost), "history": ((0.5, str(cost), 0, "it"),)}
+    return run_row(method, source, limit=60, **{**facts, **found})
+
+
+def pipeline(source: Source, *history: tuple[float, Any]) -> RunRow:
+    """The pipeline's run, whose schedules are these seconds and costs."""
+    entries = tuple((at, cost, 0, "it") for at, cost in history)
+    return of_mig(
+        source, "mig_serving", history[-1][1], history=((0.1, None, 0, "trivial"), *entries)
+    )
+
+
+def optimal(source: Source, cost: int, **more: Any) -> RunRow:
+    facts = {
+        "status": "optimal", "proof": "checked", "checker": "cms", "lower_bound": Fraction(cost),
+    }  # fmt: skip
+    return of_mig(source, "auto", cost, **{**facts, **more})
+
+
+def baselines(source: Source, *costs: int | None, bound: Fraction) -> list[RunRow]:
+    """Whole GPUs, the smallest instances and the mix; a rule without a cost refused."""
+    names = ("whole_gpus", "smallest", "static_mix")
+    refused = {"outcome": Outcome.UNSUPPORTED, "error": "it said why", "status": None}
+    found = [
+        of_mig(source, name, cost, **({} if cost is not None else refused))
+        for name, cost in zip(names, costs, strict=True)
+    ]
+    bare = of_mig(source, "partition_free", status="no_schedule", lower_bound=bound)
+    return [*found, bare]
+
+
+S1 = Source(family="S1", module=NAMED)
+FIRST, SECOND = (
+    Source(family="mig-serving", arguments={"n": 24, "seed": seed, "rates": "normal"})
+    for seed in (0, 2)
+)
+OF_MIG = [
+    of_mig(S1, "mig_serving_fast", 3),
+    pipeline(S1, (0.3, 3), (9.0, 2)),
+    optimal(S1, 2),
+    *baselines(S1, 6, 2, 3, bound=Fraction(10, 7)),
+    of_mig(FIRST, "mig_serving_fast", 12),
+    pipeline(FIRST, (0.5, 12), (10.0, 11), (40.0, 10)),
+    optimal(FIRST, 10),
+    *baselines(FIRST, 20, None, 14, bound=Fraction(9)),
+    of_mig(SECOND, "mig_serving_fast", 21),
+    pipeline(SECOND, (0.5, 21), (20.0, 20)),
+    optimal(SECOND, 18, status="feasible", proof="none", lower_bound=Fraction(17)),
+    *baselines(SECOND, 30, 25, 22, bound=Fraction(16)),
+]
+
+
+def lines_of(rows: list[RunRow]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    gpus, distance = SUITE.tables(rows, DEFAULTS)
+    return list(gpus.to_json()["rows"]), list(distance.to_json()["rows"])
+
+
+def test_gpus_are_means_and_savings_are_against_whole_gpus() -> None:
+    (scenario, group), _ = lines_of(OF_MIG)
+    assert list(scenario.values()) == [
+        "S1", 1, 3, 2, 2, 2, 2, 6, 2, 3, "10/7", 0.5, pytest.approx(2 / 3), pytest.approx(2 / 3),
+    ]  # fmt: skip
+    assert group == {
+        "problems": "n=24, normal", "instances": 2, "fast": "16.5", "pipeline 10 s": 16,
+        "pipeline": 15, "auto": 14, "bound": "13.5", "as is": 25, "all 1/7": None, "4-2-1": 18,
+        "layouts ignored": "12.5", "fast saves": pytest.approx(0.34), "pipeline saves": 0.4,
+        "auto saves": 0.44,
+    }  # fmt: skip
+
+
+def test_the_distance_is_to_proved_optima_alone() -> None:
+    _, (fast, early, end) = lines_of(OF_MIG)
+    assert [line["algorithm"] for line in (fast, early, end)] == [
+        "mig_serving_fast", AT_EARLY, "mig_serving",
+    ]  # fmt: skip
+    assert [line["compared"] for line in (fast, early, end)] == [2, 2, 2]  # SECOND is not optimal
+    assert [line["optimal"] for line in (fast, early, end)] == [0, 1, 2]
+    assert (fast["/ optimum"], fast["worst / optimum"]) == (1.35, 1.5)
+    assert (early["/ optimum"], early["worst / optimum"]) == (1.05, 1.1)
+    assert (end["/ optimum"], end["worst / optimum"]) == (1.0, 1.0)
+    assert (end["median s to best"], end["worst s to best"]) == (20.0, 40.0)
+    assert (fast["median s to best"], early["median s to best"]) == (0.5, None)
+    assert (fast["worse than fast"], early["worse than fast"], end["worse than fast"]) == (
+        None, 0, 0,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What pages show as typed prints what they say."""
+"""What pages show as typed prints what they say, and the cells of notebooks run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from cms.testing import CHECKS
 from tests.conftest import Install
-from tests.documentation.pages import DOCS, DOCUMENTS, blocks, shown
+from tests.documentation.pages import DOCS, DOCUMENTS, PAGES, blocks, shown
 from tests.documentation.transcripts import Shell, difference, typed
 
 #: Typed where what it shows is installed, by the test of its own.
@@ -69,3 +71,31 @@ def test_the_algorithm_of_the_page_passes_the_test_of_the_page() -> None:
     exec(compile(test, "test_one_by_one.py", "exec"), module)
     for check in CHECKS:
         module["test_conformance"](check)
+
+
+HEAD = "---\nfile_format: mystnb"
+RUN = [page for page in PAGES if page.read_text("utf-8").startswith(HEAD)]
+LONG = "docs/gallery.md"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(each, marks=[pytest.mark.long] * (shown(each) == LONG)) for each in RUN],
+    ids=shown,
+)
+def test_the_cells_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    cells = blocks(page, "{code-cell} ipython3")
+    assert cells
+    shell = InteractiveShell()
+    with mpl.rc_context():
+        for cell in cells:
+            shell.run_cell(cell).raise_error()
+
+
+def test_the_notebooks_are_there_and_no_output_is_kept_in_them() -> None:
+    assert sum(page.parent.name == "notebooks" for page in RUN) == 3
+    assert not [page for page in RUN if "base64" in page.read_text("utf-8")]

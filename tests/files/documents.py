@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from typing import Any
 
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import BlockPrices, Branch, Certificate
-from cms.certificate.quantity import BlocksOfType
-from cms.files import Parsed, Source, parse_json
-from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from cms.problem.parts import (
-    AnyConfiguration,
+from cms import (
+    BlockPrices,
     Configuration,
     GroupLimit,
+    Guarantee,
     Job,
     MachineType,
+    Problem,
+    Reference,
     SizeBoundedConfigurations,
+    Solution,
+    SolverBound,
 )
-from cms.problem.problem import Problem
-from cms.schedule.schedule import MachineGroup, Schedule
-from cms.solving.solution import Incumbent, Proof, Solution, Status, StopReason
+from cms.files import Parsed, Source, parse_json
+from cms.plugin.guarantee import judge
+from cms.problem.parts import AnyConfiguration
+from tests.scripted import blocks, serving, told
 from tests.texts import LETTERS
 
 PROBLEM = """\
@@ -98,7 +101,6 @@ NUMBERS = st.one_of(
 NAMES = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=6
 )
-PERHAPS_NUMBERS = st.none() | NUMBERS
 
 
 @st.composite
@@ -133,101 +135,30 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(configurations=shapes, jobs=jobs, machine_types=types, group_limits=groups)
 
 
-@cache
-def schedules(least: int = -1) -> st.SearchStrategy[Schedule]:
-    """Schedules with counts from ``least``, right or wrong: the files do not judge them."""
-    configurations = st.builds(
-        Configuration,
-        st.dictionaries(NAMES, st.integers(1, 9), min_size=1, max_size=3),
-        st.none() | NAMES,
-    )
-    groups = st.builds(
-        MachineGroup,
-        configurations,
-        st.dictionaries(st.tuples(NAMES, NAMES), st.integers(least, 10**20), max_size=3),
-        st.integers(least, 10**20),
-    )
-    return st.builds(Schedule, st.lists(groups, max_size=3))
-
-
-@cache
-def certificates() -> st.SearchStrategy[Certificate]:
-    """Trees of prices; branches of every kind are written in ``tests.test_certificate``."""
-    tables = st.dictionaries(NAMES, NUMBERS, max_size=2)
-    leaves = st.builds(BlockPrices, tables, tables, st.lists(NUMBERS, max_size=2))
-    trees = st.builds(
-        Branch, st.builds(BlocksOfType, NAMES), st.integers(-3, 10**20), leaves, leaves
-    )
-    return leaves | trees
+#: True of a job that needs 13 blocks, two on a machine.
+TRUE_CLAIMS = st.lists(
+    st.one_of(
+        st.integers(7, 20).map(lambda machines: serving(13, machines)),
+        st.fractions(0, "1/2", max_denominator=8).map(lambda p: BlockPrices({"b": p})),
+        st.fractions(0, 7, max_denominator=3).map(lambda value: SolverBound(value, "oracle")),
+    ),
+    max_size=12,
+)
 
 
 @st.composite
 def solutions(draw: st.DrawFn) -> Solution:
-    """Solutions of every status whose parts could be true together."""
-    status = draw(st.sampled_from(list(Status)))
-    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
-    proof = Proof.NONE
-    if status in (Status.OPTIMAL, Status.INFEASIBLE):
-        proof = draw(st.sampled_from([Proof.CHECKED, Proof.SOLVER]))
-    reasons = [why for why in StopReason if why is not StopReason.PROVED]
-    proved = [StopReason.PROVED] if proof is Proof.CHECKED else []
-    cost = draw(NUMBERS) if has_schedule else None
-    lower_bound = draw(NUMBERS)
-    claimed_bound = draw(PERHAPS_NUMBERS)
-    if cost is not None and claimed_bound is not None:
-        claimed_bound = min(claimed_bound, cost)
-    if cost is not None and status is Status.OPTIMAL:
-        if proof is Proof.CHECKED:
-            lower_bound = cost
-        else:
-            claimed_bound = cost
-    return Solution(
-        status=status,
-        proof=proof,
-        stop_reason=draw(st.sampled_from(reasons + proved)),
-        method=draw(NAMES),
-        seconds=draw(_SECONDS),
-        schedule=draw(schedules(least=1)) if has_schedule else Schedule(),
-        cost=cost,
-        certificate=draw(certificates()),
-        lower_bound=lower_bound,
-        claimed_bound=claimed_bound,
-        guarantee=draw(_verdicts(cost, lower_bound)),
-        history=draw(_histories(cost, lower_bound)),
-        problem_sha256=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
-    )
-
-
-_SECONDS = st.floats(0, 1e6)
-
-
-@st.composite
-def _verdicts(
-    draw: st.DrawFn, cost: Fraction | None, lower_bound: Fraction
-) -> GuaranteeVerdict | None:
-    if cost is None or draw(st.booleans()):
-        return None
-    against = draw(st.sampled_from(list(Reference)))
-    guarantee = Guarantee(draw(NUMBERS), draw(NUMBERS), against, draw(st.text(LETTERS)))
-    possible = [Verdict.BREACHED, Verdict.OPEN]
-    if cost <= guarantee.allows(lower_bound):
-        possible.append(Verdict.VERIFIED)
-    return GuaranteeVerdict(guarantee, draw(st.sampled_from(possible)))
-
-
-@st.composite
-def _histories(
-    draw: st.DrawFn, cost: Fraction | None, lower_bound: Fraction
-) -> tuple[Incumbent, ...]:
-    """Costs that fall to the solution's, if there is one, and bounds that rise to its own."""
-    number = draw(st.integers(0, 3))
-    bounds = sorted(min(draw(NUMBERS), lower_bound) for _ in range(number))
-    costs: list[Fraction | None] = [None] * number
-    if cost is not None:
-        first = draw(st.integers(0, number))
-        known = sorted((cost + draw(NUMBERS) for _ in range(number - first)), reverse=True)
-        costs[first:] = known
-    return tuple(
-        Incumbent(draw(_SECONDS), known, bound, draw(PERHAPS_NUMBERS), draw(NAMES))
-        for known, bound in zip(costs, bounds, strict=True)
-    )
+    """What such claims come to, or that there is no schedule; with any names and seconds."""
+    few: Any = {} if draw(st.booleans()) else {"limit": draw(st.integers(0, 6))}
+    claims = [SolverBound(None, "oracle")] if few else draw(TRUE_CLAIMS)
+    found = told(blocks(13, **few), claims, trusted=True)
+    verdict = None
+    if found.cost is not None and draw(st.booleans()):
+        numbers = draw(NUMBERS), draw(NUMBERS), draw(st.sampled_from(list(Reference)))
+        promised = Guarantee(*numbers, draw(st.text(LETTERS)))
+        bounds = {"lower_bound": found.lower_bound, "upper_value": found.cost}
+        verdict = judge(promised, cost=found.cost, **bounds)
+    history = tuple(line._replace(source=draw(NAMES)) for line in found.history)
+    more: Any = {"method": draw(NAMES), "seconds": draw(st.floats(0, 1e6)), "history": history}
+    made: Solution = replace(found, guarantee=verdict, **more)
+    return made

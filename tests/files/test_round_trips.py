@@ -13,11 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import Branch
-from cms.certificate.quantity import MachinesOfType
-from cms.checker.kinds import checker_for
-from cms.errors import FileError
+from cms import (
+    Branch,
+    FileError,
+    MachinesOfType,
+    Problem,
+    Solution,
+    checker_for,
+    explain_infeasibility,
+    solve,
+)
 from cms.files import (
+    Parsed,
     certificate_from_json,
     lay_out,
     problem_from_json,
@@ -28,12 +35,13 @@ from cms.files import (
     solution_to_json,
     write_document,
 )
-from cms.problem.problem import Problem
-from cms.solving.solution import Solution
+from cms.files.solutions import refuse_other_shortage
+from proofs_checks import checker
 from tests.files.documents import PROBLEM, SOLUTION, parsed, problems, solutions
-from tests.files.test_schemas import require_valid
+from tests.files.test_schemas import require_valid, validator
 from tests.property.problems import share
 from tests.references.mixes import random_schedule, time_shared_toy
+from tests.scripted import blocks
 
 
 def problem_from(text: str) -> Problem:
@@ -223,3 +231,77 @@ def test_an_amount_has_one_length() -> None:
     given_points.append(given_points[0])
     with pytest.raises(FileError, match=r"^<document>: jobs.*\[0\] .* two points of the amount"):
         problem_from_json(document)
+
+
+SHORT = blocks(8, limit=3)
+
+
+def lacking(**changes: Any) -> dict[str, Any]:
+    """A solution that says what its problem lacks; with some of that changed, ``...`` left out."""
+    solution = solve(SHORT)
+    made = solution_to_json(solution, explain_infeasibility(SHORT, solution=solution))
+    fields = made["shortage"] | changes
+    made["shortage"] = {key: value for key, value in fields.items() if value is not ...}
+    return read_back(made)
+
+
+def read_back(made: Any) -> dict[str, Any]:
+    back: dict[str, Any] = json.loads(lay_out(made))
+    return back
+
+
+def faults(problem: Problem, made: dict[str, Any]) -> list[str]:
+    """What the second checker finds."""
+    return checker.check_solution(read_back(problem_to_json(problem)), made)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no share known": ({"less_demand": ...}, 'no "less_demand"'),
+    "a slip": ({"more_machine": {}}, 'unknown key "more_machine"'),
+    "no list": ({"unservable": {"x": "b"}}, "expected an array"),
+    "none of a type": ({"more_machines": {"machine": 0}}, "expected a whole number >= 1"),
+    "no proof": ({"machines_proof": "perhaps"}, "expected one of checked, solver, none"),
+    "no share": ({"less_demand": "much"}, "expected a number"),
+}
+#: No schema sees these.
+CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "fewer than the fewest": (
+        {"machines_at_least": 2}, "machines_at_least is 2, expected at most 1, the machines that",
+    ),
+    "too much would do": (
+        {"too_much_demand": "1/2"}, 'too_much_demand is "1/2", expected more than 0.75, which',
+    ),
+    "more than all": ({"less_demand": 2, "too_much_demand": 3}, "expected a number from 0 to 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG | CONTRADICTIONS)
+def test_a_malformed_shortage_is_refused_by_reader_checker_and_schema(name: str) -> None:
+    changes, message = (WRONG | CONTRADICTIONS)[name]
+    made = lacking(**changes)
+    with pytest.raises(FileError) as caught:
+        solution_from_json(made)
+    assert "shortage" in str(caught.value)
+    assert message in str(caught.value)
+    assert faults(SHORT, made)
+    assert name in CONTRADICTIONS or not validator("solution").is_valid(made)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"unservable": {"z": []}}, {"more_machines": {"z": 1}}, {"unservable": {"x": ["z"]}}],
+)
+def test_a_shortage_of_another_problem_is_refused(changes: dict[str, Any]) -> None:
+    told = Parsed(lacking(**{"unservable": {}, **changes})).at("shortage")
+    with pytest.raises(FileError, match=r"\"?z\"?.* (not among the|expected one of b)"):
+        refuse_other_shortage(told, SHORT)
+
+
+def test_a_shortage_beside_a_schedule_is_refused() -> None:
+    enough = blocks(8, limit=4)
+    made = read_back(solution_to_json(solve(enough))) | {"shortage": lacking()["shortage"]}
+    with pytest.raises(
+        FileError, match='shortage is an object, expected none, since the status is "optimal"'
+    ):
+        solution_from_json(made)
+    assert faults(enough, made) == ["there is a shortage, but the status is optimal"]

@@ -24,20 +24,19 @@ from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.plan import Plan
 from proofs_checks.parallel_order import random_transition
 from tests.fleet.transition.test_reorganising import fleet, plan, to_plan
-from tests.proofs_checks.moves import LENT, REPARTITIONED, SHARED, deployment, real
-from tests.proofs_checks.test_kept_proofs import crowded
-from tests.proofs_checks.test_spare_proofs import PROVED, planned
+from tests.proofs_checks.moves import LENT, REPARTITIONED, SHARED, deployment
+from tests.proofs_checks.test_transition_proofs import PROVED, crowded, planned
 
 Document = dict[str, Any]
 
 
 def transitions() -> Iterator[Document]:
     """By hand and drawn; with proofs of kept and of spare ones, and with turns in shares."""
-    yield from map(real, (LENT, REPARTITIONED, SHARED))
+    yield from (LENT, REPARTITIONED, SHARED)
     for seed in (3, 4, 10, 11, 17):
         yield transition_to_json(random_transition(random.Random(seed)))
     yield transition_to_json(crowded())
-    yield real(PROVED)
+    yield PROVED
     yield planned(15, "nvidia-smi")
     yield planned(31, "mig-parted")
     first = to_plan(fleet(2), plan(150, 50))
@@ -47,8 +46,8 @@ def transitions() -> Iterator[Document]:
 
 def deployments() -> Iterator[Document]:
     """By several rules; one with what was only observed, and one with the plan that it realises."""
-    yield real(deployment(LENT))
-    yield transition_to_deployment(real(REPARTITIONED), "target")
+    yield deployment(LENT)
+    yield transition_to_deployment(REPARTITIONED, "target")
     yield deployment_to_json(to_plan(fleet(2), plan(150, 50)).target)
     card = get_gpu("a30-24gb")
     point = OperatingPoint("bert", card.key, "2g.12gb", 2, 8, "780", 20)

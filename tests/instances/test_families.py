@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from bench.suites.stock import LINES
-from cms import BlockPrices, solve
-from cms.errors import InvalidOption
+from cms import BlockPrices, InvalidOption, solve
 from instances.families import (
     VARIANTS,
     UnknownFamily,

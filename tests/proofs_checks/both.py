@@ -6,8 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from cms import Problem
-from cms.errors import FileError, InvalidCertificate
+from cms import FileError, InvalidCertificate, Problem
 from cms.files import certificate_from_json, problem_from_json
 from proofs_checks.checker import Fault, certificate_bound, parse_document
 from tests.proofs_checks.documents import Document

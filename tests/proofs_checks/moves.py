@@ -9,25 +9,7 @@ from cms.fleet import get_gpu
 from cms.fleet.hardware.device_file import DevicePart
 from tests.proofs_checks.documents import Document
 
-_SIZES = {"small": (1, [0, 1, 2, 3], 4), "half": (2, [0, 2], 2), "full": (4, [0], 1)}
-
-
-def _profile(name: str, size: int, starts: list[int], most: int, **more: Any) -> Document:
-    return {
-        "id": None, "name": name, "family": name, "compute": size, "memory": size,
-        "starts": starts, "max": most, "sms": None, "memory_mib": None, "attributes": [], **more,
-    }  # fmt: skip
-
-
-DEVICE = {
-    "schema": 1, "version": 1, "key": "card", "aliases": [], "pci_device_ids": [],
-    "architecture": "none", "compute_slices": 4, "memory_slices": 4,
-    "mode_change_needs_reset": False, "geometry": "own", "sources": [],
-    "profiles": [
-        *(_profile(name, *size) for name, size in _SIZES.items()),
-        _profile("small+me", 1, [0, 1, 2, 3], 1, attributes=["me"], since_driver="R525"),
-    ],
-}  # fmt: skip
+DEVICE = DevicePart.from_object(get_gpu("a30-24gb")).to_json()
 RULE = {"name": "half", "latency_share": "1/2", "strict": False, "source": ""}
 
 
@@ -40,16 +22,17 @@ def service(name: str, rate: Any) -> Document:
 
 def point(service: str, profile: str, supply: Any) -> Document:
     return {
-        "name": f"{service} {profile}", "service": service, "model": service, "device": "card",
+        "name": f"{service} {profile}", "service": service, "model": service, "device": "a30-24gb",
         "profile": profile, "processes": 1, "batch": 1, "throughput_rps": supply, "latency_ms": 10,
         "extra": {}, "evidence": None, "load_curve": None, "supply_rps": supply,
     }  # fmt: skip
 
 
 POINTS = [
-    *(point("chat", p, s) for p, s in
-      {"small": 30, "half": 60, "full": 120, "mps:40": 40, "mps:60": 60, "whole": 120}.items()),
-    *(point("code", p, s) for p, s in {"small": "70/3", "half": 50, "mps:40": 40}.items()),
+    *(point("chat", p, s) for p, s in (
+      ("1g.6gb", 30), ("2g.12gb", 60), ("4g.24gb", 120), ("mps:40", 40), ("mps:60", 60),
+      ("whole", 120))),
+    *(point("code", p, s) for p, s in {"1g.6gb": "70/3", "2g.12gb": 50, "mps:40": 40}.items()),
 ]  # fmt: skip
 
 
@@ -66,7 +49,7 @@ def instance(
 def side(rates: dict[str, Any], *gpus: list[Document], modes: tuple[str, ...] = ()) -> Document:
     """One node; a GPU is what is on it."""
     cards = [
-        {"index": at, "gpu": "card", "uuid": f"GPU-{at}", "mode": mode, "instances": held,
+        {"index": at, "gpu": "a30-24gb", "uuid": f"GPU-{at}", "mode": mode, "instances": held,
          "start_source": "unknown" if None in [each["start"] for each in held] else "observed"}
         for at, (held, mode) in enumerate(zip(gpus, modes or ["mig"] * len(gpus), strict=True))
     ]  # fmt: skip
@@ -109,21 +92,6 @@ def transition(
     return copied
 
 
-def real(of: Document) -> Document:
-    """The same with an A30 for the card of the tests."""
-    text = json.dumps({key: part for key, part in of.items() if key != "rule"})
-    for word, name in A30.items():
-        text = text.replace(word, name)
-    copied: Document = json.loads(text)
-    return copied | {
-        "rule": of["rule"],
-        "devices": [DevicePart.from_object(get_gpu("a30-24gb")).to_json()],
-    }
-
-
-A30 = {"small": "1g.6gb", "half": "2g.12gb", "full": "4g.24gb", '"card"': '"a30-24gb"'}
-
-
 def deployment(of: Document) -> Document:
     """The start of a transition as a document of its own."""
     return {
@@ -133,7 +101,7 @@ def deployment(of: Document) -> Document:
 
 
 FULL, LEFT, RIGHT = (
-    instance("full", 0, "chat"), instance("half", 0, "chat"), instance("half", 2, "chat"),
+    instance("4g.24gb", 0, "chat"), instance("2g.12gb", 0, "chat"), instance("2g.12gb", 2, "chat"),
 )  # fmt: skip
 
 # One GPU is cut anew while another, otherwise empty, does its work.
@@ -150,11 +118,11 @@ LENT = transition(
 )  # fmt: skip
 
 # A service goes, another comes in its place; beside them is something of another's.
-THEIRS = instance("small", 3, owner="pod team-x/a")
-CODE = instance("half", 0, "code")
+THEIRS = instance("1g.6gb", 3, owner="pod team-x/a")
+CODE = instance("2g.12gb", 0, "code")
 RESTARTED = transition(
-    side({"chat": 30, "code": 20}, [LEFT, instance("small", 2, "code"), THEIRS]),
-    side({"code": 70}, [CODE, instance("small", 2, "code"), THEIRS]),
+    side({"chat": 30, "code": 20}, [LEFT, instance("1g.6gb", 2, "code"), THEIRS]),
+    side({"code": 70}, [CODE, instance("1g.6gb", 2, "code"), THEIRS]),
     {"chat": 0, "code": "70/3"},
     [action("restart", 0, [LEFT], [CODE])],
     kept=1,
@@ -162,7 +130,7 @@ RESTARTED = transition(
 
 # From MIG to MPS, with cover elsewhere.
 MPS = [instance("mps:60", None, "chat"), instance("mps:40", None, "code")]
-COVER = instance("half", 2, "chat")
+COVER = instance("2g.12gb", 2, "chat")
 REPARTITIONED = transition(
     side({"chat": 60}, [LEFT], [THEIRS | {"start": 0}]),
     side({"chat": 60, "code": 40}, MPS, [THEIRS | {"start": 0}], modes=("mps", "mig")),

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from cms import solve
-from cms.errors import FileError, InvalidProblem
+from cms import FileError, InvalidProblem, solve
 from cms.files.documents import lay_out
 from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
@@ -20,6 +19,7 @@ from cms.fleet.serving.loads import sustainable_load
 from proofs_checks.checker import check_deployment, check_transition, tables
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.deployment import examine_deployment
+from tests.files.test_schemas import is_valid
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document, changed, group, problem, solution
 from tests.proofs_checks.moves import (
@@ -33,9 +33,8 @@ from tests.proofs_checks.moves import (
     transition,
 )
 from tests.proofs_checks.test_replay import SMALL, in_package
-from tests.proofs_checks.test_schemas import is_valid
 
-ME = instance("small+me", 0)
+ME = instance("2g.12gb+me", 0)
 AT_START = deployment(LENT)
 DEPLOYED = ("nodes", 0, "gpus", 0)
 
@@ -45,11 +44,11 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
     assert is_valid(AT_START)
     for held, words in (
         ([FULL, SMALL[0]], "the compute slices are 5, at most 4 may be"),
-        ([FULL, ME, instance("small+me", 1)], "the instances with media engines are 2"),
+        ([FULL, ME, instance("1g.6gb+me", 1)], "the instances with media engines are 2"),
         ([LEFT, SMALL[1]], "memory slice 1 are 2"),
-        ([instance("half"), SMALL[1], SMALL[2]], "what is there has no starts that go together"),
-        ([instance("huge", 0)], "which card does not have"),
-        ([instance("half", 0, "chat", uuid="GPU-1")], "'GPU-1' is there 2 times"),
+        ([instance("2g.12gb"), SMALL[1], SMALL[2]], "what is there has no starts that go together"),
+        ([instance("huge", 0)], "which a30-24gb does not have"),
+        ([instance("2g.12gb", 0, "chat", uuid="GPU-1")], "'GPU-1' is there 2 times"),
         ([LEFT], "service 'chat' is supplied 60 of 110 requests/s"),
     ):
         seen = "unknown" if None in [each["start"] for each in held] else "observed"
@@ -59,7 +58,7 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
     old = changed(AT_START, "nodes", 0, "driver", to="470.1")
     assert check_deployment(old) == []
     (fault, *_) = check_deployment(changed(old, *DEPLOYED, "instances", to=[ME]))
-    assert fault == "n/0: small+me@0 needs the driver R525, and the node has R470"
+    assert fault == "n/0: 2g.12gb+me@0 needs the driver R525, and the node has R470"
 
 
 @pytest.mark.parametrize("driver", ["x", "", "R", "５５０", "123456789"])
@@ -180,15 +179,14 @@ def test_a_driver_may_be_unknown_to_one_side(side: str, driver: str | None, is_o
 
 
 def test_what_comes_on_the_way_is_offered_and_runs_what_was_measured_there() -> None:
-    cover = changed(LENT, "actions", 0, "adds", 0, "point", to="chat half")
-    cover = changed(cover, "actions", 4, "removes", 0, "point", to="chat half")
+    cover = changed(LENT, "actions", 0, "adds", 0, "point", to="chat 2g.12gb")
+    cover = changed(cover, "actions", 4, "removes", 0, "point", to="chat 2g.12gb")
     assert any(each.kind == "point" for each in in_package(cover))
     assert any("its point was measured on" in each for each in check_transition(read(cover)))
-    small = instance("small+me", 0)
     old = transition(
         side({}, []), side({}, []), {},
-        [action("create", 0, [], [small], temporary=True),
-         action("delete", 0, [small], [], 0, temporary=True)],
+        [action("create", 0, [], [ME], temporary=True),
+         action("delete", 0, [ME], [], 0, temporary=True)],
         spare=1, borrowed=("n/0",),
     )  # fmt: skip
     assert check_transition(read(old)) == []
@@ -201,8 +199,10 @@ def test_what_comes_on_the_way_is_offered_and_runs_what_was_measured_there() -> 
 
 
 def test_a_deployment_keeps_what_its_plan_promises() -> None:
-    of = problem([{"blocks": {"full": 1}}], {"chat": (115, {"full": 120})})
-    proved = solution(of, [group({"full": 1}, [["full", "chat", 1]])], {"prices": {"full": 1}})
+    of = problem([{"blocks": {"4g.24gb": 1}}], {"chat": (115, {"4g.24gb": 120})})
+    proved = solution(
+        of, [group({"4g.24gb": 1}, [["4g.24gb", "chat", 1]])], {"prices": {"4g.24gb": 1}}
+    )
     plan = {"format": "cms-plan", "schema": 2, "problem": of, "solution": proved}
     planned = changed(AT_START, "plan", to=plan)
     faults, words = examine_deployment(planned)

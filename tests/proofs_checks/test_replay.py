@@ -32,7 +32,6 @@ from tests.proofs_checks.moves import (
     action,
     deployment,
     instance,
-    real,
     side,
     transition,
 )
@@ -45,22 +44,18 @@ def test_transitions_made_by_hand_are_safe(name: str) -> None:
     faults, words = examine_transition(read(VALID[name]))
     assert faults == []
     assert words.startswith(f"{len(VALID[name]['actions'])} actions, in any order")
+    assert in_package(VALID[name]) == ()
 
 
 def in_package(of: Document) -> Any:
-    """What the package says of a transition, with an A30 for the card of the tests."""
+    """What the package says of a transition."""
     try:
-        return check_in_package(transition_from_json(real(of)))
+        return check_in_package(transition_from_json(of))
     except FileError as fault:
         return fault
 
 
-@pytest.mark.parametrize("name", VALID)
-def test_the_package_is_of_the_same_opinion(name: str) -> None:
-    assert in_package(VALID[name]) == ()
-
-
-SMALL = [instance("small", at, "chat") for at in range(4)]
+SMALL = [instance("1g.6gb", at, "chat") for at in range(4)]
 HELD = ("start", "nodes", 0, "gpus", 0, "instances")
 END = ("target", "nodes", 0, "gpus", 0, "instances")
 OTHER = ("target", "nodes", 0, "gpus", 1, "instances")
@@ -75,29 +70,29 @@ FORGED: list[tuple[Document, tuple[Any, ...], Any, str]] = [
     (REPARTITIONED, ("actions", 1, "after"), [], "service 'chat' can fall to 0 requests/s"),
     (SHARED, ("actions", 1, "after"), [], "on n/0 the shares can be 140 once 1 have begun"),
     # sequences that do not work
-    (LENT, ("actions", 0, "adds", 0, "start"), 1, "full@1 for 'chat full' cannot start at 1"),
-    (LENT, ("actions", 1, "removes", 0), LEFT, "action 1 removes half@0 for 'chat half', which is"),
+    (LENT, ("actions", 0, "adds", 0, "start"), 1, "for 'chat 4g.24gb' cannot start at 1"),
+    (LENT, ("actions", 1, "removes", 0), LEFT, "action 1 removes 2g.12gb@0 for 'chat 2g.12gb', w"),
     (LENT, ("actions", 3, "adds", 0), LEFT, "memory slice 0 can be 2"),
     (LENT, ("actions", 2, "what"), "delete", "action 2 is a delete, removes 0 instances and adds"),
     (LENT, ("actions", 2, "mode"), "mig", "changes the mode of a GPU and is no repartition"),
-    (LENT, ("actions", 2, "adds", 0, "owner"), "pod a/b", "action 2 adds half@0 of 'pod a/b'"),
+    (LENT, ("actions", 2, "adds", 0, "owner"), "pod a/b", "action 2 adds 2g.12gb@0 of 'pod a/b'"),
     (LENT, ("actions", 2, "adds", 0, "state"), "starting", "which is starting"),
-    (LENT, ("actions", 2, "adds", 0, "point"), "chat full", "its point was measured on card full"),
+    (LENT, ("actions", 2, "adds", 0, "point"), "chat 4g.24gb", "point was measured on a30-24gb 4g"),
     (LENT, ("actions", 2, "adds", 0, "start"), None, "does not say where"),
-    (RESTARTED, ("actions", 0, "adds", 0, "profile"), "full", "restarts half@0 for 'chat half' in"),
+    (RESTARTED, ("actions", 0, "adds", 0, "profile"), "4g.24gb", "restarts 2g.12gb@0 for 'chat"),
     (RESTARTED, ("actions", 0, "removes", 0), THEIRS, "of 'pod team-x/a', which is another's"),
-    (REPARTITIONED, ("actions", 1, "removes"), [], "action 1 repartitions n/0 over half@0"),
-    (REPARTITIONED, ("actions", 1, "mode"), None, "has the profile 'mps:60', which card does not"),
+    (REPARTITIONED, ("actions", 1, "removes"), [], "action 1 repartitions n/0 over 2g.12gb@0"),
+    (REPARTITIONED, ("actions", 1, "mode"), None, "the profile 'mps:60', which a30-24gb does not"),
     (REPARTITIONED, ("actions", 1, "adds", 0, "profile"), "mps:70", "its point was measured on"),
     # the ends
-    (REPARTITIONED, (*OTHER, 0, "start"), 1, "in the end n/1 lacks small@1 of 'pod team-x/a'"),
+    (REPARTITIONED, (*OTHER, 0, "start"), 1, "in the end n/1 lacks 1g.6gb@1 of 'pod team-x/a'"),
     (LENT, (*END, 1), SMALL[1], "in the target, n/0: the instances in memory slice 1 are 2"),
-    (LENT, HELD, [], "action 1 removes full@0 for 'chat full', which is not there"),
+    (LENT, HELD, [], "action 1 removes 4g.24gb@0 for 'chat 4g.24gb', which is not there"),
     (LENT, ("target", "nodes", 0, "gpus", 1, "uuid"), "GPU-9", "another uuid in the target"),
     (LENT, ("target", "nodes", 0, "driver"), "560", "is not the same on both sides"),
     (LENT, ("target", "nodes", 0, "name"), "m", "GPU m/0 is on one side alone"),
     (LENT, ("target", "services", 0, "rate_rps"), 121, "not those of the target"),
-    (SHARED, ("target", "nodes", 0, "gpus", 0, "mode"), "mig", "which card does not have"),
+    (SHARED, ("target", "nodes", 0, "gpus", 0, "mode"), "mig", "which a30-24gb does not have"),
     # floors, supplies
     (LENT, ("floors", "chat", "rps"), "120.001", "can fall to 120 requests/s, below its floor"),
     (LENT, ("points", 1, "supply_rps"), 61, "supplies 61 requests/s: the rule grants 60"),
@@ -132,14 +127,14 @@ def test_what_is_removed_twice_waits_twice() -> None:
         action("delete", 0, [LEFT], [], 1, temporary=True),
     ]
     of = transition(side({}, [{**LEFT, "point": None}]), side({}, []), {}, actions)
-    idle = json.loads(json.dumps(of).replace('"chat half"', "null"))
+    idle = json.loads(json.dumps(of).replace('"chat 2g.12gb"', "null"))
     assert check_transition(idle) == []
     (fault,) = check_transition(changed(idle, "actions", 2, "after", to=[]))
-    assert fault == "on n/0 half@0 can be removed by 0, 2 before it is there"
+    assert fault == "on n/0 2g.12gb@0 can be removed by 0, 2 before it is there"
 
 
 def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:
-    unknown = instance("half")
+    unknown = instance("2g.12gb")
     of = transition(
         side({"chat": 0}, [unknown]), side({"chat": 0}, [unknown, LEFT]), {},
         [action("create", 0, [], [LEFT])],
@@ -151,9 +146,9 @@ def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:
         [action("delete", 0, [unknown], []), action("create", 0, [], [LEFT], 0)],
     )  # fmt: skip
     assert check_transition(gone) == []
-    crowded = changed(of, *HELD, to=[unknown, unknown, instance("small")])
+    crowded = changed(of, *HELD, to=[unknown, unknown, instance("1g.6gb")])
     assert "the compute slices are 5, at most 4 may be" in check_transition(crowded)[0]
-    apart = changed(of, *HELD, to=[unknown, instance("small", 1), instance("small", 2)])
+    apart = changed(of, *HELD, to=[unknown, instance("1g.6gb", 1), instance("1g.6gb", 2)])
     (fault, *_) = check_transition(changed(apart, "actions", to=[]))
     assert fault == "in the start, n/0: what is there has no starts that go together"
 
@@ -185,11 +180,11 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 _FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
 PLACES = [path for path in places(REPARTITIONED) if not _FREE & set(path)]
-KEYS = [path for path in places(REPARTITIONED) if isinstance(path[-1], str) and path[0] != "floors"]
+KEYS = [path for path in PLACES if isinstance(path[-1], str) and path[0] != "floors"]
 
 
 def test_a_document_with_a_part_missing_is_refused_in_words() -> None:
-    optional = {"since_driver", "source", "aliases", "pci_device_ids", "geometry"}
+    optional = {"since_driver", "aliases", "geometry", "other_names", "named_since"}
     for path in [path for path in KEYS if path[-1] not in optional]:
         (fault, *_) = check_transition(changed(REPARTITIONED, *path, to=...))
         assert "has no" in fault or "is None" in fault or "is not what" in fault, (path, fault)
@@ -200,7 +195,7 @@ def test_a_document_with_a_part_missing_is_refused_in_words() -> None:
 )
 def test_a_document_with_a_wrong_part_never_breaks_the_checker(path: Any, to: Any) -> None:
     for fault in check_transition(read(changed(REPARTITIONED, *path, to=to))):
-        assert fault == fault.strip() != ""
+        assert fault.strip() != ""
 
 
 @pytest.mark.parametrize("value", [None, [], 3, "text", {}, {"format": "cms-plan"}])

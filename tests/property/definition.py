@@ -1,4 +1,4 @@
-"""What a certificate proves, evaluated straight from the definition by listing everything.
+"""What certificates prove and schedules keep, straight from the definition, all of it listed.
 
 Every machine a problem allows, every option of every job: no knapsacks, no common code with
 ``cms.certificate.certificate`` or with the second checker, and fit for tiny problems only.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from operator import ge
+from operator import ge, mul
 from typing import NamedTuple, TypeAlias
 
-from cms import BlockPrices, Branch, Certificate, Configuration, Problem
+from cms import BlockPrices, Branch, Certificate, Configuration, Problem, Schedule
 from cms.certificate.quantity import (
     BlocksOfJob,
     BlocksOfType,
@@ -186,3 +186,27 @@ def knows(problem: Problem, quantity: Quantity) -> bool:
         return False
     same = [m.listed for m in machines_of(problem) if (m.type, m.held) == wanted]
     return bool(same) and all(same)
+
+
+def is_valid(problem: Problem, schedule: Schedule) -> bool:
+    """Whether a schedule has configurations, blocks, jobs and machines that the problem has."""
+    jobs, blocks = {job.name: job for job in problem.jobs}, set(problem.blocks)
+    there = {(machine.type, machine.held) for machine in machines_of(problem) if any(machine.held)}
+    served, used = dict.fromkeys(jobs, Fraction(0)), [0] * len(problem.machine_types)
+    for shape, assignment, count in schedule.groups:
+        kind = listed(problem, shape)
+        if count < 1 or kind not in there or not {*shape.blocks} <= blocks:
+            return False
+        used[kind[0]] += count
+        taken = dict.fromkeys(blocks, 0)
+        for (block, job), number in assignment.items():
+            if number < 1 or block not in blocks or job not in jobs:
+                return False
+            taken[block] += number
+            served[job] += given(jobs[job], block) * number * count
+        if any(number > shape.blocks.get(block, 0) for block, number in taken.items()):
+            return False
+    return all(served[name] >= job.demand for name, job in jobs.items()) and all(
+        sum(map(mul, row.weights, used), Fraction(0)) <= row.most
+        for row in limit_rows(problem).values()
+    )

@@ -29,7 +29,7 @@ from cms import (
     solve,
 )
 from cms.files.shards.parquet import parquet_chunks
-from cms.files.shards.stored import read_array, read_lines
+from cms.files.shards.stored import read_array
 from cms.solving.recheck import faults_of
 from instances.families import generate
 from tests.shards.folders import bytes_of, fleet, head_of
@@ -122,31 +122,6 @@ def npy(values: Any) -> bytes:
 def written(place: Path, data: bytes) -> tuple[Path, str]:
     (place / "it").write_bytes(data)
     return place / "it", hashlib.sha256(data).hexdigest()
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (npy(TABLE) + b"x", "is no array"),
-        (npy(TABLE).replace(b"(3, 2), }    ", b"(30000, 2), }"), "of shape (30000, 2)"),
-        (npy(TABLE).replace(b"(3, 2), }", b"((((3, 2)"), "is no array"),
-        (npy(TABLE.astype(object)), "is no array"),
-        (npy(TABLE).replace(b"Y\1", b"Y\2"), "is no array"),
-    ],
-)
-def test_other_arrays_are_refused(tmp_path: Path, data: bytes, words: str) -> None:
-    with pytest.raises(FileError) as fault:
-        read_array(*written(tmp_path, data), (3, 2))
-    assert words in str(fault.value)
-    assert read_array(*written(tmp_path, npy(TABLE)), (3, 2)).tolist() == TABLE.tolist()
-
-
-@pytest.mark.parametrize("lines", ["0:{0}\n0:{0}\n", "1:{0}\n0:{0}\n", "5:{0}\n", "0:1\n\n"])
-def test_other_lines_are_refused(tmp_path: Path, lines: str) -> None:
-    with pytest.raises(FileError):
-        read_lines(*written(tmp_path, lines.format(2**63).encode()), 1, range(2))
-    good = written(tmp_path, f"1:{2**63}\n".encode())
-    assert read_lines(*good, 1, range(2)) == {1: (2**63,)}
 
 
 def test_a_file_that_is_changed_and_keeps_its_time_is_hashed_again(tmp_path: Path) -> None:

@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 import cms
 from cms import BatchPoint, DutyCycleRule, Mix, PriceFunction, TimeSharedJob, TimeSharedProblem
 from cms.checker.kinds import checker_for
-from cms.errors import UnsupportedProblem
 from cms.files import lay_out, problem_to_json
-from cms.plugin.algorithm import kinds_taken
-from cms.plugin.registry import load_algorithm
-from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from cms.time_sharing.functions import functions_table
 from cms.time_sharing.model import undominated
 from proofs_checks.checker import parse_document, problem_sha256
@@ -221,14 +217,3 @@ def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
         assert best == alone
     if best is None:
         assert first.infeasible or checker_for(problem).limited
-
-
-@pytest.mark.parametrize("name", cms.list_algorithms())
-def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
-    problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
-    (kind, *others) = kinds_taken(load_algorithm(name)[0])
-    if any(issubclass(TimeSharedProblem, taken) for taken in (kind, *others)):
-        return
-    message = refusal(UnsupportedProblem, cms.solve, problem, name)
-    words = f"takes {kind.__name__}; this problem is of type TimeSharedProblem"
-    assert message == f"method {name!r} {words}"

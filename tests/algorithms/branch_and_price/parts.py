@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Configuration, Job, MachineType, Problem, Schedule
-from cms.presolver.presolve import presolve
+from cms import Configuration, Job, MachineType, Problem, Schedule, presolve
 from cms.values.numbers import common_step
 from tests.families import instance
 from tests.oracle import optimum

@@ -1,8 +1,7 @@
-"""What the method is made of: options, covers and dives by definition, and rounding."""
+"""What the method is made of: options, covers, dives, rounding and programs, by definition."""
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,47 +18,41 @@ from algorithms.branch_and_price.covers import cover
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.open_machines import filled
 from algorithms.branch_and_price.options import minimal_options
+from algorithms.branch_and_price.program import (
+    Answer,
+    Task,
+    close,
+    every_block,
+    improvements,
+    shortened,
+    solver_bound,
+)
 from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, Undecided, rounded
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.limits import Limit, Room
-from algorithms.prices.region import Region, Row, configuration_of
+from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.region import Row as MachineRow
 from algorithms.prices.search import PriceSearch, fractional
-from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Schedule,
+    SizeBoundedConfigurations,
+    SolverBound,
+    check,
+)
 from cms.knapsack.packing import Packing
 from cms.plugin.algorithm import Budget
-from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched
+from cms.problem.row import Row
+from tests.algorithms.branch_and_price.parts import Unlimited, bought, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import few, so_many, spread
-
-
-def _minimal_by_definition(
-    prices: list[int], supply: list[int], demand: int, budget: int
-) -> set[tuple[int, ...]]:
-    ranges = [range((-(-demand // f) if f else 0) + 1) for f in supply]
-    found = set()
-    for option in itertools.product(*ranges):
-        total = sum(f * n for f, n in zip(supply, option, strict=True))
-        needed = all(total - f < demand for f, n in zip(supply, option, strict=True) if n)
-        cost = sum(p * n for p, n in zip(prices, option, strict=True))
-        if total >= demand and needed and cost <= budget:
-            found.add(option)
-    return found
-
-
-@given(st.data())
-def test_the_minimal_options_are_those_of_the_definition(data: st.DataObject) -> None:
-    k = data.draw(st.integers(1, 4))
-    prices = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
-    supply = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
-    demand, budget = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 40))
-    found = minimal_options(prices, supply, demand, budget, most=10**6)
-    assert found is not None
-    assert sorted(found) == sorted(_minimal_by_definition(prices, supply, demand, budget))
 
 
 def test_options_that_are_too_many_are_given_up_at_once() -> None:
@@ -157,9 +150,6 @@ def test_machines_of_any_number_keep_the_limits(size: int) -> None:
             assert machines.get(shapes.shapes[-1], 0) >= int(around[-1])
 
 
-CROWDS = ["real-rows", "near-ties", "sparse", "size-bounded", "equal-jobs", "random-configurations"]
-
-
 def options_of(search: PriceSearch, mixture: Fractional) -> list[dict[tuple[int, ...], Fraction]]:
     """For each kind its options in the mixture, with their weights."""
     found: list[dict[tuple[int, ...], Fraction]] = [{} for _ in range(len(search.jobs))]
@@ -218,23 +208,6 @@ def test_every_job_has_an_option_or_a_box(family: str) -> None:
             result = rounded(search, mixture, number, most_boxes=most)
             assert len(result.boxes) <= most
             examine(search, mixture, result, boxes=most > 0)
-
-
-@pytest.mark.parametrize("name", spread(2, CROWDS))
-def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
-    """No more than a few blocks off, however many jobs there are (an observation, theory 6.6)."""
-    search = searched(generate(name, n=800, seed=3))
-    mixture = fractional(search)
-    wanted = bought(search, mixture)
-    for seed in range(so_many(1, 3)):
-        result = rounded(search, mixture, seed)
-        examine(search, mixture, result)
-        load = np.array(result.choices.load())
-        for box in result.boxes:
-            load = load + (np.array(box.lows) + np.array(box.highs)) // 2
-        off = [abs(int(a) - float(b)) for a, b in zip(load, wanted, strict=True)]
-        # Boxes are known to half their width at zero, the diffusion to a few options.
-        assert max(off) <= 12 + 13 * len(result.boxes), (name, seed, off)
 
 
 @pytest.mark.parametrize("demand", [10**4, 10**9, 10**12, 10**17])
@@ -355,6 +328,60 @@ def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None
         jobs=[Job("x", 30, {"a": 1})],
         machine_types=[MachineType("m")],
     )
-    machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
+    machines = {MachineRow((3,), 0, None): 9, MachineRow((3,), 0, shape): 1}
     dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
     assert check(problem, dived.schedule(Jobs(problem))) == ()
+
+
+NOTHING = Fraction(0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "expected"),
+    [
+        (Answer("infeasible", None), None, SolverBound(None, "CP-SAT")),
+        (Answer("infeasible", None), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("infeasible", None, None, exact=False), 7, None),
+        (Answer("unknown", None, Fraction(6)), 7, SolverBound(6, "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), None, SolverBound(9, "CP-SAT")),
+        (Answer("unknown", None), 7, None),
+    ],
+)
+def test_an_answer_holds_for_costs_up_to_the_target(
+    answer: Answer, target: int | None, expected: SolverBound | None
+) -> None:
+    jobs = reduced(instance("costs", 3))
+    task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
+    assert solver_bound(answer, task, Fraction(1, 2)) == expected
+
+
+@given(st.integers(1, 10**60), st.lists(st.integers(0, 10**61), min_size=1, max_size=4))
+def test_what_serves_a_shortened_row_serves_the_job(demand: int, supply: list[int]) -> None:
+    row = Row(demand, tuple(supply), 1)
+    inner, outer = shortened(row), shortened(row, outer=True)
+    assert inner.demand <= 2**40 or inner == row._replace(supply=inner.supply)
+    rng = random.Random(demand)
+    for _ in range(20):
+        option = [rng.choice([0, rng.randint(0, 10), -(-demand // f) if f else 0]) for f in supply]
+
+        def enough(given: Row, option: list[int] = option) -> bool:
+            return sum(f * n for f, n in zip(given.supply, option, strict=True)) >= given.demand
+
+        assert not enough(inner) or enough(row)
+        assert not enough(row) or enough(outer)
+
+
+@pytest.mark.parametrize("exponent", [25, 40, 400])
+def test_a_program_out_of_range_is_too_large_and_proves_nothing(exponent: int) -> None:
+    problem = single({"a": 2}, 10**exponent, {"a": 3})
+    jobs, shapes = Jobs(problem), Shapes(problem, ())
+    fixed = Task(choices_of([(0, (10**exponent,), 1)], 1), {}, (), NOTHING, None)
+    for task in (fixed, every_block(jobs, NOTHING, None, outer=True)):
+        answer = close(shapes, jobs, task, Unlimited(), nodes=10, effort=1.0)
+        assert answer == Answer("too large", None, exact=False)
+        assert list(improvements(shapes, jobs, task, Unlimited())) == [answer]
+        assert solver_bound(answer, task, Fraction(1)) is None
+    # A short row has nothing left of a supply of 3: finding nothing is no proof.
+    inner = close(shapes, jobs, every_block(jobs, NOTHING, None), Unlimited(), effort=1.0)
+    assert (inner.status, inner.exact) == ("infeasible", False)

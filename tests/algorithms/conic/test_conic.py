@@ -1,4 +1,4 @@
-"""Conic: corners of polygons, the program on contents and slots, and the whole method."""
+"""Conic and the PTAS: corners, contents and both exact parts against enumeration."""
 
 from __future__ import annotations
 
@@ -10,18 +10,32 @@ from typing import Any
 
 import pytest
 
+import algorithms.ptas
+import algorithms.ptas.few_machines
 import cms
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
 from algorithms.conic.run import ContentProgram, Prepared, Priced, find_windows, prepare, price_jobs
-from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution, solve
+from algorithms.ptas import Ptas
+from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
+from cms import (
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    Solution,
+    UnsupportedProblem,
+    check,
+    presolve,
+    solve,
+)
+from cms.testing.checks import Observation
 from instances import hard
-from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Unlimited
-from tests.families import instance
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited, cases
+from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.references.programs import integer_program
-from tests.samples import few, no_round_up, so_many
+from tests.samples import few, no_round_up, so_many, spread
 
 
 def solved(problem: Problem, **options: Any) -> Solution:
@@ -125,12 +139,6 @@ def best_of_program(
     return None if outcome.values is None else model.schedule(outcome.values).machine_count
 
 
-def ready(problem: Problem, route: str = "cells") -> Prepared:
-    answer = prepare(problem, route)
-    assert isinstance(answer, Prepared)
-    return answer
-
-
 @pytest.mark.parametrize("seed", few(20, range(200)))
 def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
     """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
@@ -175,18 +183,6 @@ def test_it_finds_the_optimum_of_tiny_problems_by_every_route(tens: int) -> None
         found = costs(problem)
         assert len(found) >= 2
         assert set(found.values()) == {optimum(problem)}, (number, found)
-
-
-ON_A100 = ("real-rows", "arbitrary", "sparse", "near-ties", "superlinear", "sublinear")
-
-
-@pytest.mark.parametrize("family", ON_A100)
-def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
-    for seed in range(so_many(2, 40)):
-        problem = generate(family, n=1 + (7 * seed + 4) % 12, seed=seed, m=(1, 5, 30)[seed % 3])
-        wanted = solve(problem, "cp_sat", threads=1).cost
-        assert wanted is not None
-        assert set(costs(problem).values()) == {wanted}, seed
 
 
 def test_a_machine_more_than_the_bound_among_hundreds_of_millions() -> None:
@@ -241,3 +237,101 @@ def test_a_limit_is_kept_or_proved_too_low(limit: int, status: str, proof: str) 
     types = [MachineType("machine", limit=limit)]
     solution = solved(no_round_up().replace(machine_types=types))
     assert (solution.status, solution.proof) == (status, proof)
+
+
+EXACT_PARTS = (DynamicProgram, CompactProgram)
+
+
+def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Fraction]:
+    """The costs of what a way finds between two costs; every schedule is checked."""
+    reduction = presolve(problem)
+    fleet = Fleet(reduction.problem)
+    *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
+    assert last is None
+    for one in found:
+        assert not check(problem, reduction.restore(one))
+    return [one.cost(reduction.problem) for one in found]
+
+
+@pytest.mark.parametrize("way", EXACT_PARTS)
+@pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
+def test_a_way_finds_what_enumeration_finds(family: str, way: Any) -> None:
+    for case in cases(family, so_many(6, 24)):
+        step = Fleet(presolve(case.problem).problem).step
+        if not step or not case.best:
+            continue  # nothing to do, or nothing to pay
+        for lowest in (0, case.best):
+            costs = searched(way, case.problem, lowest, case.best + 3 * step)
+            assert costs == sorted(costs, reverse=True), case.name
+            assert costs[-1] == case.best, case.name
+        # Below the optimum there is nothing.
+        assert searched(way, case.problem, 0, case.best) == [], case.name
+
+
+def test_a_search_ends_whenever_it_is_stopped() -> None:
+    fleet = Fleet(presolve(hard.PARTITION_NO.make()).problem)
+    table = DynamicProgram(fleet, Fraction(0), Fraction(9))
+    whole = Counting(10**9)
+    assert len(list(table.run(whole))) == 2
+    for questions in range(0, whole.asked, 3):
+        assert list(table.run(Counting(questions))) == []
+    budget = Unlimited()
+    budget.stopped = True
+    assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("MAX_CELLS", 3), ("MAX_LAST", 1), ("MAX_PASSES", 1), ("MAX_WORK", 1), ("MAX_LEAVES", 1)],
+)
+def test_tables_that_are_too_large_are_refused(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms.ptas.few_machines, limit, value)
+    with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
+        searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
+
+
+def run(problem: Problem, **options: Any) -> Solution:
+    return solve(problem, "ptas", options=options, time_limit=None, threads=1)
+
+
+def watch(problem: Problem, **options: Any) -> Observation:
+    """Solve a problem and note every claim."""
+    return Observation(Ptas(), True, problem, options=options, time_limit=None, threads=1)
+
+
+@pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
+@pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
+def test_the_bare_algorithm_claims_one_schedule_within_the_guarantee(family: str, way: str) -> None:
+    for case in cases(family, so_many(2, 4)):
+        seen = watch(case.problem, plain=True, exact=way, epsilon="1/4")
+        assert seen.solution is not None, case.name
+        if [line.source for line in seen.solution.history] == ["trivial"]:
+            continue  # nothing to do, or a proof at a glance
+        (schedule,) = seen.claims
+        assert case.best <= schedule.cost(case.problem) <= Fraction(5, 4) * case.best, case.name
+
+
+@pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
+def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way: str) -> None:
+    solution = run(no_round_up(), exact=way, epsilon="1/10")
+    assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 6)
+    assert (solution.lower_bound, solution.claimed_bound) == (5, 6)
+    assert solution.history[-1].source.endswith(": exact part")
+
+
+def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(algorithms.ptas.few_machines, "MAX_CELLS", 1)
+    with pytest.raises(UnsupportedProblem, match="cells .*; take a larger epsilon, or the method"):
+        run(no_round_up(), exact="dynamic", epsilon="1/10")
+    assert run(no_round_up(), exact="program", epsilon="1/10").cost == 6
+    solution = run(no_round_up(), exact="dynamic", epsilon="1/5")
+    assert (solution.cost, solution.stop_reason) == (6, "finished")
+    # The bare algorithm has no other check than the theorem: 2 machines and 4 - 1 more are 5.
+    two = hard.packing((44, 33, 12), 132, (2, 2, 4))
+    assert run(two, exact="dynamic", epsilon="1/10").cost == 2
+    with pytest.raises(UnsupportedProblem, match="take a larger epsilon"):
+        run(two, exact="dynamic", epsilon=1, plain=True)

@@ -18,8 +18,7 @@ from algorithms.greedy.opening import Opening
 from algorithms.greedy.promises import FACTORS, best_inflation, harmonic_above, inflated_factor
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, solve
-from cms.presolver.presolve import presolve
+from cms import Configuration, Job, MachineType, Problem, presolve, solve
 from cms.running.stopping import Stopped
 from instances.families import generate
 from proofs_checks.g_alone import alone

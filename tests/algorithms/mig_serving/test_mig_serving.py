@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,7 +9,6 @@ from functools import partial
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -24,11 +22,9 @@ from algorithms.mig_serving.search import (
     MigServingOptions,
     Path,
     TreeSearch,
-    _Node,
 )
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem, Status, StopReason, check, presolve
-from cms.plugin.registry import load_instance
+from cms import Configuration, Job, Problem, Status, StopReason, check, load_instance, presolve
 from instances.families import generate
 from tests.families import FAMILIES
 from tests.oracle import optimum
@@ -243,69 +239,6 @@ def test_the_operators_serve_all_jobs(problem: Problem, seed: int, erased: objec
         assert any(left[j] + amount > 0 for j, amount in machine.gives)
 
 
-def test_mutation_mixes_jobs() -> None:
-    jobs = [Job(name, 3, {"b": 1}) for name in "xy"]
-    made = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
-    alone = made.genetic.deployment([made.services.filled(0, [(0, j, 3)]) for j in (0, 1)])
-    mixed = [made.genetic.mutated(alone) for _ in range(5)]
-    assert any(len(machine.gives) == 2 for each in mixed for machine in each.machines)
-
-
-@pytest.mark.parametrize(
-    ("backup", "tenths", "chosen"),
-    [
-        ("minimum", [[11, 11], [10, 20], [19, 19]], 1),  # the least of all costs
-        ("mean", [[11, 11], [10, 20], [19, 19]], 0),
-        ("mean", [[11] * 100, [17] * 10, [10, 20] * 20], 0),  # looked at often, and cheap
-        # the third was hardly looked at
-        ("minimum", [[100, 200, 200, 200] * 9, [110] * 36, [110]], 2),
-    ],
-)
-def test_the_way_down_weighs_costs_and_visits(
-    backup: str, tenths: list[list[int]], chosen: int
-) -> None:
-    made = parts(generate("real-rows", n=2, seed=0), backup=backup)
-    root, *below = (_Node([], 0) for _ in range(len(tenths) + 1))
-    for node, costs in zip((root, *below), ([*itertools.chain(*tenths)], *tenths), strict=True):
-        node.visits, node.total = len(costs), sum(costs)
-        node.best, node.most = min(costs), max(costs)
-    root.nodes = below
-    assert made.search._promising(root, root) == chosen
-
-
-def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = parts(generate("real-rows", n=12, seed=0), playouts=200, children=3)
-    ways, descend = list[list[_Node]](), made.search._descend
-
-    def seen(root: _Node) -> tuple[list[Filled], list[_Node]]:
-        found = descend(root)
-        ways.append(found[1])
-        return found
-
-    monkeypatch.setattr(made.search, "_descend", seen)
-    path = made.search.best(made.services.needs)
-    assert path is not None
-    assert (ways[0][0].visits, ways[0][0].best) == (200, path.cost)
-    assert max(map(len, ways)) > 3  # it goes deep where it is worth it
-    pairs = [pair for way in ways for pair in itertools.pairwise(way)]
-    assert all(a.best <= b.best and a.visits > b.visits for a, b in pairs)
-    assert all(len(way[-1].nodes) <= 3 for way in ways)
-
-
-@pytest.mark.parametrize("chance", [0, 1])
-def test_crossover_erases_serves_again_and_merges_with_its_chance(
-    chance: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("algorithms.mig_serving.search._MERGING", chance)
-    made = parts(generate("real-rows", n=8, seed=0), erased=1)
-    merge = Mock(side_effect=made.genetic.merged)
-    monkeypatch.setattr(made.genetic, "merged", merge)
-    parent = some_deployment(made)
-    costs = [child.cost for _ in range(5) if (child := made.genetic.crossed(parent))]
-    assert min(costs) < parent.cost
-    assert merge.called == bool(chance)
-
-
 @pytest.mark.parametrize(
     ("mixed", "missing", "handed"),
     [(3, [5, 5, 9], ((0, 1, 1), (0, 2, 1), (1, 0, 1))), (2, [5, 7, 9], ((0, 1, 2), (1, 0, 1)))],
@@ -320,41 +253,6 @@ def test_two_small_instances_are_merged_and_idle_blocks_go_where_they_count_most
     assert made.services.tables.problem.blocks == ("1g", "2g")
     machine = made.services.filled(0, [(0, 0, 2), (0, 1, 1)])
     assert made.genetic.merged(machine, missing).blocks == handed
-
-
-def rounds(
-    monkeypatch: pytest.MonkeyPatch, costs: list[int], **options: Any
-) -> tuple[list[tuple[int, int]], list[Deployment]]:
-    """Run with children of these costs, one after the other; the parents that were asked."""
-    made = parts(generate("real-rows", n=4, seed=0), **options)
-    parents: list[Deployment] = []
-    left = iter(costs)
-
-    def child(parent: Deployment, budget: object) -> Deployment:
-        parents.append(parent)
-        return Deployment((), next(left), float(len(parents)))
-
-    monkeypatch.setattr(made.genetic, "mutated", lambda deployment: deployment)
-    monkeypatch.setattr(made.genetic, "crossed", child)
-    found = made.genetic.improvements(Deployment((), 10, 0.0))
-    return [(deployment.cost, turn) for deployment, turn in found], parents
-
-
-def test_it_ends_after_rounds_without_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = [10, 9, 12, 9, 8, 9, 9, 9, 9, 9, 9, 9]
-    found, parents = rounds(monkeypatch, costs, population=1, rounds_without_gain=3)
-    # a gain begins the count anew
-    assert found == [(9, 2), (8, 5)]
-    assert len(parents) == 8
-
-
-def test_the_fittest_are_the_next_parents(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = [12, 9, 11, 9, 13, 13, 10, 13, 13]
-    _, parents = rounds(monkeypatch, costs, population=3, rounds_without_gain=2)
-    assert [parent.cost for parent in parents[:3]] == [10, 10, 10]
-    # 9, 10 and 11 of the first round's four; then both of cost 9, that with more to spare first
-    assert [parent.cost for parent in parents[3:6]] == [9, 10, 11]
-    assert [parent.fitness for parent in parents[6:9]] == [(9, -4.0), (9, -2.0), (10, 0.0)]
 
 
 #: A minute is less than some runs need on a busy machine.

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.muxflow.plans import counts_of, exchanges, longest_paths, parted
 from algorithms.solvers import transport
-from cms import Proof, Status, StopReason, UnsupportedProblem
-from cms.checker.kinds import check
+from cms import Proof, Status, StopReason, UnsupportedProblem, check
 from cms.fleet import colocation
 from cms.fleet.colocation.edge_problems import posed
 from cms.running.stopping import never

@@ -1,26 +1,31 @@
-"""The search for prices and its mixtures against LP_DW from its definition, all of it listed."""
+"""Prices, mixtures and vertices against LP_DW from its definition, whatever a solver spoils."""
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.jobs import group_totals, ranges
+import algorithms.prices.search
+import algorithms.prices.vertex
+from algorithms.prices.master import Master
+from algorithms.prices.passes import Passes
 from algorithms.prices.search import PriceSearch, fractional
+from algorithms.prices.vertex import BasicSolution, additive_cost, rounded, solve_dantzig_wolfe
 from algorithms.solvers.floats import recognised
-from algorithms.solvers.simplex import solved
-from cms import MachineType
+from cms import MachineType, PresolvedProblem, Problem, Schedule, check, presolve
 from cms.certificate.certificate import round_up
+from instances import hard, small
 from instances.families import generate
+from proofs_checks.theorem_b import additive_loss
 from tests.algorithms.branch_and_price import parts
+from tests.algorithms.branch_and_price.parts import Case, Counting, Unlimited, cases
 from tests.families import FAMILIES, instance
-from tests.property.problems import share
 from tests.references.programs import lp_dw
 from tests.samples import few, so_many, spread
 
@@ -147,50 +152,200 @@ def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fra
     else:
         assert found is not None
         assert [Fraction(number, found[1]) for number in found[0]] == values
+    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None  # no float holds it
 
 
-SMALL = st.fractions(-9, 9, max_denominator=9)
+def vertex_of(problem: Problem) -> BasicSolution:
+    """LP_DW of a reduced problem."""
+    solution = solve_dantzig_wolfe(problem, Unlimited())
+    assert solution is not None
+    return solution
 
 
-@share(2)
-@given(st.data())
-def test_equations_with_a_solution_are_solved(data: st.DataObject) -> None:
-    n, m = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 6))
-    solution = data.draw(st.lists(SMALL, min_size=n, max_size=n))
-    rows = data.draw(
-        st.lists(st.lists(SMALL, min_size=n, max_size=n), min_size=m, max_size=m).map(
-            lambda rows: [*rows, *(rows[:1] * 2)]
-        )
+def value(solution: BasicSolution) -> Fraction:
+    """What the fractional machines cost."""
+    problem = solution.problem
+    return sum(
+        (problem.machine_type(shape.machine).cost * x for shape, x in solution.machines.items()),
+        Fraction(0),
     )
-    right = [sum((a * x for a, x in zip(row, solution, strict=True)), Fraction(0)) for row in rows]
-    equations = [dict(enumerate(row)) for row in rows]
-    guess = data.draw(st.lists(SMALL, min_size=n, max_size=n))
-    found = solved(equations, right, guess)
-    assert found is not None
-    for row, value in zip(rows, right, strict=True):
-        assert sum((a * x for a, x in zip(row, found, strict=True)), Fraction(0)) == value
-    # From a solution nothing moves.
-    assert solved(equations, right, solution) == solution
 
 
-def test_equations_that_contradict_each_other_have_no_solution() -> None:
-    one = Fraction(1)
-    assert solved([{0: 1, 1: 1}, {0: 1, 1: 1}], [1, 2], [one, one]) is None
-    assert solved([{0: 0}], [1], [one]) is None
-    assert solved([{}], [1], [one]) is None
-    # What nothing decides keeps its guess.
-    assert solved([{0: 0, 1: 1}], [3], [Fraction(7), one]) == [7, 3]
+def split(solution: BasicSolution) -> int:
+    """How many jobs have several options."""
+    return sum(len(options) > 1 for options in solution.options)
 
 
-@pytest.mark.parametrize("largest", [9, 2**15 - 1, 2**31 - 1, 2**63 - 1, 2**70])
-def test_totals_of_groups_are_sums_of_whole_numbers(largest: int) -> None:
-    rng = random.Random(largest)
-    rows = [[rng.randint(0, largest), largest] for _ in range(20)]
-    options = np.array(rows, dtype=np.min_scalar_type(-largest))
-    counts = np.array([rng.randint(0, 2**30) for _ in rows])
-    expected = [[0] * 2 for _ in range(4)]
-    for at, row in enumerate(rows):
-        for i, blocks in enumerate(row):
-            expected[at // 5][i] += int(counts[at]) * blocks
-    assert group_totals(options, counts, ranges(20, 5, 4)) == expected
-    assert group_totals(options[:0], counts[:0], [0]) == [[0, 0]]
+def refuse_faults(solution: BasicSolution) -> None:
+    """The numbers must satisfy every row of the linear program, exactly."""
+    problem = solution.problem
+    load = [Fraction(0)] * len(problem.blocks)
+    assert len(solution.options) == problem.n_jobs
+    for j, options in enumerate(solution.options):
+        row = problem.rows.row(j)
+        assert sum((weight for _, weight in options), Fraction(0)) == 1
+        assert len({option for option, _ in options}) == len(options)
+        for option, weight in options:
+            assert weight > 0
+            assert sum(f * n for f, n in zip(row.supply, option, strict=True)) >= row.demand
+            load = [a + weight * n for a, n in zip(load, option, strict=True)]
+    assert all(x > 0 for x in solution.machines.values())
+    for i, block in enumerate(problem.blocks):
+        held = sum(
+            (x * shape.blocks.get(block, 0) for shape, x in solution.machines.items()), Fraction(0)
+        )
+        assert held >= load[i]
+
+
+def restored(reduction: PresolvedProblem, solution: BasicSolution) -> Fraction:
+    """What the prices prove of the original problem, by the package's own check."""
+    assert solution.leaf.bound(reduction.problem) == solution.bound
+    return reduction.restore_prices(solution.leaf, solution.bound).bound(reduction.original)
+
+
+def built(solution: BasicSolution, reduction: PresolvedProblem) -> Schedule:
+    """The schedule that a solution rounds to, for the original problem."""
+    return reduction.restore(Schedule.from_counts(solution.problem, *rounded(solution)))
+
+
+FEW = 8
+NAMED = [one for one in (hard.PROBLEMS | small.PROBLEMS).values() if "LP_DW" in one.bounds]
+
+
+def refuse_breaches(case: Case, solution: BasicSolution, reduction: PresolvedProblem) -> Fraction:
+    """Theorem B, with costs: valid, below LP_DW + K, and what that means in whole steps."""
+    schedule, bound = built(solution, reduction), solution.bound
+    assert not check(case.problem, schedule), case.name
+    cost, reduced = schedule.cost(case.problem), reduction.problem
+    loss, step = additive_cost(reduced), reduced.cost_step
+    assert cost < bound + loss or cost == bound, case.name
+    assert round_up(bound, case.problem.cost_step) <= cost, case.name
+    assert cost <= round_up(bound, step) + max(Fraction(0), loss - step), case.name
+    if {machine.cost for machine in case.problem.machine_types} == {1}:
+        k = len(reduced.blocks)
+        assert loss == (additive_loss(k) if k else 0)
+        assert k not in (1, 2) or cost <= case.best + k - 1, case.name
+    return cost
+
+
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
+def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> None:
+    for case in cases(family, so_many(3, FEW)):
+        reduction = presolve(case.problem)
+        solution = vertex_of(reduction.problem)
+        refuse_faults(solution)
+        small = reduction.problem
+        by_definition = lp_dw(small, proper=True) if small.n_jobs else 0.0
+        assert by_definition is not None, case.name
+        assert float(solution.bound) == pytest.approx(by_definition, rel=1e-6, abs=1e-9), case.name
+        assert value(solution) == solution.bound == restored(reduction, solution), case.name
+        assert solution.bound <= case.best, case.name
+        k, p = len(solution.problem.blocks), len(solution.machines)
+        assert p + split(solution) <= k, case.name
+        refuse_breaches(case, solution, reduction)
+
+
+@pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
+def test_named_instances_have_their_exact_values(one: Any) -> None:
+    solution = vertex_of(presolve(one.make()).problem)
+    refuse_faults(solution)
+    known = one.bounds["LP_DW"]
+    if one is hard.NON_IRUP:  # 23/11 with proper contents, by a certificate
+        assert known == Fraction(259, 132)
+        known = Fraction(23, 11)
+    assert value(solution) == solution.bound == known
+
+
+@pytest.mark.parametrize(("n", "m"), [(300, 1), (300, 5), (1000, 5)])
+def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
+    reduction = presolve(generate("real-rows", n=n, seed=1, m=m))
+    solution = vertex_of(reduction.problem)
+    refuse_faults(solution)
+    assert 0 <= value(solution) - solution.bound <= Fraction(1, 10**4)
+    assert restored(reduction, solution) == solution.bound
+    assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
+
+
+_honest = Master.solve
+
+
+def turned_round(self: Master) -> Any:
+    """Prices and weights that are turned round, and machines that are left out."""
+    proposal = _honest(self)
+    self.weights = [1.0 - weight for weight in self.weights]
+    self.machines = [Fraction(0)] * len(self.machines)
+    if proposal is None:
+        return None
+    prices = [price * (i + 1) for i, price in enumerate(proposal.prices)]
+    return proposal._replace(prices=prices)
+
+
+NO_FLOATS: tuple[Any, str, Any] = Master, "solve", lambda _: None
+SPOILED: dict[str, list[tuple[Any, str, Any]]] = {
+    "no floats": [NO_FLOATS],
+    # as with more block types than the exact program takes
+    "no solver": [
+        NO_FLOATS,
+        (algorithms.prices.search, "MOST_BLOCKS", 0),
+        (algorithms.prices.vertex, "MOST_BLOCKS", 0),
+    ],
+    "lies": [(Master, "solve", turned_round), (algorithms.prices.search, "_MOST_PASSES", 12)],
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_a_solver_that_fails_or_lies_costs_optimality_only(
+    spoiled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for change in SPOILED[spoiled]:
+        monkeypatch.setattr(*change)
+    for family in FAMILIES:
+        for case in cases(family, 6):
+            reduction = presolve(case.problem)
+            solution = vertex_of(reduction.problem)
+            refuse_faults(solution)
+            assert restored(reduction, solution) == solution.bound <= value(solution), case.name
+            assert spoiled != "no floats" or value(solution) == solution.bound, case.name
+            assert spoiled != "no solver" or split(solution) == 0, case.name
+            assert not check(case.problem, built(solution, reduction)), case.name
+
+
+def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = Passes.evaluate
+
+    def boasting(self: Passes, *arguments: Any) -> Any:
+        found = honest(self, *arguments)
+        assert found is not None
+        point, cuts = found
+        return point._replace(bound=point.bound + Fraction(1, 10**9)), cuts
+
+    monkeypatch.setattr(Passes, "evaluate", boasting)
+    reduction = presolve(generate("arbitrary", n=6, seed=2))
+    solution = vertex_of(reduction.problem)
+    assert restored(reduction, solution) == solution.bound
+
+
+def test_it_ends_whenever_it_is_stopped() -> None:
+    problem = presolve(generate("arbitrary", n=6, seed=2)).problem
+    whole = Counting(10**9)
+    assert solve_dantzig_wolfe(problem, whole) is not None
+    for questions in range(0, whole.asked, max(1, whole.asked // 40)):
+        assert solve_dantzig_wolfe(problem, Counting(questions)) is None
+    assert solve_dantzig_wolfe(problem, Counting(whole.asked)) is not None
+
+
+def test_more_block_types_than_the_exact_program_takes() -> None:
+    q = 6
+    vectors = range(1, 2**q)
+    member = np.array([[(e & v).bit_count() % 2 for v in vectors] for e in vectors])
+    problem = Problem.from_arrays(
+        demands=np.ones(len(member), dtype=np.int64),
+        supply=np.diag(np.ones(len(member), dtype=np.int64)),
+        configurations=member,
+    )
+    reduction = presolve(problem)
+    solution = vertex_of(reduction.problem)
+    assert solution.bound == Fraction(2**q - 1, 2 ** (q - 1))
+    assert not check(problem, built(solution, reduction))

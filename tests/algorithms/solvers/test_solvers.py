@@ -20,7 +20,7 @@ from algorithms.solvers.integer import Program as IntegerProgram
 from algorithms.solvers.simplex import Basic, Program, cheapest
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.references.programs import minimum
-from tests.samples import few, so_many
+from tests.samples import few
 
 
 def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
@@ -229,36 +229,3 @@ def test_it_ends_when_it_is_stopped() -> None:
     done = cheapest([Fraction(1)], [[2]], [0], lambda: True)
     assert done is not None  # there was nothing to do
     assert done.values == [0]
-
-
-def late(seed: int) -> None:
-    """Hold a program that columns, and a row that only they count in, join to one from scratch."""
-    rng = random.Random(seed)
-    costs, rows, least = drawn(seed)
-    # With this column alone the rows do not contradict each other.
-    costs, rows = [Fraction(99), *costs], [[1, *row] for row in rows]
-    shared = rng.randint(1, len(costs))
-    rows.append([0] * shared + [-1] * (len(costs) - shared))
-    least.append(-rng.randint(0, 1))
-    going_on = Program(least[:-1])
-    for at, cost in enumerate(costs):
-        if at == shared:
-            going_on.add_row(least[-1])
-        going_on.add(cost, {r: row[at] for r, row in enumerate(rows) if row[at]})
-        if at + 1 in (shared, len(costs)) or rng.random() < 0.5:
-            found = going_on.solve()
-            assert found is not None
-            part = [row[: at + 1] for row in rows[: len(rows) if at >= shared else -1]]
-            refuse_faults((costs[: at + 1], part, least[: len(part)]), found)
-            from_the_start = cheapest(costs[: at + 1], part, least[: len(part)])
-            assert from_the_start is not None
-            assert found.cost == from_the_start.cost
-
-
-@pytest.mark.parametrize("steepest", [8, -1])
-def test_columns_that_join_late_change_nothing(
-    steepest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(algorithms.solvers.simplex, "_STEEPEST_A_ROW", steepest)
-    for seed in range(so_many(50, 150)):
-        late(seed)

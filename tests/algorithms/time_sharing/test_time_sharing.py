@@ -15,9 +15,7 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.region import Region
 from algorithms.time_sharing.closing import MixProgram, schedule_of
 from algorithms.time_sharing.columns import Columns
-from algorithms.time_sharing.dive import Diver
 from algorithms.time_sharing.hosting import Hosting, Saturated
-from algorithms.time_sharing.prices import PriceSearch
 from bench.runs.solving import recheck
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check, solve
@@ -209,39 +207,6 @@ def test_machines_that_one_job_fills_are_opened_at_once() -> None:
     assert solution.cost is not None
     assert bound <= solution.cost <= bound * 2
     assert len(solution.schedule.groups) < 60
-
-
-def test_a_machine_is_drawn_by_what_it_gives_for_its_cost() -> None:
-    """A thousand small machines at 1 each, or one at 2: small ones are never drawn."""
-    points = {"small": [(1, 1)], "large": [(1000, 1)]}
-    problem = TimeSharedProblem(
-        configurations=[Configuration({"small": 1}, "s"), Configuration({"large": 1}, "l")],
-        jobs=[TimeSharedJob("x", 1000, 9, points)],
-        machine_types=[MachineType("s", 1), MachineType("l", 2)],
-    )
-    assert cms.solve(problem, "mix_first_fit", options={"orders": 3}).cost == 2
-
-
-def searched(problem: TimeSharedProblem) -> PriceSearch:
-    columns = Columns(problem)
-    columns.add_alone()
-    search = PriceSearch(columns, Region(problem), Unlimited())
-    for priced in search.run():
-        assert priced.leaf.bound(problem) == priced.bound
-    return search
-
-
-@pytest.mark.parametrize("seed", few(1, range(20)))
-def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
-    problem = random_mix(seed, most=4, max_jobs=None)
-    search = searched(problem)
-    diver = Diver(search, Hosting(problem), Random(0), Unlimited())
-    schedules = list(diver.schedules())
-    assert schedules
-    assert search.best is not None
-    for schedule in schedules:
-        assert not check(problem, schedule)
-        assert schedule.cost(problem) >= search.best.bound
 
 
 def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:

@@ -1,4 +1,4 @@
-"""Random problems, schedules and trees of prices as documents; half of them are tampered with."""
+"""Random problems, schedules and trees as documents, half tampered with; what is said of them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cms import Problem, Replicas, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
+from proofs_checks.checker.certificate import tree_bound
+from proofs_checks.checker.problem import Problem as ReadProblem
+from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.reading import ZERO, Fault
+from proofs_checks.checker.schedule import read_schedule, schedule_faults
+from proofs_checks.checker.usable import round_up
+from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
-from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
+from tests.property.mutation import mutant, pool_of
+from tests.property.schedules import random_schedule
 
 
 class Plan(NamedTuple):
@@ -55,30 +64,22 @@ def solved(problem: Problem) -> Solution:
 def random_tree(rng: random.Random, problem: Problem) -> Document:
     """The tree of a certificate that holds, the best one perhaps, or of one that may not."""
     best = rng.random() < 0.4
-    certificate = solved(problem).certificate if best else random_certificate(rng, problem)
-    mutant = None
-    if rng.random() < 0.4:
-        mutation = rng.choice(certificate_mutants.MUTATIONS)
-        mutant = certificate_mutants.mutant(rng, problem, certificate, mutation)
-    return certificate.to_json() if mutant is None else mutant.part
+    tree = (solved(problem).certificate if best else random_certificate(rng, problem)).to_json()
+    other = random_certificate(rng, problem).to_json()
+    return mutant(rng, tree, pool_of(tree, other)) if rng.random() < 0.4 else tree
 
 
 def random_groups(
     rng: random.Random, problem: Problem, *, tampered: float = 0.4
 ) -> list[Document] | None:
     """The groups of a schedule that is valid, or may not be; None if there is none."""
-    schedule: Schedule | None = schedules.random_schedule(rng, problem)
+    schedule: Schedule | None = random_schedule(rng, problem)
     if schedule is None:
         return None
     if rng.random() < 0.5:
         schedule = solved(problem).schedule
-    mutant = None
-    if rng.random() < tampered:
-        mutant = schedules.mutant(rng, problem, schedule, rng.choice(schedules.MUTATIONS))
-    groups: list[Document] = (schedule_to_json(schedule) if mutant is None else mutant.part)[
-        "groups"
-    ]
-    return groups
+    groups: list[Document] = schedule_to_json(schedule)["groups"]
+    return mutant(rng, groups, pool_of(groups)) if rng.random() < tampered else groups
 
 
 def random_plans(
@@ -89,3 +90,37 @@ def random_plans(
         problem = random_problem(rng, families, replicas)
         groups = random_groups(rng, problem) if rng.random() < 0.5 else None
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))
+
+
+def second_verdict(problem: ReadProblem, groups: list[Document] | None, tree: Any) -> str:
+    """What the second checker says."""
+    try:
+        bound = tree_bound(tree, problem)
+        if bound is None:
+            return "Infeasible"
+        least = round_up(problem, bound)
+        if groups is None:
+            return f"AtLeast {least}"
+        found = read_schedule({"groups": groups}, problem)
+        if schedule_faults(problem, found):
+            return "Rejected"
+    except Fault:
+        return "Rejected"
+    cost = sum((problem.machine_types[g.machine].cost * g.count for g in found), ZERO)
+    return f"Optimal {cost}" if cost <= least else f"Between {least} {cost}"
+
+
+def both_say(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
+    """What the second checker says, and the words for the proved one; None if they are refused."""
+    try:
+        problem = read_problem(read(of))
+        groups, tree = read(groups), read(tree)
+    except Fault:
+        return "Rejected", None
+    said = second_verdict(problem, groups, tree)
+    try:
+        found = None if groups is None else read_schedule({"groups": groups}, problem)
+        line = plan_words(problem, found, tree)
+    except Fault:
+        line = None
+    return said, line

@@ -1,4 +1,4 @@
-"""``python -m proofs_checks.formal``, and plans as theorems of Coq."""
+"""``python -m proofs_checks.formal``, plans as theorems of Coq, and the files of the proofs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cms.fleet import Plan, Service, build_problem, write_plan
 from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
+from proofs_checks.formal.program import ROOT
 from tests.families import FAMILIES
 from tests.fleet.plans import point
 from tests.proofs_checks.documents import (
@@ -33,10 +34,8 @@ from tests.proofs_checks.documents import (
     problem,
     solution,
 )
-from tests.property.test_solution_mutants import mutants
+from tests.property.test_mutants import solutions
 from tests.samples import spread
-
-from .test_sources import documented
 
 SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
 
@@ -220,10 +219,10 @@ def test_false_claims_are_refused_as_by_the_second_checker(
     family: str, built: None, tmp_path: Path
 ) -> None:
     passed = 0
-    for name, *documents in mutants(family, range(2)):
+    for documents in solutions(family, range(2)):
         paths = files(tmp_path, *documents)
         code = main(paths)
-        assert code == second_checker(paths), (name, documents)
+        assert code == second_checker(paths), documents
         passed += not code
     assert passed
 
@@ -294,3 +293,50 @@ def test_proofs_are_closed(make: Callable[[str], str]) -> None:
     command = ["coqc", "-q", "-Q", "..", "CMS", "Asked.v"]
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert found.stdout.strip() == "Closed under the global context", found.stderr
+
+
+COQ = ROOT / "proofs_checks" / "formal" / "coq"
+PAGE = ROOT / "docs" / "methods" / "proofs.md"
+SOURCES = sorted(COQ.glob("*.v"))
+ROW = re.compile(r"^\|[^|]*\| \[(\w+\.v)\]\(([^)]*)\) \| (.*) \| proved \|$", re.MULTILINE)
+
+
+def without_comments(text: str) -> str:
+    """Drop the comments, which may lie within one another, and texts, within which none begins."""
+    kept, depth = [], 0
+    for part in re.split(r'(\(\*|\*\)|"[^"]*")', text):
+        if part == "(*":
+            depth += 1
+        elif part == "*)":
+            depth -= 1
+        elif not depth and not part.startswith('"'):
+            kept.append(part)
+    assert depth == 0
+    return " ".join(kept)
+
+
+def test_every_file_is_compiled() -> None:
+    makefile = (COQ / "Makefile").read_text(encoding="utf-8")
+    files = re.search(r"FILES := (.*?[^\\])\n", makefile, re.DOTALL)
+    assert files is not None
+    named = files[1].replace("\\\n", " ").split()
+    assert sorted(named) == [p.stem for p in SOURCES if not p.stem.startswith("Extract")]
+
+
+def documented() -> list[tuple[Path, list[str]]]:
+    """The files that the page's table of what is proved names, and the theorems of each."""
+    rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
+    return [
+        ((PAGE.parent / link).resolve(), re.findall(r"`(\w+)`", theorems))
+        for _, link, theorems in rows
+    ]
+
+
+def test_the_theorems_that_the_documents_name_are_there() -> None:
+    rows = documented()
+    assert len(rows) >= 16
+    for path, named in rows:
+        code = without_comments(path.read_text(encoding="utf-8"))
+        found = set(re.findall(r"\b(?:Theorem|Lemma|Corollary)\s+(\w+)", code))
+        assert named, path.name
+        assert set(named) <= found, (path.name, named)

@@ -17,10 +17,10 @@ from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import A100, SLICES, Document, problem
+from tests.property.mutation import mutant, pool_of
 from tests.samples import so_many
 
-from .random_plans import Plan, random_plans
-from .verdicts import both
+from .random_plans import Plan, both_say, random_plans
 
 pytestmark = pytest.mark.usefixtures("built")
 
@@ -34,7 +34,7 @@ BRANCHED = [
 
 def compared(plans: Iterable[Plan], kind: str = "zarith") -> Counter[str]:
     """Hold the program's verdicts against the second checker's; count them."""
-    found = [(plan, *both(*plan)) for plan in plans]
+    found = [(plan, *both_say(*plan)) for plan in plans]
     lines = [line for _, _, line in found if line is not None]
     program = iter(verdicts(lines, kind))
     counts: Counter[str] = Counter()
@@ -90,6 +90,22 @@ def test_trees_that_solve_made() -> None:
     counts = compared(plans)
     assert counts["Rejected"] == 0
     assert counts["Optimal"] > len(FAMILIES)
+
+
+def test_whatever_is_tampered_with_is_judged_alike() -> None:
+    rng, plans = random.Random(3), []
+    of_families = [(name, 0) for name in FAMILIES[:: so_many(4, 1)]]
+    for name, number in [*BRANCHED[:: so_many(3, 1)], *of_families]:
+        of, groups, tree = in_files(*solved(name, number))
+        pool = pool_of(of, groups, tree)
+        plans += [Plan(of, None, mutant(rng, tree, pool)) for _ in range(30)]
+        plans += [Plan(mutant(rng, of, pool), None, tree) for _ in range(5)]
+        if groups is not None:
+            others = (mutant(rng, groups, pool) for _ in range(20))
+            plans += [Plan(of, other, tree) for other in others if isinstance(other, list)]
+    counts = compared(plans)
+    assert counts["Rejected"] > 100
+    assert counts.total() - counts["Rejected"] > 100
 
 
 TIED = {"a": 997, "b": 1001, "c": 1003, "d": 1009, "e": 1013}

@@ -24,14 +24,13 @@ from tests.proofs_checks.documents import (
 )
 from tests.samples import refusal, so_many
 
-from .random_plans import random_plans
-from .verdicts import both
+from .random_plans import both_say, random_plans
 
 
 def test_words_read_again_are_the_same_and_make_the_same_problem() -> None:
     compared = 0
     for draw in random_plans(2, so_many(250, 5000)):
-        _, line = both(draw.problem, draw.groups, draw.tree)
+        _, line = both_say(draw.problem, draw.groups, draw.tree)
         if line is None:
             continue
         plan, of = forms.read_words(line), read(draw.problem)

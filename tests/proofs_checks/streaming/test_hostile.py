@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,10 @@ import pytest
 
 from cms.files import problem_to_json
 from proofs_checks.streaming.__main__ import main
-from tests.proofs_checks.documents import places
 from tests.proofs_checks.formal.random_plans import random_problem
 from tests.proofs_checks.streaming.folders import sha256_of, write_plan, write_problem
 from tests.proofs_checks.streaming.test_agreement import a_solution
+from tests.property.mutation import mutant
 
 JUNK: list[Any] = [
     None, True, 0, -1, 10**30, 2**30, 65_536, "", "x", "j0", "1/3", "0" * 64, [], [1], {}, {"a": 1},
@@ -26,13 +24,7 @@ JUNK: list[Any] = [
 
 def spoil_document(path: Path, draw: random.Random) -> None:
     document = json.loads(path.read_text("utf-8"))
-    *steps, key = draw.choice([*places(document)])
-    inside = reduce(getitem, steps, document)
-    if draw.random() < 0.2:
-        del inside[key]
-    else:
-        inside[key] = draw.choice(JUNK)
-    path.write_text(json.dumps(document), "utf-8")
+    path.write_text(json.dumps(mutant(draw, document, {}, junk=JUNK)), "utf-8")
 
 
 def spoil_bytes(path: Path, documents: list[Path], draw: random.Random) -> None:
