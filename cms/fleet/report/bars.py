@@ -58,7 +58,7 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
         gpu = plan.serving.gpu_of(group.gpu)
         shared = any(mps_share(instances.profile) is not None for instances in group.instances)
         slices = PER_CENT if shared else gpu.memory_slices
-        found[gpu.key, slices, _filled(_placed(gpu, group, places), slices)] += group.count
+        found[gpu.key, slices, fill_gaps(_placed(gpu, group, places), slices)] += group.count
 
     def rank(bar: Bar) -> tuple[object, ...]:
         look = [(-box.width, box.place if box.service else len(places)) for box in bar.boxes]
@@ -97,11 +97,11 @@ def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[B
             at += width
 
 
-def _filled(boxes: Iterable[Box], slices: int) -> tuple[Box, ...]:
-    """Return boxes by their starts, with free ones between and behind them."""
+def fill_gaps(boxes: Iterable[Box], slices: int, state: str = "") -> tuple[Box, ...]:
+    """Return boxes by their starts, with free ones, or of a state, between and behind them."""
     filled, at = [], 0
     for box in (*boxes, Box(slices, 0)):
-        filled += [Box(at, box.start - at)] if box.start > at else []
+        filled += [Box(at, box.start - at, state=state)] if box.start > at else []
         filled += [box] if box.width else []
         at = box.start + box.width
     return tuple(filled)
@@ -151,7 +151,7 @@ class Folded:
 
 def fold(gpus: Iterable[FleetGpu], places: Mapping[str, int]) -> tuple[Folded, ...]:
     """Draw GPUs, those that look alike once: the most frequent first."""
-    return _folded((card, (gpu_bar(card, places),), str(card.mode)) for card in gpus)
+    return fold_alike((card, (gpu_bar(card, places),), str(card.mode)) for card in gpus)
 
 
 def fold_differences(
@@ -167,10 +167,11 @@ def fold_differences(
         sides = (each.now, before), (each.then, after)
         bars = tuple(gpu_bar(gpu, places, _marks(marked)) for gpu, marked in sides)
         drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
-    return _folded(drawn)
+    return fold_alike(drawn)
 
 
-def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
+def fold_alike(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
+    """Draw GPUs, each with its bars and a note, once where these are alike."""
     found: dict[tuple[str, tuple[Bar, ...]], list[tuple[FleetGpu, tuple[Bar, ...]]]] = {}
     for card, bars, note in drawn:
         # pods of one namespace look alike: each has a name of its own
@@ -209,7 +210,7 @@ def gpu_bar(
     slices, held = card.gpu.memory_slices, card.instances
     if card.mode is Mode.MPS:
         shares = (box(at, width, each) for each, at, width in _fleet_shares(held))
-        return Bar(card.gpu.key, PER_CENT, _filled(shares, PER_CENT))
+        return Bar(card.gpu.key, PER_CENT, fill_gaps(shares, PER_CENT))
     named = ", ".join(f"{number} x {name}" for name, number in sorted(card.counts.items()))
     boxes = [box(each.start or 0, card.gpu.profile(each.profile).memory, each) for each in held
              if card.mode is Mode.MIG]  # fmt: skip
@@ -221,7 +222,7 @@ def gpu_bar(
         boxes = [replace(box(0, slices, held[0]), profile=f"{times}{held[0].profile}")]
     elif card.start_source is StartSource.UNKNOWN or any(each.start is None for each in held):
         boxes = [Box(0, slices, named, owner="starts not known", state="unknown")]
-    return Bar(card.gpu.key, slices, _filled(boxes, slices))
+    return Bar(card.gpu.key, slices, fill_gaps(boxes, slices))
 
 
 def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int]]:
@@ -277,7 +278,7 @@ def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None =
                 boxes.append(Box(at, width, block, name, place))
                 at += width
         whole = int(capacity * scale)
-        bars.append(Bar(shape.machine or "", whole, _filled(boxes, whole), group.count))
+        bars.append(Bar(shape.machine or "", whole, fill_gaps(boxes, whole), group.count))
     return bars
 
 

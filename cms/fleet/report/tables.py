@@ -47,11 +47,6 @@ class Column:
     long: bool = False
     rank: int = 0
 
-    @property
-    def look(self) -> str:
-        """The class of its cells."""
-        return "number" if self.number else "long" if self.long else ""
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -68,11 +63,6 @@ class Grid:
     folded: bool = False
     most: int = MOST_ROWS
     only: str = ""
-    kind: str = "grid"
-
-    def part(self, most: int) -> tuple[Sequence[Sequence[Cell]], int]:
-        """Return the first rows, and the number of the others."""
-        return self.rows[:most], max(len(self.rows) - most, 0)
 
 
 def table(

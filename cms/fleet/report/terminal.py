@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...values.words import count, printable
-from .colours import COLOURS
-from .page import Bar, Bars, Box, Bullets, Section, Words, legend
+from .page import COLOURS, Bar, Bars, Box, Bullets, Section, Words, legend
 from .tables import Cell, Column, Grid
 
 if TYPE_CHECKING:
@@ -67,7 +66,8 @@ def _section(section: Section, width: int, whole: bool, *, begun: bool) -> Itera
     last: object = None if begun else section
     drawn: list[Bars] = []
     for part in section.parts:
-        if not isinstance(part, str) and part.only == "web" and not (whole and part.kind == "bars"):
+        is_bars = isinstance(part, Bars)
+        if not isinstance(part, str) and part.only == "web" and not (whole and is_bars):
             continue
         if whole and isinstance(part, Grid):
             if part.folded:
@@ -75,7 +75,7 @@ def _section(section: Section, width: int, whole: bool, *, begun: bool) -> Itera
             part = replace(part, most=_MOST_ROWS)
         if whole and isinstance(part, Bars) and part.size == "small":
             part = replace(part, size="line")
-        if not isinstance(part, Bars) and drawn:
+        if drawn and not is_bars:
             yield _key(drawn)
             drawn = []
         joined = isinstance(last, Words | str) and isinstance(part, Words | Bullets | str)
@@ -114,7 +114,7 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
-    rows, left = grid.part(grid.most)
+    rows, left = grid.rows[: grid.most], len(grid.rows) - grid.most
     every = [at for at, column in enumerate(grid.columns) if column.rank < 9]
     wide = {at: _width(grid.columns[at], [row[at] for row in rows]) for at in every}
     texts = [at for at in every if not grid.columns[at].number]
@@ -145,7 +145,7 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
         for row in rows:
             result.add_row(*(_cell(row[at]) for at in columns))
         yield result
-    if left:
+    if left > 0:
         noun, _, more = grid.rest.partition("|")
         yield Text(f"... and {count(left, noun)}{more}", "dim")
 
@@ -262,10 +262,10 @@ def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: boo
     """Append a line of a box: its profile, or its service; a sign goes to its right end."""
     if room <= 0:  # a share of a few per cent in a narrow terminal: only its edge is seen
         return
-    fill = {"free": "/", "foreign": "#"}.get(box.look, "░")
+    fill = {"free": "/", "blank": " ", "foreign": "#"}.get(box.look, "░")
     ground = _ground(box.place, bold=line == 1, italic=bool(box.state))
     served = box.service is not None
-    if box.look == "free":
+    if box.look in ("free", "blank"):
         text.append(fill * room, "dim")
     elif brief:
         key = f"{box.place + 1}{sign}".center(room) if served else fill * (room - len(sign)) + sign
