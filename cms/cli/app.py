@@ -19,23 +19,19 @@ from cms.running.interrupt import CommandCtrlC, Interrupted
 
 from .apply import apply
 from .calibrate import calibrate
-from .catalogue import algorithms, gpus
 from .check import check
-from .colocate import match
-from .examples import EXAMPLES
+from .colocate import match, train
 from .explain import explain
 from .export import export
-from .init import init
+from .init import gpus, init
 from .observe import observe
-from .options import COMMON, UsageError
+from .options import UsageError, spoken
 from .plan import plan
+from .problem import algorithms, pack, program, solve
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
-from .shards import pack
 from .show import show
 from .simulate import simulate
-from .solve import program, solve
-from .train import train
 
 __all__ = ["application", "run"]
 
@@ -54,7 +50,7 @@ class _Command(typer.core.TyperCommand):
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
         with formatter.section("Examples"):
-            for line in EXAMPLES[self.name or ""]:
+            for line in spoken()[self.name or ""]["examples"]:
                 formatter.write(f"  {line}\n")
 
 
@@ -71,7 +67,8 @@ class _Grouped(typer.core.TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl(rows)
         with formatter.section("Options of the commands"):
-            formatter.write_dl(list(COMMON.items()))
+            common = spoken()["common"].values()
+            formatter.write_dl([(one["listed"], one["help"]) for one in common if "listed" in one])
 
 
 application = typer.Typer(

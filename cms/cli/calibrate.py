@@ -2,59 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 import cms.fleet
 from cms.files.source import write_bytes
 
 from . import options
-from .fleet_file import FleetFile, with_fleet_file
-from .options import File, option, usage_error
+from .command import command
+from .options import File, usage_error
 from .plan import MaxProcesses
 from .searching import counted
-from .session import Exit, is_pipe, session_of
+from .session import Exit, Session, is_pipe
 
 
-@with_fleet_file
+@command()
 def calibrate(
-    context: typer.Context,
-    operating_points: Annotated[
-        File,
-        typer.Argument(
-            metavar="P.csv",
-            help="The table of operating points; '-' is stdin.  [default: that of fleet.toml]",
-        ),
-    ] = None,
+    session: Session,
+    operating_points: File = None,
     max_processes: MaxProcesses = None,
-    fleet: FleetFile = None,
-    late_share: Annotated[str, option("SHARE", "How many requests may be later.")] = "1%",
-    requests: Annotated[
-        int,
-        option(
-            "N",
-            "Requests of a point at each rate; up to 25 times as many near full load, and no rate "
-            "of which these tell nothing.",
-            min=1000,
-        ),
-    ] = 1_000_000,
-    seed: options.Seed = 0,
-    output: Annotated[
-        File, option("C.csv", "Write the table there, not to stdout.", "--output", "-o")
-    ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    late_share: str = "1%",
+    requests: int = 1_000_000,
+    seed: int = 0,
+    output: File = None,
 ) -> int:
     """Simulate operating points for 'cms plan --load-curves'.
 
     Each is run at up to 31 rates. A latency in the table is the upper end of a 99 % interval.
     """
-    session = session_of(context)
-    session.begin(None, json=json, quiet=quiet)
-    output = None if is_pipe(output) else output
     share = options.share(late_share, "--late-share")
-    session.refuse_unwritable((output, "--output"))
     if operating_points is None:
         raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
@@ -77,10 +50,10 @@ def calibrate(
     if session.interrupts.pressed:
         return Exit.INTERRUPTED
     text = load_curves_text(found)
-    if json:
+    if session.json:
         session.print_json(lambda: {"load_curves": curves_to_json(found)})
-    elif output is None:
+    elif output is None or is_pipe(output):
         session.print_text(text)
-    if output is not None:
+    if output is not None and not is_pipe(output):
         write_bytes(text.encode(), output)
     return Exit.ANSWER

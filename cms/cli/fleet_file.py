@@ -43,29 +43,32 @@ _INNER = re.compile(r"""[{,]\s*([\w"'.-]+)\s*=\s*""")
 
 
 def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
-    """Let a command read ``fleet.toml``: what is not given as an option is as the file says.
-
-    But where a published scenario is asked for, which has settings of its own.
-    """
+    """Let a command read ``fleet.toml``."""
 
     @wraps(command)
     def run(context: typer.Context, fleet: Path | None = None, **given: Any) -> int:
-        session = session_of(context)
-        path = fleet or Path(NAME)
-        wanted = fleet is not None or (path.is_file() and given.get("published") is None)
-        if str(path) != "none" and wanted:
-            session.fleet, session.folder = read_fleet_file(path), path.parent
-            session.fleet_file = fleet
-            left = given.keys() - given_options(context)
-            gpus = None if "gpu" in left else given.get("gpu")
-            found = _defaults(session.fleet, path.parent, gpus)
-            given |= {name: value for name, value in found.items() if name in left}
-        for name in ("load_curves", "nodes"):
-            if str(given.get(name)) == "none":
-                given[name] = None
-        return command(context, **given)
+        return command(context, **settle(context, fleet, given))
 
     return run
+
+
+def settle(context: typer.Context, fleet: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return options by ``fleet.toml`` where the command line does not give them.
+
+    But where a published scenario is asked for, which has settings of its own.
+    """
+    session = session_of(context)
+    path = fleet or Path(NAME)
+    wanted = fleet is not None or (path.is_file() and given.get("published") is None)
+    if str(path) != "none" and wanted:
+        session.fleet, session.folder = read_fleet_file(path), path.parent
+        session.fleet_file = fleet
+        left = given.keys() - given_options(context)
+        gpus = None if "gpu" in left else given.get("gpu")
+        found = _defaults(session.fleet, path.parent, gpus)
+        given = given | {name: value for name, value in found.items() if name in left}
+    nowhere = {name for name in ("load_curves", "nodes") if str(given.get(name)) == "none"}
+    return given | dict.fromkeys(nowhere)
 
 
 def read_fleet_file(path: Path) -> Fleet:
