@@ -6,12 +6,10 @@ So a ladder never tries numbers for their own sake, and its answers are exact.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd
-from typing import Protocol, runtime_checkable
 
 from ...problem.row import Row
 from ..serving.latency_rule import Breakpoint
@@ -19,42 +17,29 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.service import Service
 from .posing import Posing
 
-
-@runtime_checkable
-class SteppedRule(Protocol):
-    """A queueing rule that says at which limits its supplies change."""
-
-    def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
-        """Return the next looser limit at which a point counts for more; None if none is."""
-        ...
+#: What a queueing rule may have: the next looser limit at which a point counts for more, if any is.
+NextLimit = Callable[[Service, OperatingPoint], Breakpoint | None]
 
 
-class Ladder(ABC):
+@dataclass(frozen=True, slots=True)
+class Ladder:
     """One number of a service, from what it is to its loosest: beyond it nothing changes.
 
-    What serves in one state serves in all later ones.
+    What serves in one state serves in all later ones. `at`: the service with this number.
+    `following`: the first state after one that is not its like; beyond the end, anything.
+    `between`: a state beyond the first, not its like, and before the second; None if none is.
+    `first_after`: the number from which on all is as in the first state after one.
     """
 
-    def __init__(self, posing: Posing, service: Service) -> None:
-        self.posing, self.service = posing, service
-        self.now = self.end = Fraction(0)
-        self._rows: dict[Fraction, Row] = {}
-
-    @abstractmethod
-    def at(self, state: Fraction) -> Service:
-        """Return the service with this number."""
-
-    @abstractmethod
-    def following(self, state: Fraction) -> Fraction:
-        """Return the first state after one that is not its like; beyond the end, anything."""
-
-    @abstractmethod
-    def between(self, low: Fraction, high: Fraction) -> Fraction | None:
-        """Return a state beyond ``low``, not its like, and before ``high``; None if none is."""
-
-    def first_after(self, state: Fraction) -> Breakpoint:
-        """Return the number from which on all is as in the first state after one."""
-        return Breakpoint(self.following(state))
+    posing: Posing
+    service: Service
+    now: Fraction
+    end: Fraction
+    at: Callable[[Fraction], Service]
+    following: Callable[[Fraction], Fraction]
+    between: Callable[[Fraction, Fraction], Fraction | None]
+    first_after: Callable[[Fraction], Breakpoint]
+    _rows: dict[Fraction, Row] = field(default_factory=dict)
 
     def row(self, state: Fraction) -> Row:
         """Return the service's demand and supply in a state."""
@@ -68,71 +53,55 @@ class Ladder(ABC):
         return sum(n * gives for n, gives in zip(blocks, row.supply, strict=True)) >= row.demand
 
 
-class RateLadder(Ladder):
-    """Lower rates, down to 0: the sums that blocks can add up to are multiples of one number."""
+def rate_ladder(posing: Posing, service: Service) -> Ladder:
+    """Lower a rate, down to 0: the sums that blocks can add up to are multiples of one number."""
+    row, now, end = posing.row(service), service.rate_rps, Fraction(0)
+    step = gcd(*row.supply) * now / row.demand if row.demand else end  # of the rate asked for
 
-    def __init__(self, posing: Posing, service: Service) -> None:
-        super().__init__(posing, service)
-        row = posing.row(service)
-        self.now = service.rate_rps
-        share = self.now / row.demand if row.demand else Fraction(0)
-        #: Whole multiples of this are all that blocks can add up to, as a rate that is asked for.
-        self._step = gcd(*row.supply) * share
+    def following(state: Fraction) -> Fraction:
+        return step * (-(-state // step) - 1) if step else end
 
-    def at(self, state: Fraction) -> Service:
-        """Return the service at this rate."""
-        return replace(self.service, rate_rps=state)
-
-    def following(self, state: Fraction) -> Fraction:
-        """Return the next lower sum of blocks, as a rate."""
-        return self._step * (-(-state // self._step) - 1) if self._step else self.end
-
-    def between(self, low: Fraction, high: Fraction) -> Fraction | None:
-        """Return a sum of blocks in the middle."""
-        if not self._step:
+    def between(low: Fraction, high: Fraction) -> Fraction | None:
+        if not step:
             return None
-        first, last = -(-low // self._step) - 1, high // self._step
-        return self._step * ((first + last + 1) // 2) if first > last else None
+        first, last = -(-low // step) - 1, high // step
+        return step * ((first + last + 1) // 2) if first > last else None
+
+    return Ladder(
+        posing, service, now, end, lambda rate: replace(service, rate_rps=rate), following, between,
+        lambda state: Breakpoint(following(state)),
+    )  # fmt: skip
 
 
-class LimitLadder(Ladder):
-    """Looser latency limits, up to where no point counts for more any more."""
+def limit_ladder(posing: Posing, service: Service, next_limit: NextLimit) -> Ladder:
+    """Loosen a latency limit, up to where no point counts for more any more."""
+    now = end = service.latency_limit_ms or Fraction(0)
+    points = [point for own in posing.candidates(service).values() for point in own]
 
-    def __init__(self, posing: Posing, service: Service, rule: SteppedRule) -> None:
-        super().__init__(posing, service)
-        assert service.latency_limit_ms is not None
-        self._rule = rule
-        self._points = [point for own in posing.candidates(service).values() for point in own]
-        self.now = self.end = service.latency_limit_ms
-        while self._breakpoints(self.end):
-            self.end *= 2
+    def at(limit: Fraction) -> Service:
+        return replace(service, latency_limit_ms=limit)
 
-    def at(self, state: Fraction) -> Service:
-        """Return the service with this limit."""
-        return replace(self.service, latency_limit_ms=state)
-
-    def following(self, state: Fraction) -> Fraction:
-        """Return a limit that the next breakpoint admits, and no later one does."""
-        there = self._breakpoints(state)
-        return _reached(there) if there else 2 * self.end
-
-    def between(self, low: Fraction, high: Fraction) -> Fraction | None:
-        """Return a limit in the middle, if there is a breakpoint before ``high``."""
-        first = self.following(low)
-        if first >= high or self.row(first) == self.row(high):
-            return None
-        middle = (low + high) / 2
-        return middle if middle > first else first
-
-    def first_after(self, state: Fraction) -> Breakpoint:
-        """Return the next breakpoint itself."""
-        return self._breakpoints(state)[0]
-
-    def _breakpoints(self, state: Fraction) -> list[Breakpoint]:
-        """The next one of each point, ascending."""
-        service = self.at(state)
-        found = (self._rule.next_limit(service, point) for point in self._points)
+    def breakpoints(state: Fraction) -> list[Breakpoint]:  # the next one of each point, ascending
+        found = (next_limit(at(state), point) for point in points)
         return sorted({each for each in found if each is not None})
+
+    while breakpoints(end):
+        end *= 2
+
+    def following(state: Fraction) -> Fraction:
+        there = breakpoints(state)
+        return _reached(there) if there else 2 * end
+
+    def between(low: Fraction, high: Fraction) -> Fraction | None:
+        first = following(low)
+        if first >= high or ladder.row(first) == ladder.row(high):
+            return None
+        return max(first, (low + high) / 2)
+
+    ladder = Ladder(
+        posing, service, now, end, at, following, between, lambda state: breakpoints(state)[0]
+    )
+    return ladder
 
 
 def _reached(there: Sequence[Breakpoint]) -> Fraction:

@@ -107,17 +107,11 @@ class Climb:
         self.low, self.high = ladder.now, ladder.end
         self.proof = base.solution.certificate if base.proved else None
         self.solution: Solution | None = None
-
-    def prove(self) -> bool:
-        """Go as far as the plan's own certificate reaches; whether that settles it."""
-        if self.proof is None:
-            return self.low == self.high
-        if self.low != self.high:
-            if self.base.is_too_dear(self._problem(self.high), self.proof):
+        if self.proof is not None and self.low != self.high:  # go as far as the plan's own reaches
+            if base.is_too_dear(self._problem(self.high), self.proof):
                 self.low = self.high
             else:
                 self._climb(self.proof)
-        return self.low == self.ladder.end
 
     def finish(self) -> Least:
         """Return what is then known; ask for plans where something is open."""
