@@ -38,7 +38,7 @@ def spoken() -> dict[str, dict[str, Any]]:
 
 def about(name: str, command: str = "common") -> dict[str, Any]:
     """Return what is said of a parameter of a command."""
-    said = spoken()["common"].get(name, {}) | spoken()[command].get(name, {})
+    said: dict[str, Any] = spoken()["common"].get(name, {}) | spoken()[command].get(name, {})
     if not said:
         raise KeyError(f"commands.toml says nothing of {name} of {command}")
     return said
@@ -47,7 +47,9 @@ def about(name: str, command: str = "common") -> dict[str, Any]:
 def declare(name: str, command: str = "common") -> Any:
     """Declare an option or an argument as ``commands.toml`` has it."""
     said = about(name, command)
-    more = {key: said[key] for key in ("metavar", "help", "min", "max") if key in said}
+    more: dict[str, Any] = {
+        key: said[key] for key in ("metavar", "help", "min", "max") if key in said
+    }
     if "listed" in said:
         more["hidden"] = True
     if "names" in said:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cms.cli.app import _application
-from cms.cli.examples import EXAMPLES
+from cms.cli.options import spoken
 from instances.published import S1, S2, S3, S4, S5, S6
 from tests.cli.shared import Cms
 
@@ -66,15 +66,16 @@ def test_help_has_examples_that_parse(
     assert not any(odd in out for odd in ("[[", "......", "...}..."))
     assert "--json" in options_of(command)
     examples = re.findall(r"^  (cms .+)$", out.partition("Examples:\n")[2], re.MULTILINE)
-    assert tuple(examples) == EXAMPLES[command.name]
+    assert examples == spoken()[command.name]["examples"]
     assert f"cms {typed}" in examples[0]
     for example in examples:
         parse(shlex.split(example)[1:])
 
 
 def test_examples_are_two_where_a_command_has_options() -> None:
-    assert EXAMPLES.keys() == {command.name for command in COMMANDS.values()}
-    lone = {name for name, lines in EXAMPLES.items() if len(lines) < 2}
+    said = spoken()
+    assert said.keys() == {"common", *(command.name for command in COMMANDS.values())}
+    lone = {each.name for each in COMMANDS.values() if len(said[each.name]["examples"]) < 2}
     assert lone <= {"pack", "algorithms"}
 
 

@@ -353,7 +353,7 @@ COLOCATED = [
     row(f"{MATCH} --pairs pairs.csv --option stay=-1", "stay is -1; expected a whole number"),
     row(f"{MATCH} --pairs pairs.csv --assign online.csv", "--assign: 'online.csv': it is read"),
     row(f"{MATCH} --pairs pairs.csv -o ./pairs.csv", "--output: 'pairs.csv': it is read"),
-    row(f"{MATCH} --pairs pairs.csv -o x --problem x", "--problem: 'x': --output writes it, too"),
+    row(f"{MATCH} --pairs pairs.csv -o x --problem x", "--output: 'x': --problem writes it, too"),
     row(f"{MATCH} --pairs pairs.csv", "waiting_s", 1,
         fleet=settings("colocation.waiting_scale = 9")),
     row("colocate train pairs.csv --model rigde", "nearest: 'ridge'"),

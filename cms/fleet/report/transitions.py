@@ -16,13 +16,8 @@ from ...solving.solution import Proof
 from ...values.names import nearest
 from ...values.words import count, decimal
 from ..deployment.observation.age import format_age
-from ..deployment.transition.checking import RECHECKED
-from ..deployment.transition.curves import (
-    capacity_curves,
-    lowest_capacity,
-    seconds_below,
-    service_names,
-)
+from ..deployment.transition.checking import RECHECKED, lowest_capacity
+from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
 from ..deployment.transition.durations import schedule
 from ..deployment.transition.model import What
 from .bars import Folded, fill_gaps, fold_alike, names, sized
@@ -77,7 +72,9 @@ def transition_page(
             raise InvalidOption(said)
     rows, untouched = rows_of(transition, plan, places)
     lines = [
-        replace(bar, label="", caption="" if at else f"{each.times}{names(each.places)}{each.note}")
+        replace(
+            bar, label="", caption=" " if at else f"{each.times}{names(each.places)}{each.note}"
+        )
         for each in rows
         for at, bar in enumerate(each.bars)
     ]

@@ -219,8 +219,8 @@ class _Profiles(Question):
 
     def answer(self) -> Relaxation:
         """Allow all, then each alone; where none is known to be enough, all are together."""
-        base, more = self.base, self._more
-        if self.asking.over:
+        base, more, asking = self.base, self._more, self.asking
+        if asking.over:
             return self.open()
         problem, answer = self._allow(more)
         if not base.is_reached(answer):
