@@ -10,6 +10,7 @@ from ...values.numbers import shown
 from ...values.words import count, decimal, printable
 from ..replanner.reasons import headline, reasons, services_of
 from .page import Bullets, Page, Part, Section, Words
+from .proofs import listed
 from .tables import table
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def replan_page(answer: ReplanDecision) -> Page:
     ]
     heads = "service | >requests/s now | >capacity/s | >afterwards"
     grid = table("Services", heads, rows, rest="more service")
-    why = Bullets([("-", each) for each in reasons(answer)])
-    return _only([grid, Words(headline(answer), "head"), why])
+    return _only([grid, Words(headline(answer), "head"), listed(reasons(answer))])
 
 
 def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:

@@ -1,16 +1,16 @@
-"""Curves of pages: bounds over the time of a run, GPUs against rates, proofs over time."""
+"""Curves of pages: GPUs against rates, proofs over time; and the improvements of a run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...values.words import at_least, count, decimal, printable
 from .page import TONES, Part, Picture
-from .tables import Cell, number, table
+from .tables import Cell, Grid, number, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,47 +24,22 @@ _MOST = 10**150
 _SOONEST = 1e-3  # seconds; quicker events are drawn here
 #: Of several lines, so that they are told apart without colours.
 DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
-_ABOVE: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderpad": 0}  # a legend
 
 
-class Known(NamedTuple):
-    """The best schedule, if any, and the bound, from a moment on."""
-
-    seconds: float
-    best: Fraction | None
-    bound: Fraction
-    source: str
-
-
-def bounds_parts(history: Sequence[Known], seconds: float, best: str, up: bool) -> list[Part]:
-    """Draw and list the best value, called `best`, and its bound over the time of a run.
+def history_table(
+    history: Iterable[tuple[float, Fraction | None, Fraction, str]], best: str, *, up: bool
+) -> Grid:
+    """List the best value, called `best`, and its bound after each improvement of a run.
 
     `up`: whether the best is rounded up and its bound down.
     """
     above, below = (partial(decimal, rounding=each) for each in (math.ceil, math.floor))
     rows = [
-        [number(line.seconds, "{:.3f} s".format), number(line.best, above if up else below),
-         number(line.bound, below if up else above), line.source]
-        for line in history
+        [number(seconds, "{:.3f} s".format), number(value, above if up else below),
+         number(bound, below if up else above), source]
+        for seconds, value, bound, source in history
     ]  # fmt: skip
-    grid = table("Each improvement", f">time|>{best}|>bound|by", rows, folded=True)
-    if any(abs(each) > _MOST for line in history for each in line[1:3] if each):
-        return [grid]
-    lines = [*history[: -1 : 1 + len(history) // _MOST_STEPS], history[-1]]
-    end = max(seconds, lines[-1].seconds) or 1.0
-
-    def draw(sheet: Figure) -> None:
-        axes = axes_of(sheet, "seconds")
-        bests = [(line.seconds, line.best) for line in lines if line.best is not None]
-        _steps(axes, bests, end, label=best, color=TONES["best"])
-        bounds = [(line.seconds, line.bound) for line in lines]
-        _steps(axes, bounds, end, label="bound", color=TONES["bound"], ls="--")
-        whole = all(float(y or 0).is_integer() for _, y in [*bests, *bounds])
-        axes.locator_params(axis="y", integer=whole)
-        axes.margins(y=0.12)
-        axes.legend(ncols=2, **_ABOVE)
-
-    return [Picture(f"{best} and bound over the seconds of the run", draw), grid]
+    return table("Each improvement", f">time|>{best}|>bound|by", rows)
 
 
 def axes_of(sheet: Figure, x: str, y: str = "", right: float = 0.97) -> Axes:
@@ -85,12 +60,6 @@ def legend_name(name: str) -> str:
     """Return a name for a legend, which ignores names that begin with an underscore."""
     short = printable(f"{name[:22]}…" if len(name) > 23 else name)
     return f"\u200b{short}" if short.startswith("_") else short
-
-
-def _steps(axes: Axes, points: Sequence[tuple[float, Any]], end: float, **look: Any) -> None:
-    if points:
-        x, y = [*(at for at, _ in points), end], [float(value) for _, value in points]
-        axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
 
 
 def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Part]:
@@ -157,7 +126,8 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
         last = last if last > first else 1.05 * first
         axes.axvspan(first, last, color=TONES["bad"], alpha=0.12, label="cannot be served", lw=0)
     axes.xaxis.set_major_formatter("{x:g} ×")
-    axes.legend(ncols=4, columnspacing=1, **_ABOVE)
+    above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderpad": 0}
+    axes.legend(ncols=4, columnspacing=1, **above)
 
 
 def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
@@ -171,7 +141,10 @@ def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> 
         for (name, times), dash in zip(series, DASHES, strict=False):
             own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
             points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
-            _steps(axes, points, last, label=legend_name(name), color=TONES["ink"], ls=dash)
+            x, y = [*(at for at, _ in points), last], [n for _, n in points]
+            look = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
+            if y:
+                axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter("")

@@ -17,7 +17,7 @@ from ..colocation.problem import FORBIDDEN, ColocationProblem
 from ..colocation.solution import ColocationSolution
 from ..colocation.weights import TableWeights
 from .bars import sized
-from .charts import Known, bounds_parts
+from .charts import history_table
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
 from .proofs import recheck
 from .tables import Cell, Grid, key_of, number, table
@@ -81,13 +81,13 @@ def colocation_page(
     ]  # fmt: skip
     why = solution.stop_reason.replace("_", " ")
     ran = f"({solution.method}, {solution.seconds:.2f} s, ended: {why})"
-    full, unit = FULL_WEIGHT, "worth in GPU-equivalents"
-    if known_at := [
-        Known(at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
-        for at in solution.history
-    ]:
-        bounds = bounds_parts(known_at, solution.seconds, unit, up=False)
-        sections.append(Section("bounds", "Both bounds over time", [ran, *bounds], "web"))
+    if solution.history:
+        full = FULL_WEIGHT
+        bounds = history_table(
+            ((at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
+             for at in solution.history), "worth in GPU-equivalents", up=False,
+        )  # fmt: skip
+        sections.append(Section("bounds", "Both bounds over time", [ran, bounds], "web"))
     proof: list[Part] = [
         "A price on every class, such that no allowed pair is worth more than its two prices. "
         "Then no plan is worth more than all prices together, each as often as its class "

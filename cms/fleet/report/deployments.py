@@ -19,7 +19,7 @@ from ..serving.rate_curve import RatePoint
 from .bars import MOST_LINES, fold, fold_differences, names, sized
 from .page import Bars, Bullets, Fact, Page, Part, Section, Words
 from .plans import headroom_line, plan_sections
-from .proofs import recheck
+from .proofs import listed, recheck
 from .tables import Grid, key_of, limit_of, number, table
 
 #: Bars that a terminal draws with all words in them.
@@ -238,7 +238,7 @@ def export_page(
         parts: list[Part] = [Words(f"{name}: {shown}", "head"), "nothing is lost"]
         if export.losses:
             parts[1:] = [Words("not said in these files", "fair")]
-            parts.append(Bullets([("-", loss) for loss in export.losses]))
+            parts.append(listed(export.losses))
         order = Bullets([(f"{number}.", step) for number, step in enumerate(export.order, 1)])
         sections.append(Section(name, name, [*parts, "in this order", order]))
     if offers:

@@ -171,7 +171,7 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
         headroom_line(plan),
     ]  # fmt: skip
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
-    parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
+    parts += proofs.sentences(*said)
     found = proofs.worths(plan.solution, plan.serving.problem)
     if found and not isinstance(plan.serving, NeighbourServing):  # prices are of several problems
         slices, in_use = {}, {group.gpu for group in plan.groups}

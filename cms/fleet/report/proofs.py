@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -26,15 +26,14 @@ from ..serving.neighbours import NeighbourServing
 from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
 from ..serving.time_sharing import SharedServing
-from .charts import Known, bounds_parts
+from .charts import history_table
 from .page import Bullets, Page, Part, Section, Words
 
 
 def closing(solution: Solution, machine: str = "machine") -> list[Words]:
     """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
-    ran = Words(f"({circumstances(solution)})", "soft")
-    return [Words(verdict(solution, machine), tone), ran]
+    return [Words(verdict(solution, machine), tone), Words(f"({circumstances(solution)})", "soft")]
 
 
 class Worths(NamedTuple):
@@ -96,16 +95,14 @@ def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str
 def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
     """Yield both bounds over the time of a run, if it had any."""
     if solution.history:
-        known = [Known(at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history]
-        run = f"The run: {circumstances(solution)}."
-        parts = [run, *bounds_parts(known, solution.seconds, unit, up=True)]
+        known = ((at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history)
+        parts = [f"The run: {circumstances(solution)}.", history_table(known, unit, up=True)]
         yield Section("bounds", "Both bounds over time", parts, only="web")
 
 
 def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     """Say what the certificate of a plan proves of a problem, and how it is rechecked."""
-    solution, more = plan.answer, between_classes(plan)
-    leaves = list(solution.certificate.leaves())
+    solution, leaves = plan.answer, list(plan.answer.certificate.leaves())
     parts: list[Part] = [f"{verdict(solution, 'GPU')}."]
     if solution.status == "infeasible" and solution.proof == "checked":
         parts.append(
@@ -126,8 +123,8 @@ def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
                 f"It distinguishes {count(len(leaves), 'case')}, one of which every plan falls "
                 "into; each has prices of its own."
             )
-    parts += [f"{more[:1].upper()}{more[1:]}."] * bool(more)
     parts += [
+        *sentences(between_classes(plan)),
         "The schedule (each service gets its rate, each GPU can be partitioned so) and the proof "
         "were rechecked from the file before this page was made, in whole numbers and fractions. "
         "So can you; the independent checker shares no code with the package:",
@@ -137,19 +134,26 @@ def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     return Section("proof", "The proof", parts, only="web")
 
 
+def sentences(*said: str) -> list[str]:
+    """Make sentences of clauses; of empty ones none."""
+    return [f"{each[:1].upper()}{each[1:]}." for each in said if each]
+
+
 def recheck(*sources: str, proved: bool = False) -> Bullets:
     """Return the commands that recheck files; `proved`: also by the checker proved in Coq."""
     names = shlex.join(sources)
-    every = [(f"cms check {names}", "everything the file says, exactly")]
-    every.append((f"cms-check {names}", "the same by an independent checker"))
-    by_coq = (f"cms-check --proved {names}", "schedule and bound by a checker proved in Coq")
-    return Bullets([*every, *[by_coq] * proved])
+    every = [
+        (f"cms check {names}", "everything the file says, exactly"),
+        (f"cms-check {names}", "the same by an independent checker"),
+        (f"cms-check --proved {names}", "schedule and bound by a checker proved in Coq"),
+    ]
+    return Bullets(every if proved else every[:2])
 
 
 def checked_by(plan: Plan) -> str:
     """Say who has checked a plan's proof, and which other checkers know its form."""
-    others = "cms-check and cms-check --proved (Coq) recheck"
-    others = others if "proved" in plan.checkers else "cms-check rechecks"
+    both = "cms-check and cms-check --proved (Coq) recheck"
+    others = both if "proved" in plan.checkers else "cms-check rechecks"
     return f"checked by the package; {others} the file"
 
 
@@ -159,8 +163,12 @@ MOST_REASONS = 20
 def why_section(reasons: Sequence[str]) -> Iterator[Section]:
     """Yield the reasons as a section, if there are any."""
     if reasons:
-        told = Bullets([("-", reason) for reason in reasons])
-        yield Section("why", "Why it is impossible", [told], drawn=True)
+        yield Section("why", "Why it is impossible", [listed(reasons)], drawn=True)
+
+
+def listed(reasons: Iterable[str]) -> Bullets:
+    """List sentences."""
+    return Bullets([("-", reason) for reason in reasons])
 
 
 def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
@@ -236,8 +244,7 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
 
 def refusal_page(head: str, reasons: Sequence[str]) -> Page:
     """Say what cannot be, and why."""
-    told = Bullets([("-", why) for why in reasons])
-    return Page("", sections=[Section("why", "", [Words(head, "head"), told])])
+    return Page("", sections=[Section("why", "", [Words(head, "head"), listed(reasons)])])
 
 
 #: The evidence of promises, the best first.
@@ -263,14 +270,12 @@ def promised(serving: AnyServing) -> str:
             "take"
         )
     if promise is None:
-        open_ = "how many requests are late under load is open"
-        if isinstance(rule, LatencyRule):
-            open_ = (
-                "it looks at the latency of a batch, not at how many requests are late under load"
-            )
+        late = "how many requests are late under load"
+        looks = f"it looks at the latency of a batch, not at {late}"
         return (
-            f"the rule {name} promises nothing about waiting: {open_}; 'cms simulate' tries that, "
-            "'--rule capacity' plans for it"
+            f"the rule {name} promises nothing about waiting: "
+            f"{looks if isinstance(rule, LatencyRule) else f'{late} is open'}; 'cms simulate' "
+            "tries that, '--rule capacity' plans for it"
         )
     own = any(each.late_share is not None or each.queue for each in serving.services)
     found = {

@@ -16,6 +16,7 @@ from ..simulation.colocation_loop.loop import POLICIES
 from .bars import fill_gaps
 from .charts import DASHES, axes_of, legend_beside, legend_name
 from .page import TONES, Bar, Bars, Box, Bullets, Fact, Page, Part, Picture, Section, Words
+from .proofs import listed
 from .tables import MOST_ROWS, Cell, limit_of, number, table
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         if each.cause
     ]
     if said := [*causes, *_recoveries(simulation)]:
-        services.append(Bullets([("-", each) for each in said]))
+        services.append(listed(said))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
         "A replay is simulated, no proof: it says what happened to these requests. That the "
