@@ -13,13 +13,12 @@ from cms.errors import FileError, InvalidProblem
 from . import options
 from .catalogue import find_gpu
 from .command import command
-from .fleet_file import limit_groups
+from .fleet_file import limit_groups, read_time_sharing
 from .fleets import Current, read_current, say_impossible
 from .options import File
 from .plan import Costs, Gpus, LatencyMargin, Points, RateMargin, Rule, Services
 from .searching import heard
 from .session import Exit, Session, report_error
-from .time_sharing import Shared, read_time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet import replanner as room
@@ -44,7 +43,7 @@ def replan(
     rule: Rule = None,
     rate_margin: RateMargin = "5%",
     latency_margin: LatencyMargin = "0",
-    time_sharing: Shared = False,
+    time_sharing: bool = False,
     forecast: str = "daily",
     every: str = "1h",
     play: str = "24h",

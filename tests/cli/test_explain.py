@@ -69,24 +69,6 @@ def test_plan_that_does_not_hold_is_not_believed(service: str, here: Path, cms: 
     assert cms("explain wrong.json --json", service, code=1).json["valid"] is False
 
 
-def test_plan_from_standard_input(here: Path, cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (here / "plan.json").open() as text:
-        monkeypatch.setattr("sys.stdin", text)
-        assert cms("explain - chat").out.startswith("-: why chat is served so")
-
-
-def test_no_number_is_cut_in_a_narrow_terminal(cms: Cms, monkeypatch: pytest.MonkeyPatch) -> None:
-    cms("plan --published S5 -q -o s5.json")
-    for width, row in (
-        (80, "3: >= 12 (+0.28)  >= 12 (+0.14)"),
-        (60, "only these   3: >= 12 (+0.28)"),
-    ):
-        monkeypatch.setenv("COLUMNS", str(width))
-        said = cms("explain s5.json vgg16").out
-        assert row in said
-        assert "…" not in said
-
-
 # --- what would save a GPU ------------------------------------------------------------------------
 
 
