@@ -235,7 +235,7 @@ def _open_app(
         if services or operating_points:
             raise usage_error("give --published or the two files, not both")
         load_published(published, cms.fleet.Scenario, "plan")
-    room.asked_of(given)  # what is wrong with the tables is said here, not in the browser
+    room.read_scenario(given)  # what is wrong with the tables is said here, not in the browser
     app = Path(room.__file__).with_name("app.py")
     how = ["run", str(app)]
     if notebook is not None:
