@@ -211,7 +211,7 @@ def test_kinds_and_rates_are_told_apart() -> None:
     assert "an action begins when those that it waits for have ended" in words
     assert "1 GPU untouched (1 empty): a/3" in said
     assert ", temporary" in said
-    assert "~ restarted in place; + created; - deleted; * repartition; t temporary" in said
+    assert "~ restarted; + created; - deleted; * repartition; t temporary" in said
     assert "2 code for 1 chat" in html(transition_page(every_kind()))
     found = every_kind()
     rates = {"chat": ((Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000)))}

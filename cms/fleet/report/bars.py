@@ -16,7 +16,7 @@ import numpy as np
 from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
 from ..serving.plan import placed_instances
-from .page import PER_CENT, Bar, Bars, Box, Slot
+from .page import PER_CENT, Bar, Bars, Box
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
@@ -115,13 +115,14 @@ def _box(start: int, width: int, instances: Instances, places: Mapping[str, int]
     if len(serves) == 1 or cycle is None:
         how = setting(serves[0].point)
         return Box(start, width, instances.profile, first, places[first], how)
-    slots = tuple(
-        Slot(one.service, places[one.service], (one.length_ms or Fraction(0)) / cycle,
-             setting(one.point, brief=True))
-        for one in serves
-    )  # fmt: skip
+    slots, at = [], Fraction(0)
+    for one in serves:  # each as wide as the time it takes
+        begin, at = at, at + 1000 * (one.length_ms or Fraction(0)) / cycle
+        how = setting(one.point, brief=True)
+        wide = round(at) - round(begin)
+        slots.append(Box(round(begin), wide, "", one.service, places[one.service], how))
     how = f"duty cycle {decimal(cycle)} ms"
-    return Box(start, width, instances.profile, first, places[first], how, slots=slots)
+    return Box(start, width, instances.profile, first, places[first], how, slots=tuple(slots))
 
 
 def setting(point: OperatingPoint, *, brief: bool = False) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...values.words import count, decimal
@@ -32,12 +31,6 @@ MARKS = {
 STATES = {
     "starting": "^", "draining": "v", "no compute instance": "!", "split": "%", "unknown": "?",
     "temporary": "t",
-}  # fmt: skip
-_SIGNS = {
-    "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
-    "*": "* repartition", ">": "> switch", "^": "^ starting", "v": "v draining",
-    "!": "! no compute instance", "%": "% split (compute instances other than the whole one)",
-    "?": "? starts not known", "t": "t temporary",
 }  # fmt: skip
 PER_CENT = 100
 
@@ -70,22 +63,12 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """The part of an instance's time in which it serves one of the services that share it."""
-
-    service: str
-    place: int
-    share: Fraction
-    point: str
-
-
-@dataclass(frozen=True, slots=True)
 class Box:
     """A run of slices on a GPU: an instance, or nothing; or an action on a line of time.
 
     `service` is None for an idle instance and for free slices; `place` is its service's, which
     gives colour and key; `owner` is that of a foreign instance; `slots` are of services that share
-    it in time.
+    it in time, in thousandths of its width.
     """
 
     start: int
@@ -97,7 +80,7 @@ class Box:
     owner: str = ""
     state: str = ""
     mark: str = ""
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[Box, ...] = ()
 
     @property
     def sign(self) -> str:
@@ -185,7 +168,7 @@ def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
     bars = [bar for each in drawn for bar in each.bars]
     boxes = [box for bar in bars for box in bar.boxes]
     signs = {letter for box in boxes for letter in box.sign}
-    explained = [words for sign, words in _SIGNS.items() if sign in signs]
+    explained = [f"{sign} {name}" for name, sign in (MARKS | STATES).items() if sign in signs]
     if key := next((each.key for each in drawn if each.key), ""):
         return "; ".join([key, *explained])
     shared, looks = {bar.shared for bar in bars}, {box.look for box in boxes}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -271,10 +270,9 @@ def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: boo
         key = f"{box.place + 1}{sign}".center(room) if served else fill * (room - len(sign)) + sign
         text.append(fit(key, room), ground if served else "dim")
     elif box.slots:
-        head, past = fit(f" {box.profile} {box.point}", room), Fraction(0)
-        for slot in box.slots:  # each as wide as the time it takes
-            start, past = round(past * room), past + slot.share
-            end = round(past * room)
+        head = fit(f" {box.profile} {box.point}", room)
+        for slot in box.slots:
+            start, end = (round(at * room / 1000) for at in (slot.start, slot.start + slot.width))
             own = f"{'┊' if start else ' '}{slot.place + 1} {printable(slot.service)} {slot.point}"
             text.append(fit(own, end - start) if line else head[start:end], _ground(slot.place))
     else:
