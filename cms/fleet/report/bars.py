@@ -35,7 +35,6 @@ MOST_LINES = 40
 MOST_SMALL = 960
 #: Blocks of a machine that is drawn: more would fill memory.
 MOST_BOXES = 200
-_DIGITS = "0123456789"
 
 
 def sized(
@@ -313,15 +312,17 @@ def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
 def _natural(name: str) -> list[tuple[int, int | str]]:
     """Return what names are sorted by, so that node-9 comes before node-10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
-    return [(0, int(part)) if part[0] in _DIGITS else (1, part) for part in parts]
+    return [(0, int(part)) if part[0] in "0123456789" else (1, part) for part in parts]
 
 
 def _follows(one: str, other: str) -> bool:
-    stem = one.rstrip(_DIGITS)
-    first, second = one[len(stem) :], other[len(stem) :]
-    if stem != other.rstrip(_DIGITS) or not (first and second) or len(second) > 18:
-        return False
-    return len(first) <= len(second) and int(second) == int(first) + 1
+    """Whether a name has the number after that of another one at its end."""
+    (stem, first), (same, second) = (
+        re.fullmatch(r"(.*?)([0-9]{0,18})", name, re.DOTALL).groups()  # type: ignore[union-attr]
+        for name in (one, other)
+    )
+    counts_up = stem == same and first and second and int(second) == int(first) + 1
+    return bool(counts_up) and len(first) <= len(second)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

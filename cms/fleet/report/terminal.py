@@ -33,14 +33,8 @@ _TONES = {
     "head": "bold", "soft": "dim", "good": "green", "fair": "yellow", "bad": "bold red",
     "best": "bold green", "open": "bold yellow",
 }  # fmt: skip
-# (line goes up, goes down, goes left, goes right)
-_JUNCTIONS = {
-    (False, True, False, True): "┌", (False, True, True, False): "┐",
-    (True, False, False, True): "└", (True, False, True, False): "┘",
-    (True, True, False, True): "├", (True, True, True, False): "┤",
-    (False, True, True, True): "┬", (True, False, True, True): "┴",
-    (True, True, True, True): "┼", (False, False, True, True): "─",
-}  # fmt: skip
+#: Lines that go up (1), down (2), left (4) and right (8), by the sum of these.
+_JUNCTIONS = "     ┘┐┤ └┌├─┴┬┼"
 
 
 def render(page: Page, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
@@ -252,8 +246,8 @@ def _draw(bars: Sequence[Bar], width: int) -> Text:
 def _rule(above: set[int], below: set[int]) -> str:
     right = max(above | below)
     return "".join(
-        _JUNCTIONS[column in above, column in below, column > 0, column < right]
-        for column in range(right + 1)
+        _JUNCTIONS[(at in above) + 2 * (at in below) + 4 * (at > 0) + 8 * (at < right)]
+        for at in range(right + 1)
     )
 
 
