@@ -31,7 +31,7 @@ def test_explanation_says_what_each_choice_costs_and_what_that_means(here: Path,
     assert row.endswith("1: >= 1 (+0)  impossible")
     assert "of no use to it (too slow, not allowed or not measured): 4g.40gb" in said.out
     assert "It is a bound, no promise: such a plan may cost more, and there may be" in said.flat
-    assert "the service pays 0.3333 of the bound's 1 GPUs" in said.flat
+    assert "the service pays 0.3333 of the bound, which is 1 GPU." in said.flat
     assert "1 GPU, lower bound 1: optimal, proof checked" in said.out
     assert max(map(len, lines)) <= 100
 

@@ -142,7 +142,7 @@ def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> 
             own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
             points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
             x, y = [*(at for at, _ in points), last], [n for _, n in points]
-            look = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
+            look: dict[str, Any] = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
             if y:
                 axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
         axes.set_xscale("log")

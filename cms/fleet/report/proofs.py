@@ -96,8 +96,8 @@ def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
     """Yield both bounds over the time of a run, if it had any."""
     if solution.history:
         known = ((at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history)
-        parts = [f"The run: {circumstances(solution)}.", history_table(known, unit, up=True)]
-        yield Section("bounds", "Both bounds over time", parts, only="web")
+        run, table = f"The run: {circumstances(solution)}.", history_table(known, unit, up=True)
+        yield Section("bounds", "Both bounds over time", [run, table], only="web")
 
 
 def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
@@ -231,12 +231,15 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
         blamed = tuple(
             it for it in blamed if any(leaf.limit_prices.get(it.name) for leaf in leaves)
         )
-    there = " and ".join(
-        f"{decimal(it.at_most)} {'x' if it.name in problem.machine_index else 'for group'} "
-        f"{printable(it.name)}"
+    types = [it for it in blamed if it.name in problem.machine_index]
+    there = " and ".join(f"{decimal(it.at_most)} x {printable(it.name)}" for it in types)
+    said = [f"there are only {there}"] * bool(types)
+    said += [
+        f"group {printable(it.name)} has a limit of {decimal(it.at_most)}"
         for it in blamed
-    )
-    sentence = f"the {machine}s do not suffice: there are only {there}"
+        if it not in types
+    ]
+    sentence = f"the {machine}s do not suffice: {', and '.join(said)}"
     if others := [printable(it.name) for it in problem.limits if it not in blamed]:
         sentence += f" (more {' or '.join(others)} alone would not help)"
     return sentence

@@ -267,7 +267,7 @@ def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: boo
         head = fit(f" {box.profile} {box.point}", room)
         for slot in box.slots:
             start, end = (round(at * room / 1000) for at in (slot.start, slot.start + slot.width))
-            own = f"{'┊' if start else ' '}{slot.place + 1} {printable(slot.service)} {slot.point}"
+            own = f"{'┊' if start else ' '}{printable(slot.doing)} {slot.point}"
             text.append(fit(own, end - start) if line else head[start:end], _ground(slot.place))
     else:
         tail = f" {sign}" if sign and len(sign) + 1 < room else sign[:room]

@@ -84,9 +84,10 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
         cases = count(found.cases, "case")
         yield f"The proof has {cases}; each number is the least of all of them."
     elif found.pays is not None and found.bound > 0:
+        what = "in cost" if unit == "cost" else "GPU" if bound == "1" else "GPUs"
         yield (
-            f"At the prices of the proof the service pays {decimal(found.pays)} of the bound's "
-            f"{bound} {'GPUs' if unit == 'GPU' else 'cost'}."
+            f"At the prices of the proof the service pays {decimal(found.pays)} of the bound, "
+            f"which is {bound} {what}."
         )
     if found.bound <= 0:
         yield "The plan has no proof that says anything: plan with more time for better numbers."
