@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tomllib
@@ -19,9 +18,8 @@ from cms.cli.settings import Fleet, Gpu, Group
 from cms.errors import FileError
 from cms.fleet.deployment.transition import Durations
 from cms.fleet.simulation.colocation_loop import Terms
-from tests.cli.shared import ROOT, SERVICES, Cms
+from tests.cli.shared import FILES, ROOT, Cms
 from tests.cli.test_help import COMMANDS
-from tests.fleet.cluster import node, pod
 
 #: Settings that reach their commands, and values that are refused.
 TABLE = tomllib.loads(Path(__file__).with_name("settings.toml").read_text("utf-8"))
@@ -129,32 +127,7 @@ TIMES = re.compile(r'"(\w*seconds|problem_sha256)": [^,\n]*|\d+\.\d+ s\b')
 
 
 def written(here: Path) -> None:
-    device = json.loads((DEVICES / "a30-24gb.json").read_text("utf-8"))
-    own = {**device, "key": "mine-24gb", "aliases": ["a100-80gb"], "pci_device_ids": []}
-    labels = {"app": "chat", "cms.point": "3g.40gb-2x4"}
-    cluster = [
-        node("node-a", **{"mig-3g.40gb": "1"}),
-        pod(resource="mig-3g.40gb", on="node-a", metadata={"labels": labels}),
-    ]
-    for name, text in {
-        "w.csv": f"{SERVICES}chat,bert,20,1000\nsee,vgg,20,1000\n",
-        "q.csv": (here / "p.csv").read_text("utf-8").replace("75.5", "20"),
-        "qps.csv": f"{SERVICES}chat,bert,20,1000\n".replace("rate_rps", "qps"),
-        "d.csv": (here / "c.csv").read_text("utf-8").replace("measured", "simulated"),
-        "one-node.csv": "node,gpu,count\nnode-x,a100-80gb,1\nnode-y,a100-80gb,1\n",
-        "own.json": json.dumps(own),
-        "cluster.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster}),
-        "merged.yaml": "version: v1\nmig-configs:\n  all-halves:\n  - devices: all\n"
-        "    mig-enabled: true\n    mig-devices: {3g.40gb: 2}\n",
-        "when.csv": "when\n" + "".join(f"{at / 8}\n" for at in range(90)),
-        "seconds.csv": "seconds,service,who\n"
-        + "".join(f"{at / 8},{('chat', 'see')[at % 2]},chat\n" for at in range(90)),
-        "free.csv": (here / "online.csv").read_text("utf-8").replace(",1.4,", ",,"),
-        "O.csv": "gpu,device,sm_activity,memory_used_mib,model,count,slowdown_limit\n"
-        "n1,slow,35,0,m1,40,\nn2,fast,35,0,m6,20,1.6\nn3,slow,35,0,m5,5,1.6\n",
-        "F.csv": "workload,memory_mib,count,model\ntrain,0,50,m7\n",
-    }.items():
-        (here / name).write_text(text, "utf-8")
+    shutil.copytree(FILES / "settled", here, dirs_exist_ok=True)
 
 
 def answer(cms: Cms, command: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,24 +10,11 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance, StartSource
-from tests.cli.fleets import CUT, fleet, written
-from tests.cli.shared import Cms, one_line
+from tests.cli.fleets import fleet, written
+from tests.cli.shared import FILES, Cms, one_line
 
-MORE = {
-    "model.json": '{"format": "cms-predictor"}',
-    "empty": "",
-    "text": "hello\n",
-    "several.yaml": CUT.replace("current", "a")
-    + CUT.partition("mig-configs:\n")[2].replace("current", "b"),
-    "dated.csv": "time,service,rate_rps\n2024-01-01T00:00Z,chat,5\n2024-01-01T00:30Z,chat,5\n",
-    "ahead.csv": "time,service,rate_rps\n2999-01-01T00:00Z,chat,5\n2999-01-01T00:30Z,chat,5\n",
-    "simulation.json": '{"format": "cms-simulation", "schema": 2}',
-    "e.csv": "seconds,what,target,value\n1,fail,gpu:0,1e400\n",
-    "t.csv": "seconds\n1\n1e400\n",
-    "when.csv": "when,who\n1,chat\n",
-}
 #: By command: what is typed, the exit code, what its line says (``a ... b``), and other files.
-TABLE = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+TABLE = tomllib.loads((FILES / "refusals.toml").read_text("utf-8"))
 ROWS = [row for rows in TABLE.values() for row in rows]
 
 
@@ -35,8 +23,7 @@ def test_refused_command_names_place_value_and_fix(row: list[Any], here: Path, c
     typed, code, words, *files = row
     if "--live" in typed:
         pytest.importorskip("marimo")
-    for name, text in MORE.items():
-        (here / name).write_text(text, "utf-8")
+    shutil.copytree(FILES / "refused", here, dirs_exist_ok=True)
     (here / "bare").mkdir()
     written(fleet([[Instance("3g.40gb", 0), Instance("4g.40gb", 0)]]), here / "bad.json")
     written(
