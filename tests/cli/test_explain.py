@@ -146,7 +146,7 @@ def test_what_is_found_and_not_proved_is_not_called_proved(made: Path) -> None:
     assert "the least, proved" not in said(relaxations=(loose,))
     bare = said(relaxations=(replace(loose, short=None),), proved=False)
     assert "found, not proved" in bare
-    assert "That 1 does not suffice as it is, was not proved" in bare
+    assert "It is not proved that 1 does not suffice without any relaxation" in bare
     opened = replace(rate, plan=None, outcome=Outcome.OPEN, ruled_out=Fraction(1, 30))
     assert "rate: not known: chat (at least 3.3 %)" in said(relaxations=(opened,))
     free = said(better=plan, relaxations=())

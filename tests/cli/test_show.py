@@ -66,7 +66,7 @@ def test_plan_is_rechecked_and_planned_again_at_other_rates(here: Path, cms: Cms
     assert "1 GPU, lower bound 1: optimal, proof checked" in said.out
     text = (here / "page.html").read_text("utf-8")
     for words in (
-        "every point is rechecked: 10 points proved optimal", "chat", "The proof of the bound",
+        "every point is rechecked: 10 points proved optimal", "chat", "The proof prices every instance",
         "cms check plan.json", "cms-check plan.json",
     ):  # fmt: skip
         assert words in text
@@ -100,7 +100,7 @@ def test_page_goes_into_a_pipe_alone(here: Path, cms: Cms) -> None:
         ("transition", "What happens when; The GPUs before; The GPUs after; all floors hold; "
          "Durations are as given; floor/s"),
         ("simulation", "Limits met; Requests replayed; 40,000; simulated, no proof"),
-        ("sharing", "Workloads placed; Online classes; one more GPU; A price on every; "
+        ("sharing", "Workloads placed; Online classes; one more GPU; The proof prices every class; "
          "cms check "),
     ],
 )  # fmt: skip

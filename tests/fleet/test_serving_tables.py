@@ -212,7 +212,7 @@ def test_curves_and_promises_leave_out_who_has_no_limit() -> None:
     both = promised(build_problem([FREE, KEPT], MEASURED))
     assert "Not promised: any latency of the service without a limit, other arrivals" in both
     alone = promised(build_problem([FREE], MEASURED))
-    assert "promises nothing of latencies here: no service has a limit" in alone
+    assert "promises no latency here: no service has a limit" in alone
     assert "limit" not in promised(build_problem([KEPT], MEASURED)).partition("Not promised")[2]
 
 

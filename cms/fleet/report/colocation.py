@@ -19,7 +19,7 @@ from ..colocation.weights import TableWeights
 from .bars import sized
 from .charts import history_table
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
-from .proofs import recheck
+from .proofs import RECHECK_HEAD, recheck
 from .tables import Cell, Grid, key_of, number, table
 
 #: Uses of GPUs that are drawn with words in them.
@@ -89,12 +89,10 @@ def colocation_page(
         )  # fmt: skip
         sections.append(Section("bounds", "Both bounds over time", [ran, bounds], "web"))
     proof: list[Part] = [
-        "A price on every class, such that no allowed pair is worth more than its two prices. "
-        "Then no plan is worth more than all prices together, each as often as its class "
-        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
-        "also the most that one more of its class is worth.",
-        "Plan, value and prices were rechecked from the files before this page was made, in "
-        "whole numbers. So can you; the independent checker shares no code with the package:",
+        "The proof prices every class, so that no allowed pair is worth more than its two prices. "
+        f"All prices together are {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. "
+        "A price is the most that one more of its class is worth.",
+        RECHECK_HEAD,
         recheck(*(sources or ("problem.json", "share.json"))),
         f"SHA-256 of the problem: {problem.sha256}",
     ]

@@ -46,10 +46,8 @@ def plan_page(
     """
     sections = [*proofs.why_section(proofs.plan_reasons(plan, shortage))]
     if bars := list(plan_bars(plan)):
-        note = Words(
-            "A bar is a GPU. GPUs that are partitioned and used alike are drawn once, with their "
-            "number before them. An instance is at a start where it fits.", "soft", "web",
-        )  # fmt: skip
+        alike = "A bar is a GPU; GPUs that are used alike are drawn once, with their number."
+        note = Words(alike, "soft", "web")
         sections.append(Section("fleet", "The GPUs", [note, *bars], drawn=True))
     sections.append(_services(plan, growth))
     sections += plan_sections(plan, source, curve)
@@ -158,9 +156,8 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
         "more service| (all with --json)",
     )  # fmt: skip
     note = (
-        "Headroom: by how much this service's rate alone may rise on what it has. Needs: what the "
-        "slowest of its instances needs by the rule, also as a share of its latency limit. Slower "
-        "batches: by how much all may take longer than measured until its limit breaks."
+        "Headroom: how much this service's rate alone may rise. Needs: the latency of its slowest "
+        "instance by the rule. Slower batches: how much longer than measured all may take."
     )
     parts: list[Part] = [Words(note, "soft", "web"), grid]
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]

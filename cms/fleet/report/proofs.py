@@ -21,7 +21,6 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import at_least, count, decimal, fraction, printable, short
 from ..serving import Plan
-from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
@@ -100,34 +99,32 @@ def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
         yield Section("bounds", "Both bounds over time", [run, table], only="web")
 
 
+RECHECK_HEAD = (
+    "Everything was rechecked from the file, in exact arithmetic, before this page was made. To "
+    "recheck it (the independent checker shares no code with the package):"
+)
+
+
 def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     """Say what the certificate of a plan proves of a problem, and how it is rechecked."""
     solution, leaves = plan.answer, list(plan.answer.certificate.leaves())
     parts: list[Part] = [f"{verdict(solution, 'GPU')}."]
     if solution.status == "infeasible" and solution.proof == "checked":
-        parts.append(
-            "The proof: prices under which the demands are worth more than all GPUs there are, "
-            "however they are partitioned."
-        )
+        parts.append("The proof: prices at which the services need more than all GPUs are worth.")
     elif solution.lower_bound > 0:
         shared = not isinstance(leaves[0], BlockPrices)
-        what = "a function of what is put on an instance" if shared else "a price on every instance"
+        what = "each use of an instance" if shared else "every instance"
         parts.append(
-            f"The proof of the bound: {what}, such that whatever a GPU can be partitioned into is "
-            "worth at most what the GPU costs. Every plan must then pay at least what each service "
-            "pays at these prices where it is cheapest; together that is at least "
-            f"{at_least(solution.lower_bound)}, rounded up to what GPUs can cost."
+            f"The proof prices {what}, so that no GPU holds more than it costs. At these prices "
+            f"the services together pay at least {at_least(solution.lower_bound)}, rounded up to "
+            "what GPUs can cost."
         )
         if len(leaves) > 1:
-            parts.append(
-                f"It distinguishes {count(len(leaves), 'case')}, one of which every plan falls "
-                "into; each has prices of its own."
-            )
+            cases = count(len(leaves), "case")
+            parts.append(f"It has {cases}, each with its own prices; every plan is one of them.")
     parts += [
         *sentences(between_classes(plan)),
-        "The schedule (each service gets its rate, each GPU can be partitioned so) and the proof "
-        "were rechecked from the file before this page was made, in whole numbers and fractions. "
-        "So can you; the independent checker shares no code with the package:",
+        RECHECK_HEAD,
         recheck(source or "plan.json", proved="proved" in plan.checkers),
         f"SHA-256 of the problem: {problem.sha256}",
     ]
@@ -268,17 +265,13 @@ def promised(serving: AnyServing) -> str:
     free = sum(each.latency_limit_ms is None for each in serving.services)
     if promise is None and rule.promise is not None:
         return (
-            f"the rule {name} promises nothing of latencies here: no service has a limit, so that "
-            "an instance counts for all that it works off; 'cms simulate' says how long requests "
-            "take"
+            f"the rule {name} promises no latency here: no service has a limit; 'cms simulate' "
+            "says how long requests take"
         )
     if promise is None:
-        late = "how many requests are late under load"
-        looks = f"it looks at the latency of a batch, not at {late}"
         return (
-            f"the rule {name} promises nothing about waiting: "
-            f"{looks if isinstance(rule, LatencyRule) else f'{late} is open'}; 'cms simulate' "
-            "tries that, '--rule capacity' plans for it"
+            f"the rule {name} promises nothing about waiting: under load any number of requests "
+            "may be late; 'cms simulate' tries that, '--rule capacity' plans for it"
         )
     own = any(each.late_share is not None or each.queue for each in serving.services)
     found = {
@@ -314,16 +307,9 @@ def between_classes(plan: Plan) -> str:
         return ""
     more = f"more than {plan.serving.classes} of them (classes in [time_sharing]) may"
     if plan.solution.status == "infeasible":
-        return (
-            "no plan meets its limits beside the worst of each class, which does not say that "
-            f"there is none: {more} find one"
-        )
-    if plan.answer.gap:
-        return (
-            "planned beside the worst of each class and proved beside the best: "
-            f"{more} bring the two nearer"
-        )
-    return ""
+        return f"no plan meets its limits beside the worst of each class; {more} find one"
+    worst = "planned beside the worst of each class, proved beside the best"
+    return f"{worst}: {more} bring the two nearer" if plan.answer.gap else ""
 
 
 def _promised_by_cycles(serving: SharedServing) -> str:
@@ -334,7 +320,6 @@ def _promised_by_cycles(serving: SharedServing) -> str:
     slower = "slowdowns that were not in the table, " if slowed else ""
     more = "the setting headroom plans for more" if headroom is None else "the headroom is for them"
     return (
-        f"met under the rule {rule}: every limit, if the requests of an instance come evenly "
-        f"spaced, at up to the {rates}{beside}: never more than a batch in a cycle. Not promised: "
-        f"{slower}random arrivals; {more}"
+        f"met under the rule {rule}: every limit, for evenly spaced requests at up to the {rates}"
+        f"{beside}. Not promised: {slower}random arrivals; {more}"
     )

@@ -52,10 +52,9 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         services.append(listed(said))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
-        "A replay is simulated, no proof: it says what happened to these requests. That the "
-        "verdicts follow from the counts was rechecked before this page was made. The same plan, "
-        "seed and options give the same file, byte by byte, on any machine and any number of "
-        "threads."
+        "A replay is simulated, no proof: it says what happened to these requests. The verdicts "
+        "were rechecked against the counts before this page was made. The same plan, seed and "
+        "options give the same file."
     ]
     if source:
         line = f"cms check {shlex.quote(source)}"

@@ -74,11 +74,10 @@ def _choice(choice: Alternative | None, cost: Fraction | None, before: str = "")
 def _meaning(found: Explanation, unit: str) -> Iterator[str]:
     bound = decimal(found.bound, rounding=math.floor)
     yield (
-        f"No plan in which {printable(found.given.service.name)} is served so "
-        f"{'takes fewer GPUs' if unit == 'GPU' else 'costs less'} than the number, by the proof of "
-        f"this plan: its bound {bound}, and in brackets what the choice adds, rounded up to what "
-        "plans can cost. It is a bound, no promise: such a plan may cost more, and there may be "
-        "none. +0 says only that the proof does not tell the choice from the one that was made."
+        f"A plan that serves {printable(found.given.service.name)} so "
+        f"{'takes at least that many GPUs' if unit == 'GPU' else 'costs at least that much'}, by "
+        f"the proof of this plan: its bound {bound} and, in brackets, what the choice adds. It is "
+        "a bound, no promise: such a plan may cost more, and there may be none."
     )
     if found.cases > 1:
         cases = count(found.cases, "case")
@@ -114,10 +113,7 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
         said = f"The plan can be had for {cost} without any relaxation: plan again."
         parts.append(Words(said, "open"))
     if found.cost > found.target and not found.proved:
-        parts.append(
-            f"That {target} does not suffice as it is, was not proved: these relaxations may save "
-            "nothing by themselves."
-        )
+        parts.append(f"It is not proved that {target} does not suffice without any relaxation.")
     parts += _relaxations(found, one) if found.cost > found.target else []
     head = f"{title}: what would {saves}, {cost} -> {target}"
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
@@ -194,8 +190,8 @@ def _what_is_meant(found: Rightsizing, enough: list[Relaxation], one: bool) -> I
     plan = f"a plan {'of' if one else 'that costs'} at most {target}"
     if any(each.outcome is Outcome.LEAST for each in enough):
         yield (
-            f"The least, proved: with that number, and all else as it is, {plan} was found and "
-            "checked; and a checked certificate proves that anything short of it needs more."
+            f"The least, proved: with that number {plan} was found and checked, and a checked "
+            "certificate proves that anything short of it needs more."
         )
     if found.is_least_of_all and len(found.relaxations) > 1:
         first = enough[0]
