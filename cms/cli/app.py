@@ -18,7 +18,6 @@ from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
 from .apply import apply
-from .calibrate import calibrate
 from .check import check
 from .colocate import match, train
 from .explain import explain
@@ -31,7 +30,7 @@ from .problem import algorithms, pack, program, solve
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
 from .show import show
-from .simulate import simulate
+from .simulate import calibrate, simulate
 
 __all__ = ["application", "run"]
 

@@ -17,8 +17,7 @@ from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import Breakpoint
 from ..serving.plan import Plan
 from ..serving.service import Service
-from .ladders import limit_ladder, rate_ladder
-from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome
+from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome, limit_ladder, rate_ladder
 
 
 class What(StrEnum):

@@ -18,8 +18,7 @@ from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
 from cms.fleet.what_if import Relaxation, Rightsizing
-from cms.fleet.what_if.ladders import find_last, rate_ladder
-from cms.fleet.what_if.least import Outcome
+from cms.fleet.what_if.least import Outcome, find_last, rate_ladder
 from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
