@@ -1,7 +1,7 @@
 """The independent checker on documents whose right verdict was derived by hand.
 
 That it takes the true ones, as the package does, and of tampered ones has one opinion with it, is
-shown by ``tests/cli/test_both_checkers.py``.
+shown by ``tests/cli/test_check.py``.
 """
 
 from __future__ import annotations
