@@ -58,7 +58,7 @@ def match(
         from cms.fleet.colocation.files import colocation_solution_to_json
         from cms.fleet.colocation.tables import merge, round_to
         from cms.fleet.report.catalogue import predicted_parts
-        from cms.fleet.report.colocation import bucketing_words, colocation_page
+        from cms.fleet.report.colocation import colocation_page, format_bucketing
         from cms.fleet.report.page import Page
 
         shares: dict[str, Any] = {"margin": settings.margin, "lowest_share": settings.lowest_share}
@@ -90,7 +90,7 @@ def match(
         if len(gpus) * len(work) > _MOST_PAIRS:
             return f"price of bucketing: not worked out for more than {_MOST_PAIRS} pairs"
         exact = room.colocate(pose(gpus), **arguments | {"method": "muxflow", "options": {}})
-        return bucketing_words(solution.value, exact.upper_bound)
+        return format_bucketing(solution.value, exact.upper_bound)
 
     def view() -> Page:
         told: dict[str, Any] = {"reasons": weights}

@@ -17,7 +17,7 @@ from bench.task import Kind, Source, Task
 from cms.files.documents import write_document
 from cms.fleet.deployment import Instance
 from cms.fleet.deployment.transition import write_transition
-from cms.fleet.report.simulations import policy_name
+from cms.fleet.report.simulations import name_policy
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
 from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
 from tests.cli.fleets import fleet, work, written
@@ -132,7 +132,7 @@ def test_day_of_shared_gpus_has_a_page(tmp_path: Path, cms: Cms) -> None:
     assert cms("show day.json --json", PAGE).json["of"] == "cms-colocation-day"
     text = (tmp_path / "page.html").read_text("utf-8")
     for nth, each in enumerate(day.policies):
-        assert policy_name(day, nth) in text
+        assert name_policy(day, nth) in text
         assert f'data-key="{float(each.throughput)!r}"' in text
     assert day.problem_sha256 in text
     told = json.loads((tmp_path / "day.json").read_text("utf-8"))

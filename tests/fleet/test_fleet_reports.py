@@ -29,11 +29,11 @@ from cms.fleet.deployment.room import fragmentation, room_of
 from cms.fleet.deployment.transition import Action, Transition, What, schedule
 from cms.fleet.deployment.transition import transition as planned
 from cms.fleet.deployment.transition.curves import service_names
-from cms.fleet.report.bars import fold, gpu_bar, names
+from cms.fleet.report.bars import draw_gpu, fold, format_gpus
 from cms.fleet.report.deployments import deployment_page, difference_page
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
-from cms.fleet.report.transitions import moves, rows_of, transition_page
+from cms.fleet.report.transitions import count_moves, draw_rows, transition_page
 from cms.fleet.report.web import html
 from tests.fleet.deployments import SERVICES, cards, deployments, point, promises
 from tests.fleet.plans import printed, words_of
@@ -52,7 +52,7 @@ def one(*instances: Instance, **more: object) -> Deployment:
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
 def test_a_bar_covers_its_gpu_and_has_each_instance_where_it_is(card: FleetGpu) -> None:
-    bar = gpu_bar(card, PLACES)
+    bar = draw_gpu(card, PLACES)
     at = 0
     for cell in bar.boxes:
         assert cell.start == at
@@ -94,8 +94,8 @@ def test_pods_of_a_namespace_are_one_and_names_are_short() -> None:
         ([("n01", 0), ("n1", 0), ("n2", 1)], "n01/0, n1/0, n2/1"),
         ([("n1", 0), ("n3", 0)], "n1/0, n3/0"),
     ):
-        assert names(places) == said
-    assert names([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)])
+        assert format_gpus(places) == said
+    assert format_gpus([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)])
 
 
 @share(4)
@@ -120,7 +120,7 @@ def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() ->
     for words in ("^│", "v│", "!│", "no compu…", "! no", "idle", "^ starting"):
         assert words in text
     few = replace(held[1], start=0)
-    line = draw_line(gpu_bar(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
+    line = draw_line(draw_gpu(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
     assert line.plain == "│ 1^│///│###│///////////////////│"
 
 
@@ -189,7 +189,7 @@ def test_rows_hold_every_action_once_and_every_gpu(data: st.DataObject) -> None:
     if not isinstance(found, Transition):
         return
     plan = schedule(found)
-    rows, untouched = rows_of(found, plan, dict.fromkeys(service_names(found), 0))
+    rows, untouched = draw_rows(found, plan, dict.fromkeys(service_names(found), 0))
     marked = [box for row in rows for bar in row.bars for box in bar.boxes * bar.count if box.mark]
     assert len(marked) == len(found.actions)
     gpus = [card.name for row in rows for card in row.gpus] + [card.name for card in untouched]
@@ -198,7 +198,7 @@ def test_rows_hold_every_action_once_and_every_gpu(data: st.DataObject) -> None:
     assert picture == drawing(transition_page(found))
     said = said_of(found)
     assert all(str(action).split()[0] in said for action in found.actions)
-    every = [moves(found, name) for name in service_names(found)]
+    every = [count_moves(found, name) for name in service_names(found)]
     kept, started, _ = (sum(column) for column in zip(*every, (0, 0, 0), strict=True))
     assert (kept, started) == (found.kept.count, sum(len(each.adds) for each in found.actions))
 
@@ -243,7 +243,7 @@ def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
         for at in range(18)
     ]
     found = made(actions, ["chat", "code"], fleet(200, "a", HELD), {"chat": 1820, "code": 0})
-    rows, untouched = rows_of(found, schedule(found), {"chat": 0, "code": 1})
+    rows, untouched = draw_rows(found, schedule(found), {"chat": 0, "code": 1})
     assert (len(rows), len(untouched)) == (5, 182)
     assert "4 × a/0-3" in words_of(drawing(transition_page(found)))
     assert "182 GPUs untouched (182 in use): a/18-199" in said_of(found)

@@ -30,7 +30,7 @@ from cms import (
 from cms.fleet import get_gpu, list_gpus
 from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, colocate
 from cms.fleet.deployment import Deployment, difference
-from cms.fleet.report.bars import plan_bars
+from cms.fleet.report.bars import draw_plan
 from cms.fleet.report.catalogue import gpu_page, gpus_page
 from cms.fleet.report.charts import counts_picture, history_table
 from cms.fleet.report.colocation import colocation_page
@@ -304,7 +304,7 @@ def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
     for name in ("Cost", "Lower bound", "Saving"):  # costs are never called GPUs
         assert not re.search(r"[0-9] (whole )?GPU", dear[name].note), dear[name]
     page = page_of("large plan")
-    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
+    bars = [bar for part in draw_plan(many_services(400)) for bar in part.bars]
     assert sum(bar.count for bar in bars) == 400 * 401 // 2
     text = printed(page)
     assert "... and 360 more layouts on" in text

@@ -37,7 +37,7 @@ MOST_SMALL = 960
 MOST_BOXES = 200
 
 
-def sized(
+def list_bars(
     bars: Sequence[Bar], head: str, note: str = "", *, large: bool, most: int = MOST_LINES,
     what: str = "more layout",
 ) -> Iterator[Bars]:  # fmt: skip
@@ -49,7 +49,7 @@ def sized(
         yield Bars(rest[:MOST_SMALL], said, size="small")
 
 
-def plan_bars(plan: Plan) -> Iterator[Bars]:
+def draw_plan(plan: Plan) -> Iterator[Bars]:
     """Yield the distinct GPUs of a plan, a part for each type, the most frequent first."""
     places = {service.name: place for place, service in enumerate(plan.serving.services)}
     found: Counter[tuple[str, int, tuple[Box, ...]]] = Counter()
@@ -78,7 +78,7 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
                         f"{sum(n * p.memory for n, p in used):,} of {memory:,} memory slices serve"
                     )
                 head = f"{decimal(gpus)} x {gpu.key}"
-                yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
+                yield from list_bars(alike, head, note, large=len(alike) <= MOST_LARGE)
 
 
 def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[Box]:
@@ -112,19 +112,19 @@ def _box(start: int, width: int, instances: Instances, places: Mapping[str, int]
         return Box(start, width, instances.profile)
     first = serves[0].service
     if len(serves) == 1 or cycle is None:
-        how = setting(serves[0].point)
+        how = format_setting(serves[0].point)
         return Box(start, width, instances.profile, first, places[first], how)
     slots, at = [], Fraction(0)
     for one in serves:  # each as wide as the time it takes
         begin, at = at, at + 1000 * (one.length_ms or Fraction(0)) / cycle
-        how = setting(one.point, brief=True)
+        how = format_setting(one.point, brief=True)
         wide = round(at) - round(begin)
         slots.append(Box(round(begin), wide, "", one.service, places[one.service], how))
     how = f"duty cycle {decimal(cycle)} ms"
     return Box(start, width, instances.profile, first, places[first], how, slots=tuple(slots))
 
 
-def setting(point: OperatingPoint, *, brief: bool = False) -> str:
+def format_setting(point: OperatingPoint, *, brief: bool = False) -> str:
     """Write how an instance runs: ``p=2 b=16``; in brief without a single process."""
     batch = f"b={point.batch}"
     return batch if brief and point.processes == 1 else f"p={point.processes} {batch}"
@@ -151,7 +151,7 @@ class Folded:
 
 def fold(gpus: Iterable[FleetGpu], places: Mapping[str, int]) -> tuple[Folded, ...]:
     """Draw GPUs, those that look alike once: the most frequent first."""
-    return fold_alike((card, (gpu_bar(card, places),), str(card.mode)) for card in gpus)
+    return fold_alike((card, (draw_gpu(card, places),), str(card.mode)) for card in gpus)
 
 
 def fold_differences(
@@ -165,7 +165,7 @@ def fold_differences(
         before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
         after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
         sides = (each.now, before), (each.then, after)
-        bars = tuple(gpu_bar(gpu, places, _marks(marked)) for gpu, marked in sides)
+        bars = tuple(draw_gpu(gpu, places, _marks(marked)) for gpu, marked in sides)
         drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
     return fold_alike(drawn)
 
@@ -192,7 +192,7 @@ def fold_alike(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[
     return tuple(sorted(folded, key=lambda each: (-len(each.gpus), each.places[0])))
 
 
-def gpu_bar(
+def draw_gpu(
     card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
 ) -> Bar:
     """Draw one GPU: its instances, and the free slices between them."""
@@ -204,8 +204,8 @@ def gpu_bar(
                     mark=mark(instance))  # fmt: skip
         if instance.work is None or instance.owner is not None:
             return found
-        name = instance.work.service
-        return replace(found, service=name, place=places[name], point=setting(instance.work.point))
+        name, how = instance.work.service, format_setting(instance.work.point)
+        return replace(found, service=name, place=places[name], point=how)
 
     slices, held = card.gpu.memory_slices, card.instances
     if card.mode is Mode.MPS:
@@ -247,7 +247,9 @@ def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str
     return lambda each: found.get((each.profile, each.start, each.work), "")
 
 
-def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None = None) -> list[Bar]:
+def draw_machines(
+    schedule: Schedule, most: int, problem: MachineProblem | None = None
+) -> list[Bar]:
     """Return bars of the groups with most machines, the largest first: a box a block.
 
     Where the problem is given, boxes are as wide as the blocks are large. A machine of more than
@@ -282,7 +284,7 @@ def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None =
     return bars
 
 
-def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
+def format_gpus(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
     """Write the names of GPUs in short: numbers in a row as ranges, nodes in a row likewise.
 
     GPUs beyond `most` characters are counted.

@@ -10,7 +10,7 @@ from ...values.numbers import shown
 from ...values.words import count, decimal, printable
 from ..replanner.reasons import headline, reasons, services_of
 from .page import Bullets, Page, Part, Section, Words
-from .proofs import listed
+from .proofs import list_reasons
 from .tables import table
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def replan_page(answer: ReplanDecision) -> Page:
     ]
     heads = "service | >requests/s now | >capacity/s | >afterwards"
     grid = table("Services", heads, rows, rest="more service")
-    return _only([grid, Words(headline(answer), "head"), listed(reasons(answer))])
+    return _only([grid, Words(headline(answer), "head"), list_reasons(reasons(answer))])
 
 
 def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:

@@ -42,7 +42,7 @@ def history_table(
     return table("Each improvement", f">time|>{best}|>bound|by", rows)
 
 
-def axes_of(sheet: Figure, x: str, y: str = "", right: float = 0.97) -> Axes:
+def make_axes(sheet: Figure, x: str, y: str = "", right: float = 0.97) -> Axes:
     """Make the axes of a drawing; right of them there may be room for a legend."""
     sheet.subplots_adjust(left=0.1, right=right, top=0.88, bottom=0.17)
     axes: Axes = sheet.subplots()
@@ -98,7 +98,7 @@ def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
 
 
 def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
-    axes = axes_of(sheet, "all rates multiplied by", unit)
+    axes = make_axes(sheet, "all rates multiplied by", unit)
     every = [float(each.rate) for each in curve]
     never = [each.status == "infeasible" for each in curve]
     # the lines end where nothing is known
@@ -136,7 +136,7 @@ def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> 
     last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
 
     def draw(sheet: Figure) -> None:
-        axes = axes_of(sheet, "seconds", right=0.7)
+        axes = make_axes(sheet, "seconds", right=0.7)
         axes.set_title(head)
         for (name, times), dash in zip(series, DASHES, strict=False):
             own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))

@@ -29,7 +29,7 @@ from .charts import history_table
 from .page import Bullets, Page, Part, Section, Words
 
 
-def closing(solution: Solution, machine: str = "machine") -> list[Words]:
+def list_verdict(solution: Solution, machine: str = "machine") -> list[Words]:
     """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
     return [Words(verdict(solution, machine), tone), Words(f"({circumstances(solution)})", "soft")]
@@ -47,7 +47,7 @@ class Worths(NamedTuple):
     cases: int = 1
 
 
-def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
+def find_worths(solution: Solution, problem: MachineProblem) -> Worths | None:
     """Turn a certificate's prices into shares of a machine; None if there is nothing to say.
 
     Where machines differ in cost, and in a proof that branches, a price alone says little: there
@@ -68,7 +68,7 @@ def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
     return Worths({block: prices[block] / whole for block in ranked}, absolute, len(leaves))
 
 
-def worth_line(found: Worths, machine: str = "machine") -> str:
+def format_worths(found: Worths, machine: str = "machine") -> str:
     """List the worths of the blocks."""
     shares = found.shares.items()
     listed = ", ".join(f"{printable(block)} {fraction(share)}" for block, share in shares)
@@ -78,7 +78,7 @@ def worth_line(found: Worths, machine: str = "machine") -> str:
     return f"Worth by the prices of {source}, a best-used {machine} being 1: {listed}"
 
 
-def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
+def format_scarcest(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
     """Name the instance that is worth most beyond its compute slices, given with its GPU."""
     over = {block: found.shares[block] / Fraction(*own) for block, own in slices.items()}
     block = max(over, key=lambda block: over[block], default=None)
@@ -123,20 +123,20 @@ def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
             cases = count(len(leaves), "case")
             parts.append(f"It has {cases}, each with its own prices; every plan is one of them.")
     parts += [
-        *sentences(between_classes(plan)),
+        *write_sentences(explain_gap(plan)),
         RECHECK_HEAD,
-        recheck(source or "plan.json", proved="proved" in plan.checkers),
+        list_rechecks(source or "plan.json", proved="proved" in plan.checkers),
         f"SHA-256 of the problem: {problem.sha256}",
     ]
     return Section("proof", "The proof", parts, only="web")
 
 
-def sentences(*said: str) -> list[str]:
+def write_sentences(*said: str) -> list[str]:
     """Make sentences of clauses; of empty ones none."""
     return [f"{each[:1].upper()}{each[1:]}." for each in said if each]
 
 
-def recheck(*sources: str, proved: bool = False) -> Bullets:
+def list_rechecks(*sources: str, proved: bool = False) -> Bullets:
     """Return the commands that recheck files; `proved`: also by the checker proved in Coq."""
     names = shlex.join(sources)
     every = [
@@ -147,7 +147,7 @@ def recheck(*sources: str, proved: bool = False) -> Bullets:
     return Bullets(every if proved else every[:2])
 
 
-def checked_by(plan: Plan) -> str:
+def describe_checkers(plan: Plan) -> str:
     """Say who has checked a plan's proof, and which other checkers know its form."""
     both = "cms-check and cms-check --proved (Coq) recheck"
     others = both if "proved" in plan.checkers else "cms-check rechecks"
@@ -160,15 +160,15 @@ MOST_REASONS = 20
 def why_section(reasons: Sequence[str]) -> Iterator[Section]:
     """Yield the reasons as a section, if there are any."""
     if reasons:
-        yield Section("why", "Why it is impossible", [listed(reasons)], drawn=True)
+        yield Section("why", "Why it is impossible", [list_reasons(reasons)], drawn=True)
 
 
-def listed(reasons: Iterable[str]) -> Bullets:
+def list_reasons(reasons: Iterable[str]) -> Bullets:
     """List sentences."""
     return Bullets([("-", reason) for reason in reasons])
 
 
-def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
+def find_plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
     """Say why a plan is infeasible, and which changes would suffice; empty if it is feasible.
 
     One sentence for each service that no instance serves within its limit; if there is none, the
@@ -187,7 +187,7 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
     return (*reasons, *([] if shortage is None else [printable(shortage.remedy("GPU", "rate"))]))
 
 
-def solution_reasons(
+def find_solution_reasons(
     problem: MachineProblem, solution: Solution, shortage: Shortage | None = None
 ) -> tuple[str, ...]:
     """Say likewise why an abstract problem is infeasible."""
@@ -244,7 +244,7 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
 
 def refusal_page(head: str, reasons: Sequence[str]) -> Page:
     """Say what cannot be, and why."""
-    return Page("", sections=[Section("why", "", [Words(head, "head"), listed(reasons)])])
+    return Page("", sections=[Section("why", "", [Words(head, "head"), list_reasons(reasons)])])
 
 
 #: The evidence of promises, the best first.
@@ -256,7 +256,7 @@ _EVIDENCE = {
 }
 
 
-def promised(serving: AnyServing) -> str:
+def describe_promise(serving: AnyServing) -> str:
     """Say which latency limits are met under a plan, under which arrivals and which routing."""
     if isinstance(serving, SharedServing):
         return _promised_by_cycles(serving)
@@ -295,13 +295,13 @@ def promised(serving: AnyServing) -> str:
     )
 
 
-def beside_one_another(serving: NeighbourServing) -> str:
+def describe_interference(serving: NeighbourServing) -> str:
     """Describe the interference of a plan."""
     pairs = count(len(serving.interference), "pair")
     return f"batches slow one another, by {pairs}, in {count(serving.classes, 'class')}"
 
 
-def between_classes(plan: Plan) -> str:
+def explain_gap(plan: Plan) -> str:
     """Explain the gap between a plan under interference and its bound; empty without one."""
     if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":
         return ""

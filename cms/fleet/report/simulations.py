@@ -14,10 +14,10 @@ from ...values.numbers import exact
 from ...values.words import count, decimal, percent, printable
 from ..simulation.colocation_loop.loop import POLICIES
 from .bars import fill_gaps
-from .charts import DASHES, axes_of, legend_beside, legend_name
+from .charts import DASHES, legend_beside, legend_name, make_axes
 from .page import TONES, Bar, Bars, Box, Bullets, Fact, Page, Part, Picture, Section, Words
-from .proofs import listed
-from .tables import MOST_ROWS, Cell, limit_of, number, table
+from .proofs import list_reasons
+from .tables import MOST_ROWS, Cell, limit_cell, number, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         if each.cause
     ]
     if said := [*causes, *_recoveries(simulation)]:
-        services.append(listed(said))
+        services.append(list_reasons(said))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
         "A replay is simulated, no proof: it says what happened to these requests. The verdicts "
@@ -86,7 +86,7 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
     lost, limit, share = each.verdict == "not replayed", each.limit_ns, each.p99_share
     nothing = Cell("-", math.nan)
     yield Cell(each.name)
-    yield limit_of(None if limit is None else Fraction(limit, 10**6))
+    yield limit_cell(None if limit is None else Fraction(limit, 10**6))
     yield number(each.rate_rps)
     p99 = _ms(each.p99_ns) if share is None else percent(share, up=True)
     yield nothing if lost else Cell(p99, math.nan if share is None else share)
@@ -169,7 +169,7 @@ def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None
 
 
 def _draw_lines(sheet: Figure, lines: Sequence[ServiceResult], simulation: Simulation) -> None:
-    axes = axes_of(sheet, "seconds", right=0.7)
+    axes = make_axes(sheet, "seconds", right=0.7)
     for each, dash in zip(lines, DASHES, strict=False):
         line, limit = each.timeline, each.limit_ns
         assert line is not None
@@ -200,7 +200,7 @@ _DAY_COLUMNS = (
 
 def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     """Describe a day of shared GPUs."""
-    names = [policy_name(day, nth) for nth in range(len(day.policies))]
+    names = [name_policy(day, nth) for nth in range(len(day.policies))]
     every = list(zip(names, day.policies, strict=True))
     told = _day_sentence(day)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
@@ -245,7 +245,7 @@ def _day_sentence(day: SharedDay) -> str:
     return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {limit}; {done}"
 
 
-def policy_name(day: SharedDay, nth: int) -> str:
+def name_policy(day: SharedDay, nth: int) -> str:
     """Return the name of a policy, and whether it was unwatched."""
     each = POLICIES[day.policies[nth].name]
     watched = each.is_watched and each.method

@@ -84,16 +84,16 @@ def number(
     return Cell("-", math.nan) if value is None else Cell(write(value), value, tone=tone)
 
 
-def limit_of(milliseconds: Fraction | None) -> Cell:
+def limit_cell(milliseconds: Fraction | None) -> Cell:
     """Make a cell of a latency limit."""
-    return Cell("none", math.nan) if milliseconds is None else number(milliseconds, in_ms)
+    return Cell("none", math.nan) if milliseconds is None else number(milliseconds, format_ms)
 
 
-def key_of(place: int) -> Cell:
+def key_cell(place: int) -> Cell:
     """Make a cell of the key of a service."""
     return Cell("", place + 1, place)
 
 
-def in_ms(value: Fraction) -> str:
+def format_ms(value: Fraction) -> str:
     """Write a time in milliseconds."""
     return f"{decimal(value)} ms"

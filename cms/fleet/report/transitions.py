@@ -20,11 +20,11 @@ from ..deployment.transition.checking import RECHECKED, lowest_capacity
 from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
 from ..deployment.transition.durations import schedule
 from ..deployment.transition.model import What
-from .bars import Folded, fill_gaps, fold_alike, names, sized
+from .bars import Folded, fill_gaps, fold_alike, format_gpus, list_bars
 from .deployments import fleet_section
 from .page import Bar, Box, Fact, Page, Part, Section, Words
-from .proofs import recheck
-from .tables import MOST_ROWS, Grid, key_of, number, table
+from .proofs import list_rechecks
+from .tables import MOST_ROWS, Grid, key_cell, number, table
 
 if TYPE_CHECKING:
     from ..deployment import Deployment, DesiredState, Instance
@@ -70,16 +70,15 @@ def transition_page(
             expected = f"expected one of {', '.join(places) or 'none'}"
             said = f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
             raise InvalidOption(said)
-    rows, untouched = rows_of(transition, plan, places)
+    rows, untouched = draw_rows(transition, plan, places)
+    named = ((each, f"{each.times}{format_gpus(each.places)}{each.note}") for each in rows)
     lines = [
-        replace(
-            bar, label="", caption=" " if at else f"{each.times}{names(each.places)}{each.note}"
-        )
-        for each in rows
+        replace(bar, label="", caption=" " if at else name)
+        for each, name in named
         for at, bar in enumerate(each.bars)
     ]
-    head = f"0 s to {clock(plan.makespan_s)}"
-    drawn = sized(lines, head, large=False, what="more row") if lines else ()
+    head = f"0 s to {format_time(plan.makespan_s)}"
+    drawn = list_bars(lines, head, large=False, what="more row") if lines else ()
     time: list[Part] = [replace(part, key=_TIME) for part in drawn]
     if transition.actions:
         time += [_actions(transition, plan), _soft(_timing(transition, plan, durations))]
@@ -89,7 +88,7 @@ def transition_page(
         empty = sum(card.is_empty for card in untouched)
         numbers = (len(untouched) - empty, "in use"), (empty, "empty")
         held = ", ".join(f"{decimal(number)} {how}" for number, how in numbers if number)
-        at = names(((card.node, card.index) for card in untouched), 400)
+        at = format_gpus(((card.node, card.index) for card in untouched), 400)
         time.append(_soft(f"{count(len(untouched), 'GPU')} untouched ({held}): {at}"))
     way: list[Part] = [*notes]
     if curves := capacity_curves(transition, plan):
@@ -100,8 +99,8 @@ def transition_page(
         ))  # fmt: skip
     side_by_side = "all that may" if max_parallel is None else f"at most {max_parallel}"
     way.append(_soft(
-        f"Times are assumed, not measured: {clock(plan.makespan_s)} with {side_by_side} side by "
-        f"side, {clock(alone)} one after the other."
+        f"Times are assumed, not measured: {format_time(plan.makespan_s)} with {side_by_side} side "
+        f"by side, {format_time(alone)} one after the other."
     ))  # fmt: skip
     fleets = [
         replace(fleet_section(side, name, f"The GPUs {name}"), only="web", drawn=False)
@@ -114,7 +113,7 @@ def transition_page(
         proof.append(f"At least {needed}: {transition.spare.reason}.")
     if borrowed := ", ".join(transition.spare.borrowed):
         proof.append(f"Spare meanwhile: {borrowed}.")
-    proof.append(recheck(source or "transition.json"))
+    proof.append(list_rechecks(source or "transition.json"))
     sections = [
         Section("time", "What happens when", time, "" if timeline else "web", drawn=True),
         Section("services", "Services on the way", way, drawn=True),
@@ -144,7 +143,7 @@ def whole_gpus_words(found: Transition, to: DesiredState | Deployment, tool: str
 _soft = partial(Words, tone="soft")
 
 
-def clock(seconds: Fraction) -> str:
+def format_time(seconds: Fraction) -> str:
     """Write seconds for reading."""
     if seconds < 60:
         return f"{decimal(seconds)} s"
@@ -168,7 +167,7 @@ def _headline(transition: Transition, floor: str, plan: Schedule) -> str:
         most = f"maximum, {word}"
     return (
         f"{said}{count(len(transition.actions), 'action')} in "
-        f"{count(len(transition.steps), 'step')}, {clock(plan.makespan_s)} (assumed); "
+        f"{count(len(transition.steps), 'step')}, {format_time(plan.makespan_s)} (assumed); "
         f"{transition.spare}; {kept.count} of {count(running, 'instance')} kept ({most})"
     )
 
@@ -180,12 +179,13 @@ def _timing(transition: Transition, plan: Schedule, durations: Durations | None)
     parts = []
     for what in (each for each in What if each in takes):
         least, most = min(takes[what]), max(takes[what])
-        parts.append(f"{what} {f'{clock(least)} to ' if least < most else ''}{clock(most)}")
+        from_ = f"{format_time(least)} to " * (least < most)
+        parts.append(f"{what} {from_}{format_time(most)}")
     given = "assumed, not measured" if durations is None else "as given"
     return f"Durations are {given}: {', '.join(parts)}."
 
 
-def rows_of(
+def draw_rows(
     transition: Transition, plan: Schedule, places: Mapping[str, int]
 ) -> tuple[list[Folded], list[FleetGpu]]:
     """Draw what happens on each GPU, alike ones once, as bars on which nothing overlaps.
@@ -243,8 +243,8 @@ def _box(
 def _actions(transition: Transition, plan: Schedule) -> Grid:
     times = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
     rows = [
-        [number(at), f"{action}{', temporary' * action.is_temporary}", number(begin, clock),
-         number(end, clock), ", ".join(str(before + 1) for before in action.after) or "-"]
+        [number(at), f"{action}{', temporary' * action.is_temporary}", number(begin, format_time),
+         number(end, format_time), ", ".join(str(before + 1) for before in action.after) or "-"]
         for at, (action, begin, end) in enumerate(times, start=1)
     ]  # fmt: skip
     heads = ">#|action*|>begins|>ends|after"
@@ -265,12 +265,13 @@ def _services(
         most = max((rate for when, rate in coming if when <= end), default=None)
         over = None if most is None else Fraction(seconds_below(each, coming, end))
         rows.append([
-            key_of(places[each.service]), each.service,
-            *map(number, moves(transition, each.service)), number(each.before, _capacity),
-            number(low, _capacity, "bad" if low < each.floor else ""), number(each.lowest_s, clock),
-            number(each.floor if floor else None, _floor), number(each.after, _capacity),
+            key_cell(places[each.service]), each.service,
+            *map(number, count_moves(transition, each.service)), number(each.before, _capacity),
+            number(low, _capacity, "bad" if low < each.floor else ""),
+            number(each.lowest_s, format_time), number(each.floor if floor else None, _floor),
+            number(each.after, _capacity),
             floor.reason.replace(" requests/s", "") if floor else "none: it comes or goes",
-            *([number(most, _floor), number(over, clock)] if rates else []),
+            *([number(most, _floor), number(over, format_time)] if rates else []),
         ])  # fmt: skip
     # a terminal shows when, or only what becomes of each service
     heads = (
@@ -281,7 +282,7 @@ def _services(
     return table("Each service on the way", heads, rows, rest)
 
 
-def moves(transition: Transition, service: str) -> tuple[int, int, int]:
+def count_moves(transition: Transition, service: str) -> tuple[int, int, int]:
     """Count a service's instances that are kept, started and stopped; temporary ones are both."""
 
     def own(instances: Iterable[Instance]) -> int:
@@ -296,7 +297,7 @@ def moves(transition: Transition, service: str) -> tuple[int, int, int]:
 def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
     before, after = (len(side.used_gpus()) for side in (transition.start, transition.target))
     yield Fact("GPUs", f"{decimal(before)} → {decimal(after)}", "in use before and after")
-    took = f"in {count(len(transition.steps), 'step')}, {clock(plan.makespan_s)}"
+    took = f"in {count(len(transition.steps), 'step')}, {format_time(plan.makespan_s)}"
     yield Fact("Actions", decimal(len(transition.actions)), took)
     kept, spare = transition.kept, transition.spare
     best = kept.count >= kept.most

@@ -12,8 +12,8 @@ from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 from ..what_if.least import Outcome
 from ..what_if.relaxations import What
 from .page import Page, Part, Section, Words
-from .plans import cost_unit, instance_words
-from .proofs import closing
+from .plans import find_cost_unit, format_use
+from .proofs import list_verdict
 from .tables import Cell, Grid, table
 
 
@@ -24,7 +24,7 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
     if given.planned_rps != service.rate_rps:
         lead += f", planned for {decimal(given.planned_rps)}"
     if given.uses:
-        uses = ", ".join(instance_words(plan, use) for use in given.uses)
+        uses = ", ".join(format_use(plan, use) for use in given.uses)
         rate = decimal(given.provided_rps, rounding=math.floor)
         parts.append(f"Gets {rate} requests/s from {uses}.")
     if not given.planned_rps:
@@ -35,10 +35,10 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
             names = ", ".join(map(printable, found.useless))
             said = f"of no use to it (too slow, not allowed or not measured): {names}"
             parts.append(Words(said, "soft"))
-        parts += ["", *_meaning(found, cost_unit(plan))]
+        parts += ["", *_meaning(found, find_cost_unit(plan))]
     head = f"{title}: why {service.name} is served so"
     return Page(
-        head, lead, (), [Section("choices", "Choices", parts)], end=closing(plan.answer, "GPU")
+        head, lead, (), [Section("choices", "Choices", parts)], end=list_verdict(plan.answer, "GPU")
     )
 
 
@@ -105,7 +105,7 @@ _WORDS = {
 
 def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     """Describe the least relaxation of each rate and limit that would save a GPU."""
-    one, cost = cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
+    one, cost = find_cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
     saves = "save a GPU" if one and found.cost - found.target == 1 else "save that much"
     target = decimal(found.target)
     parts: list[Part] = []
