@@ -54,8 +54,6 @@ class _Command(typer.core.TyperCommand):
 
 
 class _Grouped(typer.core.TyperGroup):
-    """Commands under headings, their summaries whole."""
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for heading in _COMMANDS:
             rows = [
@@ -154,7 +152,6 @@ def _say_interrupted(arguments: Sequence[str]) -> int:
 
 
 def _explain(error: Exception, *, as_json: bool) -> int:
-    """Report an error and return the exit code it stands for."""
     code, message, kind = Exit.FAILED, str(error), type(error).__name__
     if isinstance(error, _CLICK_ERROR):
         code = Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED

@@ -92,7 +92,6 @@ def _measured(
 ) -> tuple[
     Iterable[cms.fleet.OperatingPoint] | None, Mapping[PointKey, cms.fleet.LoadCurve] | None
 ]:
-    """All that was measured, as far as it is given."""
     from cms.fleet.what_if.rightsizing import WANTED
 
     if published is not None:

@@ -188,7 +188,6 @@ def pack(
 
 
 def _read_head(path: Path) -> cms.Problem:
-    """Read a problem without jobs."""
     kind, document = open_document(path)
     if kind != "cms-problem":
         what = f"holds no problem (its format is {kind!r}); expected a cms-problem without jobs"
@@ -222,7 +221,6 @@ def _solve_folder(
     cluster: str | None,
     journal: Path | None,
 ) -> int:
-    """Solve the problem of a folder, and write the solution to another one."""
     if output is not None:
         refuse_existing(output)
     with _opened(path, cluster, journal, how.threads) as problem:

@@ -220,7 +220,6 @@ def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
 
 
 def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Path | None) -> int:
-    """Play policies on the end of a trace."""
     from cms.fleet import replanner as room
     from cms.fleet.report.catalogue import policies_page
 

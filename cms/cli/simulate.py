@@ -229,7 +229,6 @@ def _read_day(
 
 
 def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Path | None) -> int:
-    """Simulate a day, print what it was like, and return the exit code."""
     from cms.fleet.report.simulations import shared_day_page
     from cms.fleet.simulation.colocation_loop import colocation_day
     from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
