@@ -18,24 +18,19 @@ from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
 from .apply import apply
-from .calibrate import calibrate
-from .catalogue import algorithms, gpus
 from .check import check
-from .colocate import match
-from .examples import EXAMPLES
+from .colocate import match, train
 from .explain import explain
 from .export import export
-from .init import init
+from .init import gpus, init
 from .observe import observe
-from .options import COMMON, UsageError
+from .options import UsageError, spoken
 from .plan import plan
+from .problem import algorithms, pack, program, solve
 from .replan import replan
 from .session import Exit, Session, report_error, session_of
-from .shards import pack
 from .show import show
-from .simulate import simulate
-from .solve import program, solve
-from .train import train
+from .simulate import calibrate, simulate
 
 __all__ = ["application", "run"]
 
@@ -54,13 +49,11 @@ class _Command(typer.core.TyperCommand):
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
         with formatter.section("Examples"):
-            for line in EXAMPLES[self.name or ""]:
+            for line in spoken()[self.name or ""]["examples"]:
                 formatter.write(f"  {line}\n")
 
 
 class _Grouped(typer.core.TyperGroup):
-    """Commands under headings, their summaries whole."""
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for heading in _COMMANDS:
             rows = [
@@ -71,7 +64,8 @@ class _Grouped(typer.core.TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl(rows)
         with formatter.section("Options of the commands"):
-            formatter.write_dl(list(COMMON.items()))
+            common = spoken()["common"].values()
+            formatter.write_dl([(one["listed"], one["help"]) for one in common if "listed" in one])
 
 
 application = typer.Typer(
@@ -158,7 +152,6 @@ def _say_interrupted(arguments: Sequence[str]) -> int:
 
 
 def _explain(error: Exception, *, as_json: bool) -> int:
-    """Report an error and return the exit code it stands for."""
     code, message, kind = Exit.FAILED, str(error), type(error).__name__
     if isinstance(error, _CLICK_ERROR):
         code = Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED

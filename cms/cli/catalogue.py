@@ -1,21 +1,16 @@
-"""``cms gpus``, ``cms problem algorithms`` and ``--published``: lists of what is available."""
+"""What is available by name: GPUs of the catalogue, published scenarios and problems."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any, TypeVar
 
 import cms.fleet
 from cms.errors import InvalidOption
-from cms.plugin import registry
 from cms.plugin.registry import PluginError, UnknownInstance
 
-from .options import Json, Output, Text, offering, require_known, usage_error
-from .session import Exit, session_of
+from .options import require_known, usage_error
 
 T = TypeVar("T")
 _OTHER_KINDS = {
@@ -27,36 +22,6 @@ _OTHER_KINDS = {
 def gpu_keys() -> Iterable[str]:
     """Return the keys of the catalogue, for a shell that completes."""
     return [gpu.key for gpu in cms.fleet.list_gpus()]
-
-
-def gpus(
-    context: typer.Context,
-    name: Annotated[
-        Text,
-        typer.Argument(
-            metavar="NAME",
-            help="A key, a product name, or your own device file.",
-            autocompletion=offering(gpu_keys),
-        ),
-    ] = None,
-    output: Output = None,
-    json: Json = False,
-) -> int:
-    """List the GPUs of the catalogue, or show one.
-
-    It shows profiles, placements and configurations.
-    """
-    session = session_of(context)
-    output = session.begin(output, json=json)
-    found = cms.fleet.list_gpus() if name is None else (find_gpu(name),)
-    from cms.fleet.report.catalogue import gpu_page, gpus_page
-
-    session.show(
-        lambda: {"gpus": [_gpu_to_json(gpu) for gpu in found]},
-        lambda: gpus_page(found) if name is None else gpu_page(*found),
-        output,
-    )
-    return Exit.ANSWER
 
 
 def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
@@ -76,22 +41,10 @@ def find_gpu(name: str, option: str = "") -> cms.fleet.Gpu:
         raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
 
 
-def _attributes(it: object, names: str) -> dict[str, Any]:
+def attributes(it: object, names: str) -> dict[str, Any]:
+    """Return attributes of these names, sequences as lists: for a JSON document."""
     values = ((name, getattr(it, name)) for name in names.split())
     return {name: [*each] if isinstance(each, tuple) else each for name, each in values}
-
-
-def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
-    profile = "name family id compute memory starts max sms memory_mib attributes since_driver"
-    return {
-        **_attributes(gpu, "key aliases architecture compute_slices memory_slices version"),
-        "profiles": [_attributes(each, profile) for each in gpu.profiles],
-        "configurations": [dict(each.blocks) for each in gpu.configurations],
-        "maximal_layouts": [list(map(str, layout)) for layout in gpu.maximal_layouts()],
-        "sources": [
-            _attributes(each, "fields evidence source driver date") for each in gpu.sources
-        ],
-    }
 
 
 def names_of(kind: type[Any]) -> tuple[str, ...]:
@@ -102,6 +55,11 @@ def names_of(kind: type[Any]) -> tuple[str, ...]:
             if isinstance(cms.load_instance(name), kind):
                 found.append(name)
     return tuple(found)
+
+
+def problems() -> Iterable[str]:
+    """Return the names of the theory's problems."""
+    return names_of(cms.NamedProblem)
 
 
 def load_published(name: str, kind: type[T], command: str) -> T:
@@ -117,30 +75,3 @@ def load_published(name: str, kind: type[T], command: str) -> T:
         return found
     what, other = _OTHER_KINDS[command]
     raise usage_error(f"{name!r} is {what}; use: cms {other} --published {name}", "--published")
-
-
-def _json_value(default: object) -> object:
-    """An option's default in its own type, as far as JSON has it; a fraction becomes a text."""
-    return default if default is None or isinstance(default, bool | int | float) else str(default)
-
-
-def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
-    """List the installed algorithms with their options."""
-    from cms.fleet.report.catalogue import algorithms_page
-
-    session = session_of(context)
-    output = session.begin(output, json=json)
-    with warnings.catch_warnings(record=True) as broken:
-        warnings.simplefilter("always")
-        found = registry.algorithm_details()
-    for warning in broken:
-        session.warn(str(warning.message))
-    document = {
-        "algorithms": [
-            _attributes(one, "name summary distribution trusted")
-            | {"options": {name: _json_value(value) for name, value in one.options.items()}}
-            for one in found
-        ]
-    }
-    session.show(lambda: document, lambda: algorithms_page(found), output)
-    return Exit.ANSWER

@@ -6,32 +6,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.errors import cut
 
-from .options import Json, Output, Quiet, usage_error
-from .session import Exit, Session, open_document, refuse_two_readers, session_of
-from .shards import check_folders
+from .command import command
+from .options import File, usage_error
+from .problem import check_folders
+from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
     from cms.files import Parsed
     from cms.schedule.faults import Violation
     from cms.solving.solution import Solution
 
-_File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="A plan, deployment, transition or simulation, or a problem or its folder; '-' is "
-        "standard input.",
-    ),
-]
-_Solution = Annotated[
-    Path | None, typer.Argument(metavar="SOLUTION", help="Of a problem, its solution.")
-]
 _MOST_SHOWN = 20
 
 
@@ -44,22 +32,17 @@ class Rechecked(NamedTuple):
     words: str
 
 
+@command(settings=False)
 def check(
-    context: typer.Context,
-    file: _File,
-    solution: _Solution = None,
-    output: Output = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    session: Session,
+    file: Path,
+    solution: File = None,
+    output: File = None,
 ) -> int:
     """Recheck a file: demands, bounds and places.
 
     It is a plan, deployment, transition or simulation, or a problem with its solution.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    session.refuse_unwritable((output, "--output"))
-    refuse_two_readers((file, "FILE"), (solution, "SOLUTION"))
     if file.is_dir():
         return answer(session, _solved(*check_folders(session, file, solution)), output)
     with session.reading("reading and checking"):

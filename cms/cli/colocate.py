@@ -1,4 +1,4 @@
-"""``cms colocate match``: offline work beside online services on one GPU, for the most value."""
+"""``cms colocate``: offline work beside online services on one GPU, and the predictor of both."""
 
 from __future__ import annotations
 
@@ -6,80 +6,45 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from . import options
-from .fleet_file import FleetFile, with_fleet_file
-from .options import option
+from .command import command
+from .options import File, Texts
 from .searching import Search, heard, option_values
-from .session import Exit, Session, refuse_two_readers, session_of
+from .session import Exit, Session, is_pipe
 
 if TYPE_CHECKING:
     from cms.fleet import colocation as room
 
-_Online = Annotated[Path, option("O.csv", "GPUs with their online services.")]
-_Offline = Annotated[Path, option("F.csv", "The workloads that want a share.")]
-Pairs = Annotated[Path | None, option("P.csv", "What was measured of models in pairs.")]
-Predictor = Annotated[
-    Path | None,
-    option("MODEL.json", "In place of --pairs: what 'cms colocate train' learnt of them."),
-]
-_Profiles = Annotated[
-    Path | None,
-    option("W.csv", "With --predictor: what is known of models that it was not trained on."),
-]
-Problem = Annotated[
-    Path | None,
-    option("FILE", "The problem that share.json is a plan of: 'colocate match' writes it."),
-]
-_Assign = Annotated[
-    Path | None,
-    option(
-        "GPUS.csv", "Also write which workload goes on which GPU of O.csv; those that run stay.",
-    ),
-]  # fmt: skip
 #: Pairs of classes up to which the price of rounding activities is worked out beside the answer.
 _MOST_PAIRS = 100_000
 
 
-@with_fleet_file
+@command()
 def match(
-    context: typer.Context,
-    online: _Online,
-    offline: _Offline,
-    pairs: Pairs = None,
-    predictor: Predictor = None,
-    profiles: _Profiles = None,
-    fleet: FleetFile = None,
-    method: options.Method = "muxflow",
-    option: options.MethodOptions = None,
-    time_limit: options.TimeLimit = "60",
-    seed: options.Seed = 0,
-    assign: _Assign = None,
-    picture: options.Picture = None,
-    problem: Problem = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    online: Path,
+    offline: Path,
+    pairs: File = None,
+    predictor: File = None,
+    profiles: File = None,
+    method: str = "muxflow",
+    option: Texts = None,
+    time_limit: str = "60",
+    seed: int = 0,
+    assign: File = None,
+    picture: File = None,
+    problem: File = None,
+    output: File = None,
 ) -> int:
     """Match offline workloads to GPUs of online services.
 
     A proof says how much more any matching can be worth. What is kept free, and limits of
     slowdowns, stand in [colocation] of fleet.toml.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
     how = Search(method, option, time_limit, seed=seed)
     settings = session.fleet.colocation
-    session.refuse_unwritable(
-        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
-    )
-    refuse_two_readers(
-        (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
-        (predictor, "--predictor"), (profiles, "--profiles"),
-    )  # fmt: skip
     if (pairs is None) == (predictor is None):
         given = ": none is given" if pairs is None else " are both given"
         raise options.usage_error(
@@ -93,7 +58,7 @@ def match(
         from cms.fleet.colocation.files import colocation_solution_to_json
         from cms.fleet.colocation.tables import merge, round_to
         from cms.fleet.report.catalogue import predicted_parts
-        from cms.fleet.report.colocation import bucketing_words, colocation_page
+        from cms.fleet.report.colocation import colocation_page, format_bucketing
         from cms.fleet.report.page import Page
 
         shares: dict[str, Any] = {"margin": settings.margin, "lowest_share": settings.lowest_share}
@@ -125,7 +90,7 @@ def match(
         if len(gpus) * len(work) > _MOST_PAIRS:
             return f"price of bucketing: not worked out for more than {_MOST_PAIRS} pairs"
         exact = room.colocate(pose(gpus), **arguments | {"method": "muxflow", "options": {}})
-        return bucketing_words(solution.value, exact.upper_bound)
+        return format_bucketing(solution.value, exact.upper_bound)
 
     def view() -> Page:
         told: dict[str, Any] = {"reasons": weights}
@@ -209,3 +174,58 @@ def _warnings(
                 f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "
                 f"{what} is {said}: nothing is placed there"
             )
+
+
+# -- the predictor ---------------------------------------------------------------------------------
+
+
+@command(settings=False)
+def train(
+    session: Session,
+    pairs: Path,
+    profiles: File = None,
+    probe: Texts = None,
+    model: str = "boosting",
+    seed: int = 0,
+    output: File = None,
+    write_profiles: File = None,
+) -> int:
+    """Train a predictor of how workloads slow each other.
+
+    It says how well the predictor does on pairs that it never saw.
+
+    Pairs are held out in five parts, and models by families (column family of W.csv) or one by one.
+    """
+    if write_profiles is not None and not probe:
+        raise options.usage_error("it goes with --probe", "--write-profiles")
+    with session.reading("reading and fitting"):
+        from cms.fleet import colocation as room
+        from cms.fleet.colocation.predictor import evaluate, train_predictor
+        from cms.fleet.colocation.predictor.files import predictor_to_json
+        from cms.fleet.report.catalogue import trained_page
+
+        known = room.Profiles({}) if profiles is None else room.read_profiles(profiles)
+        measured = room.read_measured_pairs(pairs)
+        if probe:
+            known, measured = room.probed(known, measured, probe)
+        how: dict[str, Any] = {"model": model, "seed": seed}
+        report = heard(session, lambda: evaluate(measured, known, **how))
+        trained = heard(session, lambda: train_predictor(measured, known, **how))
+
+    def document() -> dict[str, Any]:
+        return {
+            "model": report.model,
+            "seed": report.seed,
+            "level": trained.level,
+            "features": len(trained.features),
+            "splits": [split._asdict() for split in report.splits],
+        }
+
+    if is_pipe(output):
+        session.print_json(lambda: predictor_to_json(trained))
+    else:
+        session.show(document, lambda: trained_page(report, trained), None)
+        session.write(lambda: predictor_to_json(trained), output)
+    if write_profiles is not None:
+        room.write_profiles(known, write_profiles)
+    return Exit.ANSWER

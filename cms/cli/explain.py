@@ -4,55 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 import cms.fleet
 
 from . import options
 from .catalogue import load_published
 from .check import recheck, say_what_does_not_hold
-from .fleet_file import FleetFile, with_fleet_file
-from .options import Text, option, usage_error
+from .command import command
+from .options import File, Text, usage_error
 from .plan import LoadCurves, Points, Published
 from .searching import counted, heard
-from .session import Exit, Session, open_document, refuse_two_readers, report_error, session_of
+from .session import Exit, Session, open_document, report_error
 
 if TYPE_CHECKING:
     from cms.fleet.serving.load_curve import PointKey
 
 
-@with_fleet_file
+@command()
 def explain(
-    context: typer.Context,
-    plan: Annotated[
-        Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
-    ],
-    service: Annotated[
-        Text,
-        typer.Argument(
-            metavar="SERVICE",
-            help="Why it is served so.  [default: what would save a GPU, of all services]",
-        ),
-    ] = None,
+    session: Session,
+    plan: Path,
+    service: Text = None,
     operating_points: Points = None,
     published: Published = None,
     load_curves: LoadCurves = None,
-    to: Annotated[
-        Text,
-        option(
-            "COST",
-            "The cost that is wanted.  [default: the next one below the plan's: one GPU less]",
-        ),
-    ] = None,
-    fleet: FleetFile = None,
-    time_limit: options.TimeLimit = "60",
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    to: Text = None,
+    time_limit: str = "60",
+    seed: int = 0,
+    threads: int | None = None,
+    output: File = None,
 ) -> int:
     """Explain a plan: why it serves so, and what would save a GPU.
 
@@ -61,19 +42,12 @@ def explain(
     or, with the tables that the plan was made from, a limit that saves a GPU, proved from both
     sides, or it says that it is not.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    session.refuse_unwritable((output, "--output"))
-    refuse_two_readers(
-        (plan, "plan.json"), (operating_points, "--operating-points"),
-        (load_curves, "--load-curves"),
-    )  # fmt: skip
     seconds = options.time_limit(time_limit)
-    given = options.given_options(context)  # the tables of fleet.toml may not be the plan's
+    given = options.given_options(session.context)  # the tables of fleet.toml may not be the plan's
     operating_points = operating_points if "operating_points" in given else None
     load_curves = load_curves if "load_curves" in given else None
     if service is not None:
-        options.refuse_others(context, "plan service output", "it goes without a SERVICE")
+        options.refuse_others(session.context, "plan service output", "it goes without a SERVICE")
     elif published is not None and (operating_points or load_curves):
         raise usage_error("give --published or the tables, not both")
     with session.reading():
@@ -118,7 +92,6 @@ def _measured(
 ) -> tuple[
     Iterable[cms.fleet.OperatingPoint] | None, Mapping[PointKey, cms.fleet.LoadCurve] | None
 ]:
-    """All that was measured, as far as it is given."""
     from cms.fleet.what_if.rightsizing import WANTED
 
     if published is not None:

@@ -20,17 +20,20 @@ from cms.values.names import nearest
 from cms.values.numbers import exact
 
 from .catalogue import find_gpu, gpu_keys
-from .options import UsageError, given_options, option
+from .options import UsageError, declare, given_options, usage_error
 from .session import session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
+    from cms.fleet.serving import TimeSharing
     from cms.problem.parts import GroupLimit
 
+    from .session import Session
     from .settings import Fleet
 
 NAME = "fleet.toml"
-FleetFile = Annotated[Path | None, option(NAME, "", hidden=True)]
+FleetFile = Annotated[Path | None, declare("fleet")]
+Shared = Annotated[bool, declare("time_sharing")]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
 #: Sections whose settings options of the same name override.
 _OPTIONS = ("plan", "observation", "transition", "replan")
@@ -43,29 +46,32 @@ _INNER = re.compile(r"""[{,]\s*([\w"'.-]+)\s*=\s*""")
 
 
 def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
-    """Let a command read ``fleet.toml``: what is not given as an option is as the file says.
-
-    But where a published scenario is asked for, which has settings of its own.
-    """
+    """Let a command read ``fleet.toml``."""
 
     @wraps(command)
     def run(context: typer.Context, fleet: Path | None = None, **given: Any) -> int:
-        session = session_of(context)
-        path = fleet or Path(NAME)
-        wanted = fleet is not None or (path.is_file() and given.get("published") is None)
-        if str(path) != "none" and wanted:
-            session.fleet, session.folder = read_fleet_file(path), path.parent
-            session.fleet_file = fleet
-            left = given.keys() - given_options(context)
-            gpus = None if "gpu" in left else given.get("gpu")
-            found = _defaults(session.fleet, path.parent, gpus)
-            given |= {name: value for name, value in found.items() if name in left}
-        for name in ("load_curves", "nodes"):
-            if str(given.get(name)) == "none":
-                given[name] = None
-        return command(context, **given)
+        return command(context, **settle(context, fleet, given))
 
     return run
+
+
+def settle(context: typer.Context, fleet: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return options by ``fleet.toml`` where the command line does not give them.
+
+    But where a published scenario is asked for, which has settings of its own.
+    """
+    session = session_of(context)
+    path = fleet or Path(NAME)
+    wanted = fleet is not None or (path.is_file() and given.get("published") is None)
+    if str(path) != "none" and wanted:
+        session.fleet, session.folder = read_fleet_file(path), path.parent
+        session.fleet_file = fleet
+        left = given.keys() - given_options(context)
+        gpus = None if "gpu" in left else given.get("gpu")
+        found = _defaults(session.fleet, path.parent, gpus)
+        given = given | {name: value for name, value in found.items() if name in left}
+    nowhere = {name for name in ("load_curves", "nodes") if str(given.get(name)) == "none"}
+    return given | dict.fromkeys(nowhere)
 
 
 def read_fleet_file(path: Path) -> Fleet:
@@ -192,3 +198,42 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     own = [f"{service}={share}" for service, share in fleet.transition.floors.items()]
     found["floor"] = [fleet.transition.floor, *own]
     return {name: value for name, value in found.items() if value not in (None, [])}
+
+
+def read_time_sharing(session: Session, rule: str | None) -> TimeSharing:
+    """Return the terms on which services share instances."""
+    from cms.fleet.serving import Headroom, TimeSharing
+    from cms.fleet.serving.headroom import read_overheads
+    from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE
+
+    given = session.fleet.time_sharing
+    more = None
+    if given.headroom is not None:
+        table = session.beside(given.batching_overheads)
+        more = Headroom(given.headroom, None if table is None else read_overheads(table))
+    elif given.batching_overheads is not None:
+        raise usage_error("it goes with headroom", "[time_sharing] batching_overheads")
+    return TimeSharing(
+        rule or DEFAULT_FRAME_RULE, given.max_services, given.splits or "pairs", more
+    )
+
+
+def read_slowdowns(session: Session) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what batches take beside others, and warnings; nothing if nothing is said of it."""
+    from cms.fleet.serving import predicted, read_interference, read_utilisations
+
+    given = session.fleet.time_sharing
+    pairs, utilisations = session.beside(given.interference), session.beside(given.utilisations)
+    if pairs is None:
+        for name in ("utilisations", "classes"):
+            if getattr(given, name) is not None:
+                raise usage_error("it goes with interference", f"[time_sharing] {name}")
+        return {}, ()
+    if given.splits == "any":
+        what = "'any': what slows a batch is measured beside one other share; leave one of both out"
+        raise usage_error(what, "[time_sharing] splits")
+    table = read_interference(pairs)
+    said: tuple[str, ...] = ()
+    if utilisations is not None:
+        table, said = predicted(table, read_utilisations(utilisations))
+    return {"interference": table, "classes": given.classes}, said

@@ -1,4 +1,4 @@
-"""``cms init``: the two tables and the settings to begin with."""
+"""``cms init`` and ``cms gpus``: tables and settings to begin with, and the GPUs that are known."""
 
 from __future__ import annotations
 
@@ -6,48 +6,30 @@ import os
 import shlex
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
+import cms.fleet
 from cms.files.source import write_bytes
 
-from . import options
-from .catalogue import find_gpu, gpu_keys
+from .catalogue import attributes, find_gpu
+from .command import command
 from .fleet_file import NAME
-from .options import Text, offering, option, usage_error
-from .session import Exit, session_of
+from .options import File, Text, usage_error
+from .session import Exit, Session
 
 
+@command(settings=False)
 def init(
-    context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write them; its last part is made.")
-    ] = Path(),
-    gpu: Annotated[
-        Text,
-        option(
-            "KEY",
-            "The GPU of the examples: of 'cms gpus', or your own device file.  "
-            "[default: a100-80gb]",
-            "--gpu",
-            "-g",
-            autocompletion=offering(gpu_keys),
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over files that are there.")
-    ] = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    folder: Path = Path(),
+    gpu: Text = None,
+    force: bool = False,
 ) -> int:
     """Write example tables and the settings of a fleet.
 
     Every column and setting is explained. 'cms plan' works on them at once; then put your own rows
     in.
     """
-    session = session_of(context)
-    session.begin(None, json=json, quiet=quiet)
     from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
@@ -112,3 +94,35 @@ def settings_template(key: str, device: str | None = None, *, asked: bool = True
     head, more = text.split("# [gpus.a100-80gb]", 1)
     own = "" if device is None else f'device = "{device}"\n'
     return f"{head}[gpus.{key}]\n{own}#{more[1:]}"
+
+
+@command(settings=False)
+def gpus(
+    session: Session,
+    name: Text = None,
+    output: File = None,
+) -> int:
+    """List the GPUs of the catalogue, or show one.
+
+    It shows profiles, placements and configurations.
+    """
+    found = cms.fleet.list_gpus() if name is None else (find_gpu(name),)
+    from cms.fleet.report.catalogue import gpu_page, gpus_page
+
+    return session.list_names(
+        [gpu.key for gpu in found],
+        lambda: {"gpus": [_gpu_to_json(gpu) for gpu in found]},
+        lambda: gpus_page(found) if name is None else gpu_page(*found),
+        output,
+    )
+
+
+def _gpu_to_json(gpu: cms.fleet.Gpu) -> dict[str, Any]:
+    profile = "name family id compute memory starts max sms memory_mib attributes since_driver"
+    return {
+        **attributes(gpu, "key aliases architecture compute_slices memory_slices version"),
+        "profiles": [attributes(each, profile) for each in gpu.profiles],
+        "configurations": [dict(each.blocks) for each in gpu.configurations],
+        "maximal_layouts": [list(map(str, layout)) for layout in gpu.maximal_layouts()],
+        "sources": [attributes(each, "fields evidence source driver date") for each in gpu.sources],
+    }

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
+from tomllib import loads
 from typing import Annotated, Any
 
 import typer
 
-import cms
 from cms.errors import CmsError
 from cms.files.numerals import is_whole
 from cms.values.names import nearest
@@ -27,6 +29,35 @@ Text = str | None
 Texts = list[str] | None
 
 
+@cache
+def spoken() -> dict[str, dict[str, Any]]:
+    """Return what ``commands.toml`` says, by command."""
+    found: dict[str, Any] = loads((files(__package__) / "commands.toml").read_text("utf-8"))
+    return found
+
+
+def about(name: str, command: str = "common") -> dict[str, Any]:
+    """Return what is said of a parameter of a command."""
+    said: dict[str, Any] = spoken()["common"].get(name, {}) | spoken()[command].get(name, {})
+    if not said:
+        raise KeyError(f"commands.toml says nothing of {name} of {command}")
+    return said
+
+
+def declare(name: str, command: str = "common") -> Any:
+    """Declare an option or an argument as ``commands.toml`` has it."""
+    said = about(name, command)
+    more: dict[str, Any] = {
+        key: said[key] for key in ("metavar", "help", "min", "max") if key in said
+    }
+    if "listed" in said:
+        more["hidden"] = True
+    if "names" in said:
+        more["autocompletion"] = offering_from(*said["names"].split(":"))
+    make = typer.Argument if said.get("argument") else typer.Option
+    return make(*said.get("flags", ()), **more)
+
+
 def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """Return what a shell asks to complete a value: the names that begin with what is written."""
 
@@ -36,9 +67,14 @@ def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     return offered
 
 
-def offering_from(module: str, table: str) -> Callable[[str], list[str]]:
-    """Offer the names in a table of a module, which is imported when a shell asks."""
-    return offering(lambda: getattr(import_module(module), table))
+def offering_from(module: str, name: str) -> Callable[[str], list[str]]:
+    """Offer the names in a table of a module, or by a function, imported when a shell asks."""
+
+    def names() -> Iterable[str]:
+        found = getattr(import_module(module), name)
+        return found() if callable(found) else found  # type: ignore[no-any-return]
+
+    return offering(names)
 
 
 def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
@@ -46,47 +82,17 @@ def option(metavar: str, help: str, *flags: str, **more: Any) -> Any:
     return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
-# Options of nearly every command; `cms --help` lists them once.
-COMMON = {
-    "--json": "Print JSON instead of text.",
-    "-q, --quiet": "Print neither progress nor report; only errors.",
-    "--fleet FILE": "Settings of the fleet; 'none' reads no file.  [default: fleet.toml]",
-    "--seed N": "Of what draws: the same seed, the same answer.  [default: 0]",
-    "--threads N": "Of what searches: the number of worker threads.  [default: 1 a core]",
-    "--max-age TIME": "Of what reads a fleet: refuse what was observed longer ago, as 90s, 15min, "
-    "2h; or none.  [default: 15min]",
-}
-Json = Annotated[bool, typer.Option("--json", hidden=True)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
-Seed = Annotated[int, option("N", "", min=0, hidden=True)]
-Threads = Annotated[int | None, option("N", "", min=1, hidden=True)]
-Output = Annotated[
-    File,
-    option(
-        "FILE",
-        "Also write the JSON document to FILE; '-' prints it instead of the report.",
-        "--output",
-        "-o",
-    ),
-]
-Picture = Annotated[
-    File,
-    option("FILE.svg", "Also draw the plan: an SVG picture; '-' prints it instead of the report."),
-]
-Method = Annotated[
-    str,
-    option(
-        "NAME",
-        "The algorithm; see 'cms problem algorithms'.",
-        "--method",
-        "-m",
-        autocompletion=offering(lambda: cms.list_algorithms()),
-    ),
-]
-MethodOptions = Annotated[Texts, option("K=V", "An option of the algorithm; may be repeated.")]
-TimeLimit = Annotated[str, option("SECONDS", "When to stop; 'none' for no limit.")]
-Gap = Annotated[str, option("COST", "Stop when the cost is at most this far above the bound.")]
-Start = Annotated[File, option("FILE", "A solution or plan file to improve on.")]
+Json = Annotated[bool, declare("json")]
+Quiet = Annotated[bool, declare("quiet")]
+Seed = Annotated[int, declare("seed")]
+Threads = Annotated[int | None, declare("threads")]
+Output = Annotated[File, declare("output")]
+Picture = Annotated[File, declare("picture")]
+Method = Annotated[str, declare("method")]
+MethodOptions = Annotated[Texts, declare("option")]
+TimeLimit = Annotated[str, declare("time_limit")]
+Gap = Annotated[str, declare("gap")]
+Start = Annotated[File, declare("start")]
 
 
 # Where this class lives differs between versions of Typer; that it is this base does not.

@@ -16,12 +16,18 @@ from cms.values.numbers import shown
 
 from . import options, placing
 from .catalogue import find_gpu, gpu_keys, load_published, names_of
-from .fleet_file import FleetFile, limit_groups, with_fleet_file
+from .fleet_file import (
+    FleetFile,
+    Shared,
+    limit_groups,
+    read_slowdowns,
+    read_time_sharing,
+    with_fleet_file,
+)
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, offering, offering_from, option
 from .searching import Search, bounded_beside, lacking, search, spread
 from .session import Session, refuse_two_readers, session_of
-from .time_sharing import Shared, read_slowdowns, read_time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page

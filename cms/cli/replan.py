@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import FileError, InvalidProblem
 
 from . import options
 from .catalogue import find_gpu
-from .fleet_file import FleetFile, limit_groups, with_fleet_file
-from .fleets import Current, MaxAge, read_current, say_impossible
-from .options import option
+from .command import command
+from .fleet_file import limit_groups, read_time_sharing
+from .fleets import Current, read_current, say_impossible
+from .options import File
 from .plan import Costs, Gpus, LatencyMargin, Points, RateMargin, Rule, Services
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers, report_error, session_of
-from .time_sharing import Shared, read_time_sharing
+from .session import Exit, Session, report_error
 
 if TYPE_CHECKING:
     from cms.fleet import replanner as room
@@ -28,57 +26,30 @@ if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import OperatingPoint
 
-_Rates = Annotated[
-    Path | None,
-    option(
-        "rates.csv", "Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
-        "Prometheus range query.",
-    ),
-]  # fmt: skip
-_Trace = Annotated[
-    Path | None,
-    option(
-        "TRACE.csv", "Instead of --current and --rates: play policies on the end of these rates.",
-    ),
-]  # fmt: skip
-_Forecast = Annotated[
-    str,
-    option(
-        "NAME", "daily: the same time of earlier days, by the recent level; daily:0.9: a higher "
-        "quantile of them; latest: no change.",
-        autocompletion=options.offering_from("cms.fleet.replanner", "FORECASTS"),
-    ),
-]  # fmt: skip
-_Every = Annotated[str, option("TIME", "From one moment to change plans to the next.")]
-_Play = Annotated[str, option("TIME", "How much of a trace's end is played; before is history.")]
-
 #: A change is planned instance by instance.
 _TOOL = "nvidia-smi"
 
 
-@with_fleet_file
+@command()
 def replan(
-    context: typer.Context,
+    session: Session,
     services: Services = None,
     operating_points: Points = None,
     current: Current = None,
-    rates: _Rates = None,
-    trace: _Trace = None,
-    fleet: FleetFile = None,
+    rates: File = None,
+    trace: File = None,
     gpu: Gpus = None,
     cost: Costs = None,
     rule: Rule = None,
     rate_margin: RateMargin = "5%",
     latency_margin: LatencyMargin = "0",
-    time_sharing: Shared = False,
-    forecast: _Forecast = "daily",
-    every: _Every = "1h",
-    play: _Play = "24h",
-    time_limit: options.TimeLimit = "60",
-    max_age: MaxAge = "15min",
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    time_sharing: bool = False,
+    forecast: str = "daily",
+    every: str = "1h",
+    play: str = "24h",
+    time_limit: str = "60",
+    max_age: str = "15min",
+    output: File = None,
 ) -> int:
     """Decide to keep what runs or to change, for rates ahead.
 
@@ -88,12 +59,6 @@ def replan(
 
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    refuse_two_readers(
-        (current, "--current"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
-        (operating_points, "--operating-points"),
-    )  # fmt: skip
     if services is None or operating_points is None:
         raise options.usage_error("give --services S.csv and --operating-points P.csv")
     if (trace is None) == (current is None) or (rates is None) != (current is None):
@@ -102,10 +67,9 @@ def replan(
             "TRACE.csv alone"
         )
     decided = {"current", "rates", "max_age"}
-    heeded = context.params.keys() - (decided if current is None else {"trace", "play"})
+    heeded = session.context.params.keys() - (decided if current is None else {"trace", "play"})
     where = "--current now.json" if current is None else "--trace TRACE.csv"
-    options.refuse_others(context, " ".join(heeded), f"it goes with {where}")
-    session.refuse_unwritable((output, "--output"))
+    options.refuse_others(session.context, " ".join(heeded), f"it goes with {where}")
     settings, way = session.fleet.replan, session.fleet.transition
     if time_sharing and (trace is None or settings.regrouped):
         raise options.usage_error(
@@ -256,7 +220,6 @@ def _refuse_stale(path: Path, rates: room.Rates, max_age: str) -> None:
 
 
 def _play(session: Session, scene: room.Scene, ahead: room.Forecast, output: Path | None) -> int:
-    """Play policies on the end of a trace."""
     from cms.fleet import replanner as room
     from cms.fleet.report.catalogue import policies_page
 

@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from functools import cached_property
@@ -59,6 +59,7 @@ class Session:
 
     def __init__(self, interrupts: CommandCtrlC) -> None:
         self.interrupts = interrupts
+        self.context: Any = None  # of the command
         self.json = False
         self.quiet = False
         self.has_answered = False
@@ -209,6 +210,15 @@ class Session:
 
             write_bytes(drawing(page or view()).encode("utf-8"), picture)
 
+    def list_names(
+        self, names: Sequence[str], make: Document, view: Callable[[], Page], output: Path | None
+    ) -> int:
+        """Print a list, of which --quiet leaves the names, one a line."""
+        if self.quiet and not self.json:
+            self.print_text("".join(f"{name}\n" for name in names))
+        self.show(make, view, output)
+        return Exit.ANSWER
+
     def code_of(self, solution: cms.Solution) -> int:
         """Return the exit code of a solution."""
         if solution.stop_reason == "interrupted":
@@ -282,7 +292,7 @@ def session_of(context: typer.Context) -> Session:
     """Return the session a command runs in."""
     session = context.obj
     assert isinstance(session, Session)
-    given = context.params
+    session.context, given = context, context.params
     if given.get("force") and "output" in given and str(given["output"] or "-") == "-":
         raise usage_error("it goes with --output, which names what to write", "--force")
     return session

@@ -2,106 +2,74 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Sequence
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
+import cms.fleet
+from cms.files.source import write_bytes
 
 from . import options
+from .catalogue import find_gpu, load_published
 from .check import RECHECKS_OF_TWO, recheck, say_what_does_not_hold
+from .command import command
 from .difference import differ
-from .fleet_file import FleetFile, with_fleet_file
-from .fleets import MaxAge
-from .live import Browser, Live, Notebook, Port, open_app
-from .options import option, usage_error
+from .options import File, Text, usage_error
 from .plan import Gpus, Points, Published, Services
 from .searching import counted
-from .session import Exit, Session, open_document, refuse_two_readers, session_of
+from .session import Exit, Session, open_document
 
 if TYPE_CHECKING:
     from cms.files import Parsed
     from cms.fleet.report.page import Page
     from cms.fleet.serving.rate_curve import RatePoint
 
-_File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="FILE",
-        help="A plan, deployment, transition or simulation, a day of shared GPUs, a problem of "
-        "co-location, or rows of 'python -m bench' (.jsonl); '-' is standard input.",
-    ),
-]
-_Second = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="SECOND",
-        help="Of a deployment, the one it is to become; of a co-location problem, its solution.",
-    ),
-]
-_Html = Annotated[
-    Path | None, option("PAGE.html", "Write it as a page; '-' prints it.", "--output", "-o")
-]
-_Title = Annotated[str | None, option("TEXT", "[default: the file's name]")]
-_Curve = Annotated[
-    bool | None,
-    typer.Option(
-        "--curve/--no-curve",
-        help="Plan again at multiples of all rates, 0.5 to 4, within --time-limit in all.  "
-        "[default: on a page]",
-    ),
-]
-_ExitCode = Annotated[
-    bool,
-    typer.Option("--exit-code", help="Of two deployments: exit with 1 unless they are the same."),
-]
 _ROWS = ".jsonl"
 _WITHOUT_A_PAGE = (
     "cms-problem", "cms-solution", "cms-colocation-solution", "cms-predictor",
 )  # fmt: skip
 
 
-@with_fleet_file
+@command()
 def show(
-    context: typer.Context,
-    file: _File = None,
-    second: _Second = None,
-    output: _Html = None,
-    title: _Title = None,
-    curve: _Curve = None,
-    exit_code: _ExitCode = False,
-    live: Live = False,
+    session: Session,
+    file: File = None,
+    second: File = None,
+    output: File = None,
+    title: Text = None,
+    curve: bool | None = None,
+    exit_code: bool = False,
+    live: bool = False,
     services: Services = None,
     operating_points: Points = None,
     published: Published = None,
     gpu: Gpus = None,
-    port: Port = None,
-    browser: Browser = True,
-    notebook: Notebook = None,
-    fleet: FleetFile = None,
-    max_age: MaxAge = "15min",
-    time_limit: options.TimeLimit = "60",
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    picture: options.Picture = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    port: int | None = None,
+    browser: bool = True,
+    notebook: File = None,
+    max_age: str = "15min",
+    time_limit: str = "60",
+    seed: int = 0,
+    threads: int | None = None,
+    picture: File = None,
 ) -> int:
     """Recheck any document and show it, or write an HTML page.
 
     Of two deployments it shows what one has to change to become the other. The page fetches
     nothing. With --live the plan is shown in a browser with sliders for rates, limits and GPUs.
     """
-    session = session_of(context)
+    json = session.json
     apart = "services operating_points published gpu port browser notebook"
     if live:
         why = "it goes without --live, which shows a plan in a browser"
-        options.refuse_others(context, f"live {apart}", why)
-        session.begin(None, quiet=quiet)
-        open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
-    alone = " ".join(context.params.keys() - set(apart.split()))
-    options.refuse_others(context, alone, "it goes with --live")
+        options.refuse_others(session.context, f"live {apart}", why)
+        _open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
+    alone = " ".join(session.context.params.keys() - set(apart.split()))
+    options.refuse_others(session.context, alone, "it goes with --live")
     if second is None and exit_code:
         raise usage_error("it is for two deployments", "--exit-code")
     if file is None:
@@ -110,10 +78,6 @@ def show(
         raise usage_error("'-' prints the page, and --json something else; name a file", "--output")
     if curve and output is None and not json:
         raise usage_error("the curve is drawn on a page; add -o PAGE.html, or --json", "--curve")
-    session.begin(output, json=json, quiet=quiet)
-    session.json = json  # a page goes into a pipe as it is
-    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
-    refuse_two_readers((file, "FILE"), (second, "SECOND"))
     drawn = output is not None if curve is None else curve
     how = {"time_limit": options.time_limit(time_limit), "seed": seed, "threads": threads}
     called = title or ("report" if str(file) == "-" else file.name)
@@ -155,7 +119,6 @@ def _print(
     session.quiet = session.quiet or str(output) == "-"
     session.show(make, lambda: page, None, picture)
     if output is not None:
-        from cms.files.source import write_bytes
         from cms.fleet.report.web import html
 
         write_bytes(html(page).encode(), output)
@@ -242,3 +205,65 @@ def _document(
             if not isinstance(each, str)
         ],
     }
+
+
+# -- the app ---------------------------------------------------------------------------------------
+
+
+def _open_app(
+    services: Path | None,
+    operating_points: Path | None,
+    published: str | None,
+    gpu: list[str] | None,
+    port: int | None,
+    notebook: Path | None,
+    *,
+    browser: bool,
+) -> NoReturn:
+    """Become the app: for whoever has the address with its token, until Ctrl-C."""
+    if importlib.util.find_spec("marimo") is None:
+        raise usage_error("--live needs marimo, an extra: pip install '.[explore]'")
+    from cms.fleet import explore as room
+
+    given = {
+        "services": services and services.resolve(),
+        "operating-points": operating_points and operating_points.resolve(),
+        "published": published,
+        "gpu": [_found(name) for name in gpu or ()],
+    }
+    if published is not None:
+        if services or operating_points:
+            raise usage_error("give --published or the two files, not both")
+        load_published(published, cms.fleet.Scenario, "plan")
+    room.read_scenario(given)  # what is wrong with the tables is said here, not in the browser
+    app = Path(room.__file__).with_name("app.py")
+    how = ["run", str(app)]
+    if notebook is not None:
+        how = ["edit", str(_copied(app, notebook).absolute())]
+    words = [sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how]
+    words += ["--host", "127.0.0.1"]
+    words += [] if port is None else ["--port", str(port)]
+    words += ["--"] if browser else ["--headless", "--"]
+    for name, value in given.items():
+        for each in value if isinstance(value, list) else [value] if value is not None else []:
+            words += [f"--{name}", str(each)]
+    sys.stdout.flush()
+    os.environ["MARIMO_SKIP_UPDATE_CHECK"] = "1"
+    os.execv(sys.executable, words)  # it alone hears Ctrl-C
+
+
+def _found(name: str) -> str:
+    """Check a GPU's name; a device file by its whole path."""
+    from cms.fleet.hardware.device_file import is_device_file
+
+    find_gpu(name, "--gpu")
+    return str(Path(name).resolve()) if is_device_file(name) else name
+
+
+def _copied(app: Path, notebook: Path) -> Path:
+    """Copy the app to where the user wants it, unless something is there."""
+    if notebook.suffix != ".py":
+        raise usage_error(f"{notebook}: expected a name that ends in .py", "--notebook")
+    if not notebook.exists():
+        write_bytes(app.read_bytes(), notebook)
+    return notebook

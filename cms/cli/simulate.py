@@ -1,100 +1,56 @@
-"""``cms simulate``: whether a plan meets its latency limits when requests come."""
+"""``cms simulate`` and ``cms calibrate``: replays of plans, days of co-location, load curves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+import cms.fleet
 from cms.errors import CmsError
+from cms.files.source import write_bytes
 from cms.values.names import nearest
+from cms.values.words import count
 
-from . import options, shared_day
-from .colocate import Pairs, Predictor, Problem
-from .fleet_file import FleetFile, with_fleet_file
-from .options import option
+from . import options
+from .colocate import read_predicted
+from .command import command
+from .options import File, Text, Texts, usage_error
+from .plan import MaxProcesses
 from .searching import counted
-from .session import Exit, Session, open_document, refuse_two_readers, session_of
+from .session import Exit, Session, is_pipe, open_document
 
 if TYPE_CHECKING:
+    from cms.files import Parsed
     from cms.fleet.simulation import Arrivals, Simulation
 
-_File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="plan.json",
-        help="A plan, or a co-location plan (share.json); '-' is standard input.",
-    ),
-]
-
-
-_Arrivals = Annotated[
-    list[str] | None,
-    option(
-        "HOW", "poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with "
-        "'service=' before it for one service; may be repeated; where services share instances in "
-        "time, poisson or even.  [default: poisson]",
-    ),
-]  # fmt: skip
-_Routing = Annotated[
-    str | None,
-    option(
-        "NAME", "weighted_random, round_robin, shortest_queue, two_choices, or with equal "
-        "weights: equal_random, equal_round_robin, ...  [default: weighted_random, or "
-        "equal_random for a plan of equal routing]",
-        autocompletion=options.offering_from("cms.fleet.simulation", "ROUTINGS"),
-    ),
-]  # fmt: skip
-_Scale = Annotated[str, option("X", "What if: all rates times X.")]
-_Seconds = Annotated[str | None, option("S", "How long each service runs.  [default: see below]")]
-_Requests = Annotated[
-    int | None,
-    option(
-        "N", "Requests of each service; with --seconds at most N, where its verdict is open.  "
-        "[default: 200,000, or with events 600 seconds]",
-        min=1,
-    ),
-]  # fmt: skip
-_Events = Annotated[
-    Path | None,
-    option(
-        "E.csv", "Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), "
-        "value.",
-    ),
-]  # fmt: skip
-_Surge = Annotated[list[str] | None, option("F@T+S", "All rates times F from second T on, for S.")]
-_OnFailure = Annotated[str, option("HOW", "retry what a failure hits once, or lose it.")]
-
+#: Formats of which a day is simulated, and the options that are for these alone.
+_DAYS = ("cms-colocation-problem", "cms-colocation-solution")
 _OF_A_DAY = "activity truth pairs predictor problem"
 _CYCLES = "the services of this plan share instances in time, whose duty cycles are replayed"
 
 
-@with_fleet_file
+@command()
 def simulate(
-    context: typer.Context,
-    plan: _File,
-    arrivals: _Arrivals = None,
-    routing: _Routing = None,
-    scale: _Scale = "1",
-    seconds: _Seconds = None,
-    requests: _Requests = None,
-    events: _Events = None,
-    surge: _Surge = None,
-    on_failure: _OnFailure = "retry",
-    activity: shared_day.Activity = None,
-    truth: shared_day.Truth = None,
-    pairs: Pairs = None,
-    predictor: Predictor = None,
-    problem: Problem = None,
-    fleet: FleetFile = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
-    picture: options.Picture = None,
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    session: Session,
+    plan: Path,
+    arrivals: Texts = None,
+    routing: Text = None,
+    scale: str = "1",
+    seconds: Text = None,
+    requests: int | None = None,
+    events: File = None,
+    surge: Texts = None,
+    on_failure: str = "retry",
+    activity: File = None,
+    truth: File = None,
+    pairs: File = None,
+    predictor: File = None,
+    problem: File = None,
+    seed: int = 0,
+    threads: int | None = None,
+    picture: File = None,
+    output: File = None,
 ) -> int:
     """Replay a plan request by request against its limits.
 
@@ -105,13 +61,6 @@ def simulate(
     Exit code 0: no limit is violated, though some may be undecided; 1: one is violated, or could
     not be replayed, as of a service that counts on a measured load curve.
     """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
-    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
-    refuse_two_readers(
-        (plan, "plan.json"), (events, "--events"), (truth, "--truth"), (pairs, "--pairs"),
-        (predictor, "--predictor"), (activity, "--activity"), (problem, "--problem"),
-    )  # fmt: skip
     how: dict[str, Any] = {"seed": seed, "cancel": session.interrupts.cancel}
     with session.reading():
         from cms.fleet import simulation as room
@@ -122,16 +71,16 @@ def simulate(
         from cms.fleet.simulation.run import REQUESTS
 
         kind, document = open_document(plan)
-        is_day = kind in shared_day.KINDS
+        is_day = kind in _DAYS
         if is_day:
             why = "it is for plans of instances; a co-location plan is simulated by the minute"
-            options.refuse_others(context, f"plan output {_OF_A_DAY}", why)
+            options.refuse_others(session.context, f"plan output {_OF_A_DAY}", why)
             tables = truth, pairs, predictor, activity, problem
-            how |= shared_day.read_day(session, kind, plan, document, *tables)
+            how |= _read_day(session, kind, plan, document, *tables)
         else:
-            heeded = " ".join(context.params.keys() - set(_OF_A_DAY.split()))
+            heeded = " ".join(session.context.params.keys() - set(_OF_A_DAY.split()))
             why = "it is for plans of offline work beside online services (cms colocate)"
-            options.refuse_others(context, heeded, why)
+            options.refuse_others(session.context, heeded, why)
             replayed = plan_from_json(document)
             if replayed.solution.cost is None:
                 session.warn("the plan has no schedule, so nothing can be replayed")
@@ -143,7 +92,8 @@ def simulate(
                     f"{_CYCLES}, not queues; leave it out (--arrivals poisson or even, --scale, "
                     "--requests and --seed are heeded)"
                 )
-                options.refuse_others(context, "plan arrivals scale requests picture output", why)
+                heeded = "plan arrivals scale requests picture output"
+                options.refuse_others(session.context, heeded, why)
                 given = arrivals or ["poisson"]
                 if len(given) > 1 or given[0] not in room.CYCLE_ARRIVALS:
                     said = " and ".join(repr(each) for each in given)
@@ -169,7 +119,7 @@ def simulate(
                         raise options.usage_error(str(fault), "--surge") from None
                 replay = room.simulate
     if is_day:
-        return shared_day.simulate_day(session, how, plan.name, output)
+        return _simulate_day(session, how, plan.name, output)
     found = counted(
         session, "requests", lambda progress: replay(replayed, **how, on_progress=progress)
     )
@@ -228,3 +178,117 @@ def _read_arrivals(session: Session, texts: list[str] | None, names: Sequence[st
         own[whose] = found or read_trace(value, *columns, scaled=not traces.as_recorded)
     others = own.pop("", Poisson())
     return EachItsOwn(own, others) if own else others
+
+
+def _read_day(
+    session: Session,
+    kind: str,
+    path: Path,
+    document: Parsed,
+    truth: Path | None,
+    pairs: Path | None,
+    predictor: Path | None,
+    activity: Path | None,
+    posed: Path | None,
+) -> dict[str, Any]:
+    """Read what a day is simulated from; return the arguments of ``colocation_day``."""
+    from cms.fleet.colocation import files, read_measured_pairs
+    from cms.fleet.replanner import read_rates
+    from cms.fleet.simulation.colocation_loop import LineWeights, Terms, Traced
+
+    if truth is None:
+        raise options.usage_error(
+            f"{path} is a co-location plan; what happens is for --truth P.csv to say, a table "
+            "of measured pairs as for 'cms colocate match --pairs'"
+        )
+    if predictor is not None and pairs is not None:
+        raise options.usage_error("it stands in the place of --pairs", "--predictor")
+    is_problem = kind == "cms-colocation-problem"
+    if is_problem and posed is not None:
+        raise options.usage_error(f"{path} is a problem itself", "--problem")
+    if not is_problem and posed is None:
+        raise options.usage_error(
+            f"{path} says who shares a GPU, and not what there is; give the problem that "
+            "'cms colocate match --problem FILE' has written: --problem FILE"
+        )
+    found: dict[str, Any] = {"terms": session.fleet.colocation.day or Terms()}
+    if posed is None:
+        problem = files.colocation_problem_from_json(document)
+    else:
+        problem = files.read_colocation_problem(posed)
+        found["plan"] = files.colocation_solution_from_json(document, problem).plan
+    found |= {"problem": problem, "truth": read_measured_pairs(truth)}
+    shares = problem.margin, problem.lowest_share
+    if predictor is not None:
+        found["sees"] = read_predicted(session, predictor, None, *shares)
+    if pairs is not None:
+        found["sees"] = LineWeights(read_measured_pairs(pairs), *shares)
+    if activity is not None:
+        found["activity"] = Traced(read_rates(activity))
+    return found
+
+
+def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Path | None) -> int:
+    from cms.fleet.report.simulations import shared_day_page
+    from cms.fleet.simulation.colocation_loop import colocation_day
+    from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
+
+    day = counted(session, "minutes", lambda progress: colocation_day(**how, on_progress=progress))
+    if day.unmeasured:
+        session.warn(
+            f"{count(day.unmeasured, 'pair')} of models on a device not in --truth: "
+            "these workloads never run together"
+        )
+    session.show(lambda: shared_day_to_json(day), lambda: shared_day_page(day, title), output)
+    if day.stopped:
+        return Exit.INTERRUPTED
+    return Exit.FAILED if day.verdict == "violated" else Exit.ANSWER
+
+
+# -- load curves -----------------------------------------------------------------------------------
+
+
+@command()
+def calibrate(
+    session: Session,
+    operating_points: File = None,
+    max_processes: MaxProcesses = None,
+    late_share: str = "1%",
+    requests: int = 1_000_000,
+    seed: int = 0,
+    output: File = None,
+) -> int:
+    """Simulate operating points for 'cms plan --load-curves'.
+
+    Each is run at up to 31 rates. A latency in the table is the upper end of a 99 % interval.
+    """
+    share = options.share(late_share, "--late-share")
+    if operating_points is None:
+        raise usage_error("give the table of operating points", "P.csv")
+    with session.reading():
+        from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
+        from cms.fleet.simulation.load_curves import load_curves, run_lengths
+
+        measured = cms.fleet.read_operating_points(operating_points, session.columns)
+        most = max_processes
+        chosen = [each for each in measured if most is None or each.processes <= most]
+    each = sum(run_lengths(requests))
+    found = counted(
+        session,
+        "requests",
+        lambda progress: load_curves(
+            chosen, measured, late_share=share, requests=requests, seed=seed,
+            on_progress=lambda done, total: progress(done * each, total * each),
+            stopped=lambda: session.interrupts.pressed,
+        ),
+    )  # fmt: skip
+    if session.interrupts.pressed:
+        return Exit.INTERRUPTED
+    text = load_curves_text(found)
+    if session.json:
+        session.print_json(lambda: {"load_curves": curves_to_json(found)})
+    elif output is None or is_pipe(output):
+        session.print_text(text)
+    if output is not None and not is_pipe(output):
+        write_bytes(text.encode(), output)
+    return Exit.ANSWER

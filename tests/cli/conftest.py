@@ -15,7 +15,7 @@ from cms.fleet.colocation import write_profiles
 from cms.fleet.deployment import Instance
 from tests.cli import shared
 from tests.cli.fleets import LGI, LOG, fleet, put, work, written
-from tests.cli.shared import MATCH, POINTS, SERVICES, TABLES, Cms, Said
+from tests.cli.shared import MATCH, TABLES, Cms, Said
 from tests.fleet.colocation.pairs import by_rule
 
 
@@ -44,24 +44,7 @@ def cms(capsys: pytest.CaptureFixture[str]) -> Cms:
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small files of every kind, made once."""
     folder = tmp_path_factory.mktemp("stock")
-    for name, text in {
-        "s.csv": f"{SERVICES}chat,bert,100,100\nsee,vgg,50,100\n",
-        "p.csv": f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg,a100-80gb,4g.40gb,1,8,75.5,30\n",
-        "nodes.csv": "node,gpu,count,zone\nnode-a,a100-80gb,2,east\nnode-b,a100-80gb,1,west\n",
-        "rates.csv": "time,service,rate_rps\n0,chat,5\n60,chat,5\n",
-        "online.csv": shared.ONLINE,
-        "offline.csv": shared.OFFLINE,
-        "pairs.csv": shared.PAIRS,
-        "one.csv": f"{SERVICES}chat,bert,1,100\n",
-        "ts.csv": f"{SERVICES}chat,bert,1000,60\n",
-        "tp.csv": f"{POINTS}bert,a100-80gb,mps:50,1,8,800,10\n",
-        "i.csv": "model,device,profile,batch,beside_model,beside_batch,slowdown\n"
-        "bert,a100-80gb,mps:50,8,bert,8,1.25\n",
-        "u.csv": "model,device,profile,batch,l2_util,dram_util\nbert,a100-80gb,mps:50,8,60,30\n",
-        "o.csv": "batch,overhead_ms\n8,1\n",
-        "c.csv": f"{shared.CURVES}bert,a100-80gb,3g.40gb,2,4,0.01,measured,50 200,30 40\n",
-    }.items():
-        (folder / name).write_text(text, "utf-8")
+    shutil.copytree(shared.FILES / "stock", folder, dirs_exist_ok=True)
     write_problem(
         Problem(
             configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"7g": 1})],

@@ -20,19 +20,10 @@ CURVES = "model,device,profile,processes,batch,late_share,evidence,rates_rps,lat
 S1 = "plan --published S1"
 #: Offline workloads beside online services, by pairs that were measured.
 MATCH = "colocate match --online online.csv --offline offline.csv"
-ONLINE = (
-    "gpu,device,sm_activity,memory_used_mib,memory_total_mib,model,slowdown_limit,count\n"
-    "n1,a30,20.2,9000,24576,bert,1.2,400\nn2,a30,20.9,9000,24576,bert,1.2,100\n"
-    "n3,a30,60,9000,24576,bert,1.4,90\nn4,a30,97,9000,24576,bert,1.4,10\n"
-)
-OFFLINE = (
-    "workload,memory_mib,count,model,priority\n"
-    "train,12000,300,resnet50,1\nindex,4000,500,,2\nhuge,30000,7,resnet50,1\n"
-)
-PAIRS = (
-    "online_model,offline_model,device,share,offline_throughput,online_slowdown\n"
-    "bert,resnet50,a30,20,0.3,1.05\nbert,resnet50,a30,70,0.7,1.15\n"
-    "bert,index,a30,20,0.25,1.1\nbert,index,a30,90,0.5,1.15\n"
+#: Small files of every kind, by what they are for.
+FILES = Path(__file__).parent
+ONLINE, OFFLINE, PAIRS = (
+    (FILES / "stock" / f"{name}.csv").read_text("utf-8") for name in ("online", "offline", "pairs")
 )
 
 

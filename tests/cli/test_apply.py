@@ -98,7 +98,7 @@ def test_rates_are_drawn_where_capacities_are(here: Path, cms: Cms) -> None:
 def test_plan_is_a_target_too(here: Path, cms: Cms) -> None:
     (here / "fleet.toml").write_text("[transition.durations]\nstart_s = 600\n", "utf-8")
     said = cms("apply plan.json --current empty.json --dry-run").flat
-    assert "0 -> 1 GPU, floor 100 %: 2 actions in 1 step, 20 min (assumed)" in said
+    assert "0 -> 1 GPU, floor 100 %: 2 actions in 1 step, 20 min 10 s (assumed)" in said
     cms("apply plan.json --current empty.json --method exchange_and_compact --dry-run -q")
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from cms.cli.app import _application
-from cms.cli.examples import EXAMPLES
+from cms.cli.options import spoken
+from cms.fleet import list_gpus
 from instances.published import S1, S2, S3, S4, S5, S6
 from tests.cli.shared import Cms
 
@@ -66,16 +67,16 @@ def test_help_has_examples_that_parse(
     assert not any(odd in out for odd in ("[[", "......", "...}..."))
     assert "--json" in options_of(command)
     examples = re.findall(r"^  (cms .+)$", out.partition("Examples:\n")[2], re.MULTILINE)
-    assert tuple(examples) == EXAMPLES[command.name]
+    assert examples == spoken()[command.name]["examples"]
     assert f"cms {typed}" in examples[0]
     for example in examples:
         parse(shlex.split(example)[1:])
 
 
-def test_examples_are_two_where_a_command_has_options() -> None:
-    assert EXAMPLES.keys() == {command.name for command in COMMANDS.values()}
-    lone = {name for name, lines in EXAMPLES.items() if len(lines) < 2}
-    assert lone <= {"pack", "algorithms"}
+def test_each_command_has_two_examples() -> None:
+    said = spoken()
+    assert said.keys() == {"common", *(command.name for command in COMMANDS.values())}
+    assert all(len(said[each.name]["examples"]) >= 2 for each in COMMANDS.values())
 
 
 def parse(words: list[str]) -> None:
@@ -119,6 +120,7 @@ def test_shell_completes_commands_options_and_names(
 
 
 def test_catalogue_is_listed_and_each_gpu_shown(cms: Cms) -> None:
+    assert cms("gpus -q").out.split() == [gpu.key for gpu in list_gpus()]
     assert re.search(r"a100-80gb +ampere +7 \+ 8 +1g.10gb 2g.20gb", cms("gpus").out)
     assert "12 maximal configurations" in cms("gpus A100-SXM4-80GB").out
     (gpu,) = cms("gpus a30-24gb --json").json["gpus"]

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cms.cli.app import run
-from cms.fleet.explore import asked_of, solved
+from cms.fleet.explore import plan_scenario, read_scenario, turn
 from tests.browser import MISSING, Browser, browser
 from tests.cli.shared import COMMAND, Cms
 
@@ -157,7 +157,7 @@ def test_two_tables_of_one_name_are_two_tables(name: str, tmp_path: Path) -> Non
         for path in (tmp_path / "services.csv", tmp_path / "operating_points.csv")
     ]
     _, defined = read.run(services_file=files[0], points_file=files[1])
-    assert defined["question"].services
+    assert defined["scenario"].services
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
@@ -191,7 +191,8 @@ def test_a_slider_is_moved_and_the_gpus_and_their_proof_follow(tmp_path: Path) -
 
 
 #: The GPUs of S1, and with twice its rates.
-S1, TWICE = (str(solved(asked_of({"published": "S1"}).turned(every=n)).answer.cost) for n in (1, 2))
+SCENARIO = read_scenario({"published": "S1"})
+S1, TWICE = (str(plan_scenario(turn(SCENARIO, every=n)).answer.cost) for n in (1, 2))
 OURS = ("http://127.0.0.1:", "http://localhost:", "data:", "blob:", "about:")
 
 

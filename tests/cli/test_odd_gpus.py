@@ -123,24 +123,6 @@ def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(cms: Cms) 
     assert "node-a/0 is to have 3g.40gb@4" in shown.err
 
 
-def test_instances_that_are_not_whole_are_told_apart(cms: Cms) -> None:
-    cms(observe(log(card("GPU-a0", devices=[(2, 42)])), LGI, to="meant.json"))
-    for devices, state in (
-        ([(2, 42)], "running"),
-        ([(2, 14)], "split"),
-        ([], "no_compute_instance"),
-    ):
-        cms(observe(log(card("GPU-a0", devices=devices)), LGI))
-        (found,) = read_deployment("now.json").gpus()
-        assert [each.state for each in found.instances] == [state]
-        code = int(state != "running")
-        cms(f"apply meant.json --check node-a=t0 node-a=t1 {ANY}", code=code)
-        cms(f"show now.json meant.json {ANY} --exit-code", code=code)
-    parts = LIST.replace("3g.40gb  ", "1c.3g.40gb")  # of which instance only the XML says
-    assert "1c.3g.40gb" in cms(observe(log(card("GPU-a0")), LGI, parts)).err
-    assert [each.mode for each in read_deployment("now.json").gpus()] == ["fixed"]
-
-
 def test_list_with_instances_says_that_mig_is_on(cms: Cms) -> None:
     assert "t0:2: MIG is on on node-a/0" in flat(cms(observe(LIST), code=1).err)
     cms(observe(LIST, "No MIG-enabled devices found.\n"), code=1)

@@ -76,23 +76,11 @@ def test_json_is_the_document_and_quiet_writes_alone(here: Path, cms: Cms) -> No
     ElementTree.parse("made.svg")
 
 
-def test_plan_improves_on_one_that_was_found(here: Path, cms: Cms) -> None:
-    assert "1 GPU, lower bound " in cms(PLAN, "--start plan.json --time-limit 0").out
-
-
 def test_scenario_s5_from_two_tables_is_planned_and_its_odd_figure_warned_about(cms: Cms) -> None:
     tables = [ROOT / "examples/services_s5.csv", ROOT / "instances/data/a100_operating_points.csv"]
     out, err = cms("plan -s", tables[0], "-p", tables[1], "--rule parvagpu --max-processes 3")
     assert err.startswith("warning: model mobilenetv2 on a100-80gb")
     assert "12 GPUs, lower bound 12: optimal, proof checked" in out
-
-
-def test_limits_and_costs_of_gpus_reach_the_problem(here: Path, cms: Cms) -> None:
-    options = "--max-gpus a100-80gb=3 --cost a100-80gb=1/3 --rule plain --json"
-    document = cms(PLAN, options).json
-    machine = {"name": "a100-80gb", "cost": "1/3", "limit": 3}
-    assert document["problem"]["machine_types"] == [machine]
-    assert (document["rule"]["name"], document["solution"]["cost"]) == ("plain", "1/3")
 
 
 def test_warning_about_the_data_goes_to_stderr(here: Path, cms: Cms) -> None:

@@ -33,9 +33,9 @@ from cms import (
     write_problem,
     write_solution,
 )
-from cms.fleet.report.bars import machine_bars
+from cms.fleet.report.bars import draw_machines
 from cms.fleet.report.problems import solved_page
-from cms.fleet.report.proofs import solution_reasons
+from cms.fleet.report.proofs import find_solution_reasons
 from proofs_checks.checker import check_problem, check_schedule, check_solution, parse_document
 from tests.cli.shared import Cms, flat
 from tests.fleet.plans import printed, words_of
@@ -265,7 +265,7 @@ def test_report_shows_what_shares_a_block() -> None:
     said = flat(printed(solved_page(SHARED, solution, "two jobs")))
     assert "60 -> resnet50 x 8 + vgg16 x 4, 1 idle" in said
     assert "resnet50 250 250 0 % 1 x 60" in said
-    (bar,) = machine_bars(solution.schedule, 5, SHARED)
+    (bar,) = draw_machines(solution.schedule, 5, SHARED)
     shown = {(box.profile, box.service, box.width) for box in bar.boxes}
     assert shown == {("40", None, 1), ("60", "resnet50 x 8 + vgg16 x 4", 1)}
 
@@ -281,7 +281,7 @@ def test_job_that_is_too_slow_is_said_to_be() -> None:
         certificate=checker_for(lost).first().certificate,
         problem_sha256=lost.sha256,
     )
-    assert solution_reasons(lost, solution) == (
+    assert find_solution_reasons(lost, solution) == (
         "job 'x': no batch meets its latency limit 0.1, even alone; the quickest, on 60, needs "
         "0.11",
         "job 'y': no batch of it was measured on any block",

@@ -17,7 +17,7 @@ from bench.task import Kind, Source, Task
 from cms.files.documents import write_document
 from cms.fleet.deployment import Instance
 from cms.fleet.deployment.transition import write_transition
-from cms.fleet.report.simulations import policy_name
+from cms.fleet.report.simulations import name_policy
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate, write_simulation
 from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
 from tests.cli.fleets import fleet, work, written
@@ -66,7 +66,7 @@ def test_plan_is_rechecked_and_planned_again_at_other_rates(here: Path, cms: Cms
     assert "1 GPU, lower bound 1: optimal, proof checked" in said.out
     text = (here / "page.html").read_text("utf-8")
     for words in (
-        "every point is rechecked: 10 points proved optimal", "chat", "The proof of the bound",
+        "every point is rechecked: 10 points proved optimal", "chat", "The proof prices every",
         "cms check plan.json", "cms-check plan.json",
     ):  # fmt: skip
         assert words in text
@@ -100,7 +100,7 @@ def test_page_goes_into_a_pipe_alone(here: Path, cms: Cms) -> None:
         ("transition", "What happens when; The GPUs before; The GPUs after; all floors hold; "
          "Durations are as given; floor/s"),
         ("simulation", "Limits met; Requests replayed; 40,000; simulated, no proof"),
-        ("sharing", "Workloads placed; Online classes; one more GPU; A price on every; "
+        ("sharing", "Workloads placed; Online classes; one more GPU; The proof prices every class; "
          "cms check "),
     ],
 )  # fmt: skip
@@ -132,7 +132,7 @@ def test_day_of_shared_gpus_has_a_page(tmp_path: Path, cms: Cms) -> None:
     assert cms("show day.json --json", PAGE).json["of"] == "cms-colocation-day"
     text = (tmp_path / "page.html").read_text("utf-8")
     for nth, each in enumerate(day.policies):
-        assert policy_name(day, nth) in text
+        assert name_policy(day, nth) in text
         assert f'data-key="{float(each.throughput)!r}"' in text
     assert day.problem_sha256 in text
     told = json.loads((tmp_path / "day.json").read_text("utf-8"))

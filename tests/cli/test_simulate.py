@@ -1,4 +1,4 @@
-"""``cms simulate``: its table, exit codes and files; documents that contradict themselves."""
+"""``cms simulate`` and ``cms calibrate``: tables, exit codes and files; load curves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cms.cli.app import run
+from cms.fleet import read_load_curves, read_operating_points, read_plan
 from cms.fleet.serving import write_plan
 from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat
@@ -193,3 +194,50 @@ def replays(plan: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run(["simulate", str(plan), *wish, *out]) == 0
     assert run(["check", str(folder / "sim.json"), "-q"]) == 0
     return folder / "sim.json"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> None:
+    """A service that half a GPU can serve, and points of one and of three processes."""
+    (tmp_path / "s.csv").write_text(f"{SERVICES}chat,bert,300,60\n", "utf-8")
+    (tmp_path / "p.csv").write_text(
+        f"{POINTS}bert,a100-80gb,3g.40gb,1,8,320,25\nbert,a100-80gb,3g.40gb,1,1,100,10\n"
+        "bert,a100-80gb,3g.40gb,3,8,900,27\n",
+        "utf-8",
+    )
+    (tmp_path / "one.csv").write_text(f"{POINTS}bert,a100-80gb,3g.40gb,1,1,100,10\n", "utf-8")
+
+
+@pytest.mark.usefixtures("files")
+def test_load_curves_are_made_once_and_planned_with(tmp_path: Path, cms: Cms) -> None:
+    quick = "--requests 1000 --max-processes 1"
+    assert cms("calibrate p.csv -o curves.csv", quick).out == ""  # progress is beside it
+    found = read_load_curves("curves.csv")
+    assert [key[3:] for key in found] == [(1, 8), (1, 1)]
+    cms("plan -s s.csv -p p.csv --max-processes 1 --load-curves curves.csv -o plan.json")
+    made = read_plan("plan.json")
+    ((point,),) = made.serving.points.values()
+    entry = json.loads((tmp_path / "plan.json").read_text("utf-8"))["operating_points"][0]
+    assert entry["evidence"] == "simulated"
+    assert entry["fill_ms"] == {"1": 10, "8": 25}
+    curve = found["bert", "a100-80gb", "3g.40gb", 1, 8]
+    (use,) = made.services[0].uses
+    assert use.point == point == read_operating_points("p.csv")[0]
+    limit = made.serving.services[0].latency_limit_ms
+    assert limit is not None
+    assert 0 <= curve.sustained(limit) - use.supply_rps < 1
+
+
+@pytest.mark.usefixtures("files")
+def test_load_curves_go_to_stdout_as_a_table_or_as_json(tmp_path: Path, cms: Cms) -> None:
+    quick = "calibrate one.csv --requests 1000 --late-share 5%"
+    (tmp_path / "curves.csv").write_text(cms(quick).out, "utf-8")
+    (curve,) = read_load_curves("curves.csv").values()
+    (entry,) = cms(quick, "--json").json["load_curves"]
+    assert entry == {
+        "model": "bert", "device": "a100-80gb", "profile": "3g.40gb", "processes": 1, "batch": 1,
+        **curve.to_json(),
+    }  # fmt: skip
+    cms("calibrate one.csv --requests 1000 --late-share 99.99% -q")  # its requests tell so much
+    (tmp_path / "fleet.toml").write_text('[tables]\noperating_points = "one.csv"\n', "utf-8")
+    assert cms(quick.replace(" one.csv", "")).out == (tmp_path / "curves.csv").read_text("utf-8")

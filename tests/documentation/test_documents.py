@@ -78,7 +78,7 @@ TYPED = {
         "valid: 1 GPU",
         "b=8 of a 32.5 ms duty cycle",
     ],
-    "transitions": ["2 -> 16 GPUs, floor 100 %: ", " min (assumed); 0 spare"],
+    "transitions": ["2 -> 16 GPUs, floor 100 %: ", " s (assumed); 0 spare"],
     "replanning": ["change: 2 GPUs -> 4 GPUs"],
 }
 

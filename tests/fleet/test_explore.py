@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from cms import load_instance, simplify_schedule, solve
 from cms.errors import CmsError
 from cms.fleet import OperatingPoint, Plan, Scenario, Service, build_problem
-from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
+from cms.fleet.explore import (
+    LIMITS,
+    RATES,
+    measured_gpus,
+    plan_scenario,
+    read_scenario,
+    turn,
+)
 from cms.fleet.hardware import get_gpu
 from cms.fleet.serving.templates import points_template, services_template
 from tests.fleet.plans import NASTY
@@ -23,14 +30,15 @@ POINTS = (
     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 20, 30),
     OperatingPoint("bert", "h100-80gb", "7g.80gb", 1, 8, 500, 2),
 )
-ASKED = Question(
-    "two", (Service("chat", "bert", "0.3", 100), Service(NASTY, "bert", 50)), POINTS, ("a100-80gb",)
-)
+ASKED = Scenario(
+    name="two", title="", source="", operating_points=POINTS,
+    services=(Service("chat", "bert", "0.3", 100), Service(NASTY, "bert", 50)),
+)  # fmt: skip
 
 
 @given(st.sampled_from(RATES), st.sampled_from(RATES), st.sampled_from(LIMITS))
 def test_rates_and_limits_are_multiplied_exactly(every: float, own: float, limit: float) -> None:
-    turned = ASKED.turned({"chat": str(own)}, {"chat": str(limit)}, every=str(every))
+    turned = turn(ASKED, {"chat": str(own)}, {"chat": str(limit)}, every=str(every))
     chat, other = turned.services
     assert chat.rate_rps == Fraction(3, 10) * Fraction(str(own)) * Fraction(str(every))
     assert chat.latency_limit_ms == 100 * Fraction(str(limit))
@@ -41,7 +49,7 @@ def test_rates_and_limits_are_multiplied_exactly(every: float, own: float, limit
 def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
-    plan = solved(asked_of({"published": name}))
+    plan = plan_scenario(read_scenario({"published": name}))
     problem = scenario.build_problem().problem
     assert plan.answer.proof == "checked"
     assert plan.answer.schedule == simplify_schedule(problem, solve(problem)).schedule
@@ -50,27 +58,28 @@ def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
 def test_more_gpus_are_never_worse_and_tables_are_read_as_for_a_plan(
     tmp_path: Path,
 ) -> None:
-    one = solved(ASKED.turned(every=8))
-    both = solved(ASKED.turned(every=8, gpus=ASKED.measured))
-    assert ASKED.measured == ("a100-80gb", "h100-80gb")
+    one = plan_scenario(turn(ASKED, every=8))
+    both = plan_scenario(turn(ASKED, every=8, gpus=measured_gpus(ASKED)))
+    assert measured_gpus(ASKED) == ("a100-80gb", "h100-80gb")
     assert one.answer.cost is not None
     assert both.answer.cost is not None
     assert both.answer.cost < one.answer.cost
-    assert solved(ASKED.turned(every=0)).answer.cost == 0
-    assert ASKED.turned() == ASKED
+    assert plan_scenario(turn(ASKED, every=0)).answer.cost == 0
+    assert turn(ASKED) == ASKED
     services, points = tmp_path / "mine.csv", tmp_path / "points.csv"
     services.write_text(services_template())
     points.write_text(points_template(get_gpu("a100-80gb")))
     given = {"services": str(services), "operating-points": str(points)}
-    asked = asked_of(given)
-    assert (asked.title, asked.gpus) == ("mine", ("a100-80gb",))
+    asked = read_scenario(given)
+    assert (asked.name, asked.gpus) == ("mine", ("a100-80gb",))
     expected = build_problem(asked.services, asked.operating_points).problem
-    assert solved(asked).answer.cost == solve(expected).cost
-    assert asked_of(given | {"gpu": "a100-80gb"}).gpus == asked.gpus
+    assert plan_scenario(asked).answer.cost == solve(expected).cost
+    (gpu,) = read_scenario(given | {"gpu": "a100-80gb"}).gpus
+    assert gpu == get_gpu("a100-80gb")
 
 
 @pytest.mark.parametrize(
-    ("turn", "words"),
+    ("turned", "words"),
     [
         ({"rates": {"chap": 2}}, "no service 'chap'; nearest: 'chat'"),
         ({"limits": {"mail": 2}}, "no service 'mail'"),
@@ -80,9 +89,9 @@ def test_more_gpus_are_never_worse_and_tables_are_read_as_for_a_plan(
         ({"gpus": ["h200"]}, "h200"),
     ],
 )
-def test_what_cannot_be_turned_is_refused(turn: dict[str, object], words: str) -> None:
+def test_what_cannot_be_turned_is_refused(turned: dict[str, object], words: str) -> None:
     with pytest.raises(CmsError, match=words):
-        solved(ASKED.turned(**turn))  # type: ignore[arg-type]
+        plan_scenario(turn(ASKED, **turned))  # type: ignore[arg-type]
 
 
 def test_the_notebook_runs_from_top_to_bottom() -> None:

@@ -28,11 +28,13 @@ from cms.fleet.deployment.observation.age import StaleObservation, age_of, forma
 from cms.fleet.deployment.room import fragmentation, room_of
 from cms.fleet.deployment.transition import Action, Transition, What, schedule
 from cms.fleet.deployment.transition import transition as planned
-from cms.fleet.report.bars import fold, gpu_bar, names
+from cms.fleet.deployment.transition.curves import service_names
+from cms.fleet.report.bars import draw_gpu, fold, format_gpus
 from cms.fleet.report.deployments import deployment_page, difference_page
 from cms.fleet.report.figure import drawing
 from cms.fleet.report.terminal import draw_line
-from cms.fleet.report.transitions import rows_of, transition_page
+from cms.fleet.report.transitions import count_moves, draw_rows, transition_page
+from cms.fleet.report.web import html
 from tests.fleet.deployments import SERVICES, cards, deployments, point, promises
 from tests.fleet.plans import printed, words_of
 from tests.fleet.transition.cases import A30
@@ -50,7 +52,7 @@ def one(*instances: Instance, **more: object) -> Deployment:
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
 def test_a_bar_covers_its_gpu_and_has_each_instance_where_it_is(card: FleetGpu) -> None:
-    bar = gpu_bar(card, PLACES)
+    bar = draw_gpu(card, PLACES)
     at = 0
     for cell in bar.boxes:
         assert cell.start == at
@@ -92,8 +94,8 @@ def test_pods_of_a_namespace_are_one_and_names_are_short() -> None:
         ([("n01", 0), ("n1", 0), ("n2", 1)], "n01/0, n1/0, n2/1"),
         ([("n1", 0), ("n3", 0)], "n1/0, n3/0"),
     ):
-        assert names(places) == said
-    assert names([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)])
+        assert format_gpus(places) == said
+    assert format_gpus([("x" + "9" * 5000, 0), ("x1" + "0" * 5000, 0)])
 
 
 @share(4)
@@ -118,7 +120,7 @@ def test_states_are_told_apart_without_colours_and_narrow_cells_have_a_sign() ->
     for words in ("^│", "v│", "!│", "no compu…", "! no", "idle", "^ starting"):
         assert words in text
     few = replace(held[1], start=0)
-    line = draw_line(gpu_bar(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
+    line = draw_line(draw_gpu(next(one(few, Instance("1g.10gb", 2, owner="x")).gpus()), PLACES), 40)
     assert line.plain == "│ 1^│///│###│///////////////////│"
 
 
@@ -186,28 +188,31 @@ def test_rows_hold_every_action_once_and_every_gpu(data: st.DataObject) -> None:
     found = planned(now, data.draw(promises(now)), floor="0.5")
     if not isinstance(found, Transition):
         return
-    rows, untouched = rows_of(found, schedule(found))
-    assert sum(len(row.spans) * len(row.gpus) for row in rows) == len(found.actions)
+    plan = schedule(found)
+    rows, untouched = draw_rows(found, plan, dict.fromkeys(service_names(found), 0))
+    marked = [box for row in rows for bar in row.bars for box in bar.boxes * bar.count if box.mark]
+    assert len(marked) == len(found.actions)
     gpus = [card.name for row in rows for card in row.gpus] + [card.name for card in untouched]
     assert sorted(gpus) == sorted(card.name for card in found.start.gpus())
     picture = drawing(transition_page(found))
     assert picture == drawing(transition_page(found))
     said = said_of(found)
     assert all(str(action).split()[0] in said for action in found.actions)
+    every = [count_moves(found, name) for name in service_names(found)]
+    kept, started, _ = (sum(column) for column in zip(*every, (0, 0, 0), strict=True))
+    assert (kept, started) == (found.kept.count, sum(len(each.adds) for each in found.actions))
 
 
 def test_kinds_and_rates_are_told_apart() -> None:
-    picture = drawing(transition_page(every_kind()))
-    words = words_of(picture)
-    assert {"+t", "-t", "~", "*"} <= set(words.split())
-    assert "#1 → 2" in words
-    assert not re.search(r"(^| )[+~*-]t?[0-9]+( |$)", words), "a bare number says nothing"
-    assert "an action begins when those that it waits for have ended" in words
-    assert "<pattern" in picture
     said = said_of(every_kind())
+    for sign in ("│ 1+t │", "│1-t │", "~│ │ a/0 (1 kept)", "│ 1 chat, 2 code *│ │ a/1"):
+        assert sign in said
+    words = words_of(drawing(transition_page(every_kind())))
+    assert "an action begins when those that it waits for have ended" in words
     assert "1 GPU untouched (1 empty): a/3" in said
     assert ", temporary" in said
-    assert "+ create; - delete; ~ restart; * repartition; t temporary" in said
+    assert "~ restarted; + created; - deleted; * repartition; t temporary" in said
+    assert "2 code for 1 chat" in html(transition_page(every_kind()))
     found = every_kind()
     rates = {"chat": ((Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000)))}
     said = said_of(found, 120, rates=rates)
@@ -238,7 +243,7 @@ def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
         for at in range(18)
     ]
     found = made(actions, ["chat", "code"], fleet(200, "a", HELD), {"chat": 1820, "code": 0})
-    rows, untouched = rows_of(found, schedule(found))
+    rows, untouched = draw_rows(found, schedule(found), {"chat": 0, "code": 1})
     assert (len(rows), len(untouched)) == (5, 182)
     assert "4 × a/0-3" in words_of(drawing(transition_page(found)))
     assert "182 GPUs untouched (182 in use): a/18-199" in said_of(found)
@@ -251,4 +256,5 @@ def test_alike_gpus_are_a_few_rows_and_what_cannot_be_read_is_counted() -> None:
     said = said_of(found)
     assert "... and 130 more actions" in said
     assert "... and 130 more services, further from their floors" in said
-    assert "... and 10 more actions on 10 GPUs" in words_of(drawing(transition_page(found)))
+    assert "... and 130 more rows on 130 GPUs" in said
+    assert "a/169" in words_of(drawing(transition_page(found)))

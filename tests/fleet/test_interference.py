@@ -14,7 +14,7 @@ from bench.importers.gpulet import read_gpulet_pairs
 from cms import Configuration, MachineGroup, Mix, Schedule, Status, check, solve
 from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.fleet import get_gpu
-from cms.fleet.report.proofs import between_classes
+from cms.fleet.report.proofs import explain_gap
 from cms.fleet.serving import (
     Interference,
     LinearSlowdown,
@@ -158,7 +158,7 @@ def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> 
     assert plan.answer.certificate == outer.certificate
     assert (
         "more than 1 of them (classes in [time_sharing]) may bring the two nearer"
-        in between_classes(plan)
+        in explain_gap(plan)
     )
     for word, bound, status, proof in (
         (outer, 1, "feasible", "none"),
@@ -183,7 +183,7 @@ def test_what_was_found_is_proved_or_not_denied_by_the_outer_problem_alone() -> 
     assert (inner.status, outer.cost) == ("infeasible", 1)
     plan = Plan(posed, inner, outer)
     assert plan.answer.status == "no_schedule"
-    assert "which does not say that there is none" in between_classes(plan)
+    assert "(classes in [time_sharing]) may find one" in explain_gap(plan)
 
 
 def test_pairs_are_measured_and_mig_does_not_slow() -> None:

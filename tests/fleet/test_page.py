@@ -30,13 +30,13 @@ from cms import (
 from cms.fleet import get_gpu, list_gpus
 from cms.fleet.colocation import ColocationProblem, OfflineClass, OnlineClass, colocate
 from cms.fleet.deployment import Deployment, difference
-from cms.fleet.report.bars import plan_bars
+from cms.fleet.report.bars import draw_plan
 from cms.fleet.report.catalogue import gpu_page, gpus_page
-from cms.fleet.report.charts import Known, bounds_parts, counts_picture
+from cms.fleet.report.charts import counts_picture, history_table
 from cms.fleet.report.colocation import colocation_page
 from cms.fleet.report.deployments import deployment_page, difference_page, export_page
 from cms.fleet.report.figure import drawing, inline
-from cms.fleet.report.page import Bars, Fact, Page, Picture, Section
+from cms.fleet.report.page import Bars, Fact, Page, Section
 from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import problem_page, solution_page, solved_page
 from cms.fleet.report.simulations import shared_day_page, simulation_page
@@ -304,7 +304,7 @@ def test_the_head_of_a_plan_says_all_and_its_bars_are_drawn_whole() -> None:
     for name in ("Cost", "Lower bound", "Saving"):  # costs are never called GPUs
         assert not re.search(r"[0-9] (whole )?GPU", dear[name].note), dear[name]
     page = page_of("large plan")
-    bars = [bar for part in plan_bars(many_services(400)) for bar in part.bars]
+    bars = [bar for part in draw_plan(many_services(400)) for bar in part.bars]
     assert sum(bar.count for bar in bars) == 400 * 401 // 2
     text = printed(page)
     assert "... and 360 more layouts on" in text
@@ -364,15 +364,13 @@ def test_what_cannot_be_served_and_what_is_not_known_are_told_apart() -> None:
         assert "with at most three decimals" in refusal(ValueError, rate_curve, served(1), [wrong])
 
 
-@some(4)
-@given(st.lists(st.tuples(st.floats(0, 1e6), st.fractions(-100, 10**9), st.booleans()), min_size=1))
-def test_bounds_of_any_run_are_drawn(lines: list[tuple[float, Fraction, bool]]) -> None:
-    known = [Known(at, value if has else None, value - 1, "x") for at, value, has in sorted(lines)]
-    drawn, grid = bounds_parts(known, 1.0, "found", up=True)
-    assert isinstance(drawn, Picture)
-    assert isinstance(grid, Grid)
-    assert len(grid.rows) == len(known)
-    assert "var(--bound)" in inline(drawn)
+def test_every_improvement_of_a_run_is_listed_and_proofs_over_time_are_drawn() -> None:
+    huge = Fraction(10**400, 3)
+    known = [(0.0, None, Fraction(-1), "a"), (1.5, huge, huge - 1, "b")]
+    rows = history_table(known, "found", up=True).rows
+    assert [[cell.text for cell in row] for row in rows] == [
+        ["0.000 s", "-", "-1", "a"], ["1.500 s", "3.334e399", "3.333e399", "b"],
+    ]  # fmt: skip
     many = inline(counts_picture([("a", [0.1, 0.2]), ("<b> $x$", [0.3])], "proved"))
     assert "&lt;b&gt; $x$" in many
     ElementTree.fromstring(many)

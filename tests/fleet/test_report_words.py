@@ -37,11 +37,11 @@ from cms.fleet.report.plans import plan_page
 from cms.fleet.report.problems import solved_page
 from cms.fleet.report.proofs import (
     MOST_REASONS,
-    plan_reasons,
-    scarcest_line,
-    solution_reasons,
-    worth_line,
-    worths,
+    find_plan_reasons,
+    find_solution_reasons,
+    find_worths,
+    format_scarcest,
+    format_worths,
 )
 from cms.fleet.report.web import MOST_SHOWN
 from cms.fleet.serving import Service, build_problem
@@ -156,30 +156,32 @@ def halves(**machine: Any) -> Problem:
 
 def test_prices_are_told_as_shares_of_a_machine() -> None:
     priced = solution(certificate=BlockPrices({"half": "3/4", "whole": "3/2"}))
-    found = worths(priced, halves(cost="1.5"))
+    found = find_worths(priced, halves(cost="1.5"))
     assert found is not None
     assert found.absolute
     assert fraction(Fraction(123456, 999983)) == "0.1235"  # which nobody could read
     assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
-    assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
+    assert (
+        format_worths(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
+    )
     tree = Branch(
         MachinesOfType("m"), 1,
         below=BlockPrices({"half": 1, "whole": 1}, multipliers=[2]),
         above=BlockPrices(multipliers=[1]),
     )  # fmt: skip
-    found = worths(solution(certificate=tree), halves())
+    found = find_worths(solution(certificate=tree), halves())
     assert found is not None
     assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1, 2)}
-    assert "one of the proof's 2 cases" in worth_line(found)
-    assert scarcest_line(found, {"half": (1, 7)}) == ""
-    assert worths(solution(), halves()) is None
-    assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
+    assert "one of the proof's 2 cases" in format_worths(found)
+    assert format_scarcest(found, {"half": (1, 7)}) == ""
+    assert find_worths(solution(), halves()) is None
+    assert find_worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
     shares = Problem(
         configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
         jobs=[Job("j", 3, {"a": 1, "b": 1})],
         machine_types=[MachineType("m"), MachineType("n", cost=2)],
     )
-    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
+    found = find_worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
     assert found is not None
     assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
 
@@ -200,21 +202,21 @@ def test_a_proof_or_a_solvers_word_blames_limits_and_says_what_would_do() -> Non
     problem = short()
     solution: Solution = told(problem, [BlockPrices({"a": 1}, {"few": 1})])
     assert solution.proof is Proof.CHECKED
-    (reason,) = solution_reasons(problem, solution)
+    (reason,) = find_solution_reasons(problem, solution)
     assert reason == (
         "the machines do not suffice: there are only 2 x few (more other alone would not help)"
     )
     solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
-    (reason,) = solution_reasons(problem, solution)
+    (reason,) = find_solution_reasons(problem, solution)
     assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
     solution = solve(problem)
     found = explain_infeasibility(problem, solution=solution)
-    reasons = solution_reasons(problem, solution, found)
+    reasons = find_solution_reasons(problem, solution, found)
     assert reasons[1:] == (REMEDY,)
     text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
     assert f"- {reasons[0]} - {REMEDY} infeasible, proof checked" in text
     free = problem.replace(machine_types=[MachineType("few"), MachineType("other")])
-    assert solution_reasons(free, solve(free)) == ()
+    assert find_solution_reasons(free, solve(free)) == ()
 
 
 def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
@@ -225,7 +227,7 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         serving = build_problem(services, points, limits={A100: 3}, rule="parvagpu")
         plan = Plan(serving, solve(serving.problem))
         found = explain_infeasibility(serving.problem, solution=plan.solution)
-        *others, remedy = plan_reasons(plan, found)
+        *others, remedy = find_plan_reasons(plan, found)
         said = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
         assert remedy == f"for everything else, {said}" if more else said
         assert len(others) == (MOST_REASONS + 1 if more else 1)
@@ -237,7 +239,9 @@ def test_reasons_speak_of_gpus_rates_and_what_nothing_can_run() -> None:
         jobs=[Job("x", 1, {"b": 1}), *(Job(f"lost {i}", 1, {}) for i in range(22))],
     )
     solution = solve(problem)
-    reasons = solution_reasons(problem, solution, explain_infeasibility(problem, solution=solution))
+    reasons = find_solution_reasons(
+        problem, solution, explain_infeasibility(problem, solution=solution)
+    )
     assert len(reasons) == MOST_REASONS + 2
     assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
     assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")

@@ -25,7 +25,7 @@ from cms.fleet import (
     write_plan,
 )
 from cms.fleet.report.figure import drawing
-from cms.fleet.report.proofs import promised
+from cms.fleet.report.proofs import describe_promise
 from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve
 from cms.fleet.simulation import (
@@ -209,11 +209,12 @@ def test_curves_and_promises_leave_out_who_has_no_limit() -> None:
     free, kept = points["free", "1g.6gb"], points["kept", "1g.6gb"]
     assert (free["supply_rps"], free["evidence"], free["load_curve"]) == (100, None, None)
     assert (kept["supply_rps"], kept["evidence"]) == (60, "measured")
-    both = promised(build_problem([FREE, KEPT], MEASURED))
+    both = describe_promise(build_problem([FREE, KEPT], MEASURED))
     assert "Not promised: any latency of the service without a limit, other arrivals" in both
-    alone = promised(build_problem([FREE], MEASURED))
-    assert "promises nothing of latencies here: no service has a limit" in alone
-    assert "limit" not in promised(build_problem([KEPT], MEASURED)).partition("Not promised")[2]
+    alone = describe_promise(build_problem([FREE], MEASURED))
+    assert "promises no latency here: no service has a limit" in alone
+    kept = describe_promise(build_problem([KEPT], MEASURED))
+    assert "limit" not in kept.partition("Not promised")[2]
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -18,7 +18,7 @@ from cms import BlockPrices, Mix, Proof, SizeBoundedConfigurations, check
 from cms.errors import FileError, InvalidOption, InvalidProblem, UnsupportedProblem
 from cms.fleet.deployment import desired_state
 from cms.fleet.report.figure import drawing
-from cms.fleet.report.plans import plan_page, tightest_line
+from cms.fleet.report.plans import format_tightest, plan_page
 from cms.fleet.serving import (
     Headroom,
     OperatingPoint,
@@ -340,4 +340,4 @@ def test_a_report_and_a_picture_split_a_share_by_the_slots_of_its_cycle() -> Non
         "<b>",
     ):
         assert said in words
-    assert tightest_line(mixed_plan()) == ""
+    assert format_tightest(mixed_plan()) == ""

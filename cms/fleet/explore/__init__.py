@@ -1,9 +1,9 @@
 """An app around the plan: rates, limits and GPUs are moved, the plan and its proof follow.
 
-What is asked is a :class:`Question`; the page is drawn as by ``cms show``. The app itself is a
-marimo notebook beside this file, which ``cms show --live`` starts.
+The page is drawn as by ``cms show``. The app itself is a marimo notebook beside this file, which
+``cms show --live`` starts.
 """
 
-from .question import LIMITS, RATES, Question, asked_of, solved
+from .scenario import LIMITS, RATES, measured_gpus, plan_scenario, read_scenario, turn
 
-__all__ = ["LIMITS", "RATES", "Question", "asked_of", "solved"]
+__all__ = ["LIMITS", "RATES", "measured_gpus", "plan_scenario", "read_scenario", "turn"]

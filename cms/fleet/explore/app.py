@@ -22,14 +22,14 @@ def _():
 
     from cms.errors import CmsError
     from cms.files.documents import document_text
-    from cms.fleet.explore import LIMITS, RATES, asked_of, solved
+    from cms.fleet import explore
     from cms.fleet.report.plans import plan_page
     from cms.fleet.report.web import html
     from cms.fleet.serving import plan_to_json
 
     return (
-        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, document_text, escape, html,
-        mo, plan_page, plan_to_json, solved, tempfile,
+        CmsError, Fraction, Path, dataclasses, document_text, escape, explore, html, mo, plan_page,
+        plan_to_json, tempfile,
     )  # fmt: skip
 
 
@@ -44,60 +44,63 @@ def _(mo):
 
 
 @app.cell
-def read(CmsError, Path, asked_of, mo, points_file, services_file, tempfile):
+def read(CmsError, Path, explore, mo, points_file, services_file, tempfile):
     def _read():
         files = [services_file.value, points_file.value]
         if not all(files):
-            return asked_of(mo.cli_args())
+            return explore.read_scenario(mo.cli_args())
         with tempfile.TemporaryDirectory() as folder:
             named = {"title": Path(files[0][0].name).stem}
             for table, (file,) in zip(("services", "operating-points"), files, strict=True):
                 path = Path(folder, f"{table}.csv")  # both files may have one name
                 path.write_bytes(file.contents)
                 named[table] = str(path)
-            return asked_of(named)
+            return explore.read_scenario(named)
 
     try:
-        question, _wrong = _read(), ""
+        scenario, _wrong = _read(), ""
     except CmsError as error:
-        question, _wrong = None, str(error)
-    mo.stop(question is None, mo.callout(mo.plain_text(_wrong), kind="danger"))
-    return (question,)
+        scenario, _wrong = None, str(error)
+    mo.stop(scenario is None, mo.callout(mo.plain_text(_wrong), kind="danger"))
+    title = ": ".join(filter(None, (scenario.name, scenario.title)))
+    return scenario, title
 
 
 @app.cell
-def _(RATES, mo, question):
+def _(explore, mo, scenario):
     every = mo.ui.slider(
-        steps=[step for step in RATES if step], value=1, debounce=True, show_value=True,
+        steps=[step for step in explore.RATES if step], value=1, debounce=True, show_value=True,
         label="all rates ×", full_width=True,
     )  # fmt: skip
-    gpus = mo.ui.multiselect(question.measured, list(question.gpus), label="GPUs")
-    names = [service.name for service in question.services]
+    _chosen = [each if isinstance(each, str) else each.key for each in scenario.gpus]
+    gpus = mo.ui.multiselect(explore.measured_gpus(scenario), _chosen, label="GPUs")
+    names = [service.name for service in scenario.services]
     turned = mo.ui.multiselect(names, names[:12], label="services to turn")
     return every, gpus, turned
 
 
 @app.cell
-def _(LIMITS, RATES, mo, question, turned):
+def _(explore, mo, scenario, turned):
     def _sliders(label, steps, is_turned):
         own = {"steps": steps, "value": 1, "debounce": True, "show_value": True, "label": label}
-        chosen = [each for each in question.services if each.name in turned.value]
+        chosen = [each for each in scenario.services if each.name in turned.value]
         return mo.ui.dictionary({e.name: mo.ui.slider(**own) for e in chosen if is_turned(e)})
 
-    rates = _sliders("rate ×", RATES, lambda each: True)
-    limits = _sliders("limit ×", LIMITS, lambda each: each.latency_limit_ms is not None)
+    rates = _sliders("rate ×", explore.RATES, lambda each: True)
+    limits = _sliders("limit ×", explore.LIMITS, lambda each: each.latency_limit_ms is not None)
     return limits, rates
 
 
 @app.cell
-def _(CmsError, Fraction, every, gpus, limits, mo, question, rates, solved):
+def _(CmsError, Fraction, every, explore, gpus, limits, mo, rates, scenario):
     def _exact(values):
         return {name: Fraction(str(value)) for name, value in values.items()}
 
     try:
         _factors = _exact(rates.value), _exact(limits.value)
-        _asked = question.turned(*_factors, every=Fraction(str(every.value)), gpus=gpus.value)
-        plan, _wrong = solved(_asked), ""
+        _every = Fraction(str(every.value))
+        _turned = explore.turn(scenario, *_factors, every=_every, gpus=gpus.value)
+        plan, _wrong = explore.plan_scenario(_turned), ""
     except CmsError as error:
         plan, _wrong = None, str(error)
     refused = mo.callout(mo.plain_text(_wrong), kind="danger") if plan is None else None
@@ -113,8 +116,8 @@ def _(document_text, plan, plan_to_json):
 
 
 @app.cell
-def _(every, gpus, limits, mo, plan, plan_file, plan_page, question, rates, refused, turned):
-    _facts = [] if plan is None else plan_page(plan, question.title).facts
+def _(every, gpus, limits, mo, plan, plan_file, plan_page, rates, refused, title, turned):
+    _facts = [] if plan is None else plan_page(plan, title).facts
     _stats = [mo.stat(e.value, label=e.name, caption=e.note, bordered=True) for e in _facts]
     _save = mo.download(plan_file, "plan.json", disabled=plan is None, label="plan.json")
     _rows = [
@@ -139,9 +142,9 @@ def _(every, gpus, limits, mo, plan, plan_file, plan_page, question, rates, refu
 
 
 @app.cell
-def _(dataclasses, escape, html, mo, plan, plan_page, question):
+def _(dataclasses, escape, html, mo, plan, plan_page, title):
     mo.stop(plan is None)
-    _page = dataclasses.replace(plan_page(plan, question.title), facts=())
+    _page = dataclasses.replace(plan_page(plan, title), facts=())
     # In the document itself: a file of marimo's is gone while a browser still asks for it.
     mo.Html(
         f'<iframe title="The plan" srcdoc="{escape(html(_page))}" '

@@ -16,7 +16,7 @@ import numpy as np
 from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
 from ..serving.plan import placed_instances
-from .page import PER_CENT, Bar, Bars, Box, Slot
+from .page import PER_CENT, Bar, Bars, Box
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
@@ -35,10 +35,9 @@ MOST_LINES = 40
 MOST_SMALL = 960
 #: Blocks of a machine that is drawn: more would fill memory.
 MOST_BOXES = 200
-_DIGITS = "0123456789"
 
 
-def sized(
+def list_bars(
     bars: Sequence[Bar], head: str, note: str = "", *, large: bool, most: int = MOST_LINES,
     what: str = "more layout",
 ) -> Iterator[Bars]:  # fmt: skip
@@ -50,7 +49,7 @@ def sized(
         yield Bars(rest[:MOST_SMALL], said, size="small")
 
 
-def plan_bars(plan: Plan) -> Iterator[Bars]:
+def draw_plan(plan: Plan) -> Iterator[Bars]:
     """Yield the distinct GPUs of a plan, a part for each type, the most frequent first."""
     places = {service.name: place for place, service in enumerate(plan.serving.services)}
     found: Counter[tuple[str, int, tuple[Box, ...]]] = Counter()
@@ -58,7 +57,7 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
         gpu = plan.serving.gpu_of(group.gpu)
         shared = any(mps_share(instances.profile) is not None for instances in group.instances)
         slices = PER_CENT if shared else gpu.memory_slices
-        found[gpu.key, slices, _filled(_placed(gpu, group, places), slices)] += group.count
+        found[gpu.key, slices, fill_gaps(_placed(gpu, group, places), slices)] += group.count
 
     def rank(bar: Bar) -> tuple[object, ...]:
         look = [(-box.width, box.place if box.service else len(places)) for box in bar.boxes]
@@ -79,7 +78,7 @@ def plan_bars(plan: Plan) -> Iterator[Bars]:
                         f"{sum(n * p.memory for n, p in used):,} of {memory:,} memory slices serve"
                     )
                 head = f"{decimal(gpus)} x {gpu.key}"
-                yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
+                yield from list_bars(alike, head, note, large=len(alike) <= MOST_LARGE)
 
 
 def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[Box]:
@@ -97,11 +96,11 @@ def _placed(gpu: Gpu, group: PlanGroup, places: Mapping[str, int]) -> Iterator[B
             at += width
 
 
-def _filled(boxes: Iterable[Box], slices: int) -> tuple[Box, ...]:
-    """Return boxes by their starts, with free ones between and behind them."""
+def fill_gaps(boxes: Iterable[Box], slices: int, state: str = "") -> tuple[Box, ...]:
+    """Return boxes by their starts, with free ones, or of a state, between and behind them."""
     filled, at = [], 0
     for box in (*boxes, Box(slices, 0)):
-        filled += [Box(at, box.start - at)] if box.start > at else []
+        filled += [Box(at, box.start - at, state=state)] if box.start > at else []
         filled += [box] if box.width else []
         at = box.start + box.width
     return tuple(filled)
@@ -113,18 +112,19 @@ def _box(start: int, width: int, instances: Instances, places: Mapping[str, int]
         return Box(start, width, instances.profile)
     first = serves[0].service
     if len(serves) == 1 or cycle is None:
-        how = setting(serves[0].point)
+        how = format_setting(serves[0].point)
         return Box(start, width, instances.profile, first, places[first], how)
-    slots = tuple(
-        Slot(one.service, places[one.service], (one.length_ms or Fraction(0)) / cycle,
-             setting(one.point, brief=True))
-        for one in serves
-    )  # fmt: skip
+    slots, at = [], Fraction(0)
+    for one in serves:  # each as wide as the time it takes
+        begin, at = at, at + 1000 * (one.length_ms or Fraction(0)) / cycle
+        how = format_setting(one.point, brief=True)
+        wide = round(at) - round(begin)
+        slots.append(Box(round(begin), wide, "", one.service, places[one.service], how))
     how = f"duty cycle {decimal(cycle)} ms"
-    return Box(start, width, instances.profile, first, places[first], how, slots=slots)
+    return Box(start, width, instances.profile, first, places[first], how, slots=tuple(slots))
 
 
-def setting(point: OperatingPoint, *, brief: bool = False) -> str:
+def format_setting(point: OperatingPoint, *, brief: bool = False) -> str:
     """Write how an instance runs: ``p=2 b=16``; in brief without a single process."""
     batch = f"b={point.batch}"
     return batch if brief and point.processes == 1 else f"p={point.processes} {batch}"
@@ -151,7 +151,7 @@ class Folded:
 
 def fold(gpus: Iterable[FleetGpu], places: Mapping[str, int]) -> tuple[Folded, ...]:
     """Draw GPUs, those that look alike once: the most frequent first."""
-    return _folded((card, (gpu_bar(card, places),), str(card.mode)) for card in gpus)
+    return fold_alike((card, (draw_gpu(card, places),), str(card.mode)) for card in gpus)
 
 
 def fold_differences(
@@ -165,12 +165,13 @@ def fold_differences(
         before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
         after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
         sides = (each.now, before), (each.then, after)
-        bars = tuple(gpu_bar(gpu, places, _marks(marked)) for gpu, marked in sides)
+        bars = tuple(draw_gpu(gpu, places, _marks(marked)) for gpu, marked in sides)
         drawn.append((each.then, bars, modes[each.now.is_cut] * each.changes_mode))
-    return _folded(drawn)
+    return fold_alike(drawn)
 
 
-def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
+def fold_alike(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
+    """Draw GPUs, each with its bars and a note, once where these are alike."""
     found: dict[tuple[str, tuple[Bar, ...]], list[tuple[FleetGpu, tuple[Bar, ...]]]] = {}
     for card, bars, note in drawn:
         # pods of one namespace look alike: each has a name of its own
@@ -191,7 +192,7 @@ def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Fol
     return tuple(sorted(folded, key=lambda each: (-len(each.gpus), each.places[0])))
 
 
-def gpu_bar(
+def draw_gpu(
     card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
 ) -> Bar:
     """Draw one GPU: its instances, and the free slices between them."""
@@ -203,13 +204,13 @@ def gpu_bar(
                     mark=mark(instance))  # fmt: skip
         if instance.work is None or instance.owner is not None:
             return found
-        name = instance.work.service
-        return replace(found, service=name, place=places[name], point=setting(instance.work.point))
+        name, how = instance.work.service, format_setting(instance.work.point)
+        return replace(found, service=name, place=places[name], point=how)
 
     slices, held = card.gpu.memory_slices, card.instances
     if card.mode is Mode.MPS:
         shares = (box(at, width, each) for each, at, width in _fleet_shares(held))
-        return Bar(card.gpu.key, PER_CENT, _filled(shares, PER_CENT))
+        return Bar(card.gpu.key, PER_CENT, fill_gaps(shares, PER_CENT))
     named = ", ".join(f"{number} x {name}" for name, number in sorted(card.counts.items()))
     boxes = [box(each.start or 0, card.gpu.profile(each.profile).memory, each) for each in held
              if card.mode is Mode.MIG]  # fmt: skip
@@ -221,7 +222,7 @@ def gpu_bar(
         boxes = [replace(box(0, slices, held[0]), profile=f"{times}{held[0].profile}")]
     elif card.start_source is StartSource.UNKNOWN or any(each.start is None for each in held):
         boxes = [Box(0, slices, named, owner="starts not known", state="unknown")]
-    return Bar(card.gpu.key, slices, _filled(boxes, slices))
+    return Bar(card.gpu.key, slices, fill_gaps(boxes, slices))
 
 
 def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int]]:
@@ -246,7 +247,9 @@ def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str
     return lambda each: found.get((each.profile, each.start, each.work), "")
 
 
-def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None = None) -> list[Bar]:
+def draw_machines(
+    schedule: Schedule, most: int, problem: MachineProblem | None = None
+) -> list[Bar]:
     """Return bars of the groups with most machines, the largest first: a box a block.
 
     Where the problem is given, boxes are as wide as the blocks are large. A machine of more than
@@ -277,11 +280,11 @@ def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None =
                 boxes.append(Box(at, width, block, name, place))
                 at += width
         whole = int(capacity * scale)
-        bars.append(Bar(shape.machine or "", whole, _filled(boxes, whole), group.count))
+        bars.append(Bar(shape.machine or "", whole, fill_gaps(boxes, whole), group.count))
     return bars
 
 
-def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
+def format_gpus(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
     """Write the names of GPUs in short: numbers in a row as ranges, nodes in a row likewise.
 
     GPUs beyond `most` characters are counted.
@@ -311,15 +314,17 @@ def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
 def _natural(name: str) -> list[tuple[int, int | str]]:
     """Return what names are sorted by, so that node-9 comes before node-10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
-    return [(0, int(part)) if part[0] in _DIGITS else (1, part) for part in parts]
+    return [(0, int(part)) if part[0] in "0123456789" else (1, part) for part in parts]
 
 
 def _follows(one: str, other: str) -> bool:
-    stem = one.rstrip(_DIGITS)
-    first, second = one[len(stem) :], other[len(stem) :]
-    if stem != other.rstrip(_DIGITS) or not (first and second) or len(second) > 18:
-        return False
-    return len(first) <= len(second) and int(second) == int(first) + 1
+    """Whether a name has the number after that of another one at its end."""
+    (stem, first), (same, second) = (
+        re.fullmatch(r"(.*?)([0-9]{0,18})", name, re.DOTALL).groups()  # type: ignore[union-attr]
+        for name in (one, other)
+    )
+    counts_up = stem == same and first and second and int(second) == int(first) + 1
+    return bool(counts_up) and len(first) <= len(second)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

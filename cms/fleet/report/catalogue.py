@@ -10,6 +10,7 @@ from ...values.numbers import shown
 from ...values.words import count, decimal, printable
 from ..replanner.reasons import headline, reasons, services_of
 from .page import Bullets, Page, Part, Section, Words
+from .proofs import list_reasons
 from .tables import table
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def replan_page(answer: ReplanDecision) -> Page:
     ]
     heads = "service | >requests/s now | >capacity/s | >afterwards"
     grid = table("Services", heads, rows, rest="more service")
-    why = Bullets([("-", each) for each in reasons(answer)])
-    return _only([grid, Words(headline(answer), "head"), why])
+    return _only([grid, Words(headline(answer), "head"), list_reasons(reasons(answer))])
 
 
 def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
@@ -152,11 +152,10 @@ def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
     hours = shown(scene.count * scene.terms.every_s / 3600)
     said = (
         f"{hours} h from {scene.trace.said(scene.first)} on, {shown(100 * scene.planner.margin)} % "
-        "margin; GPU hours of plans, what changes borrow besides is in --json. Starts: of "
-        "instances, and of those that went again (temp.). Spare: the most GPUs that a change "
-        "borrowed. Longest: of the changes, by assumed durations. Shortage: while some service had "
-        "less than its rate. To least: GPU hours above the fewest that any windows with their "
-        "rates known and as many re-plans take; below 0 %, plans had no room for what came."
+        "margin. Starts: of instances, and of those that went again (temp.). Spare: the most GPUs "
+        "that a change borrowed. Longest: of the changes, by assumed durations. Shortage: while "
+        "some service had less than its rate. To least: GPU hours above the fewest with as many "
+        "re-plans; below 0 %, plans had no room for what came."
     )
     refused: list[Part] = [
         f"{each.played.policy}: a change was not possible {why}"

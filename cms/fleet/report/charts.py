@@ -1,17 +1,16 @@
-"""Curves of pages: bounds over the time of a run, GPUs against rates, proofs over time."""
+"""Curves of pages: GPUs against rates, proofs over time; and the improvements of a run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...values.words import at_least, count, decimal, printable
-from .colours import TONES
-from .page import Part, Picture
-from .tables import Cell, number, table
+from .page import TONES, Part, Picture
+from .tables import Cell, Grid, number, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,58 +23,37 @@ _MOST_STEPS = 2000
 _MOST = 10**150
 _SOONEST = 1e-3  # seconds; quicker events are drawn here
 #: Of several lines, so that they are told apart without colours.
-_DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
+DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 
 
-class Known(NamedTuple):
-    """The best schedule, if any, and the bound, from a moment on."""
-
-    seconds: float
-    best: Fraction | None
-    bound: Fraction
-    source: str
-
-
-def bounds_parts(history: Sequence[Known], seconds: float, best: str, up: bool) -> list[Part]:
-    """Draw and list the best value, called `best`, and its bound over the time of a run.
+def history_table(
+    history: Iterable[tuple[float, Fraction | None, Fraction, str]], best: str, *, up: bool
+) -> Grid:
+    """List the best value, called `best`, and its bound after each improvement of a run.
 
     `up`: whether the best is rounded up and its bound down.
     """
     above, below = (partial(decimal, rounding=each) for each in (math.ceil, math.floor))
     rows = [
-        [number(line.seconds, "{:.3f} s".format), number(line.best, above if up else below),
-         number(line.bound, below if up else above), Cell(line.source)]
-        for line in history
+        [number(seconds, "{:.3f} s".format), number(value, above if up else below),
+         number(bound, below if up else above), source]
+        for seconds, value, bound, source in history
     ]  # fmt: skip
-    grid = table("Each improvement", f">time|>{best}|>bound|by", rows, folded=True)
-    if any(abs(each) > _MOST for line in history for each in line[1:3] if each):
-        return [grid]
-    lines = [*history[: -1 : 1 + len(history) // _MOST_STEPS], history[-1]]
-    end = max(seconds, lines[-1].seconds) or 1.0
-
-    def draw(sheet: Figure) -> None:
-        axes = _axes(sheet, "seconds", "")
-        found = [line for line in lines if line.best is not None]
-        bests = [(line.seconds, line.best) for line in found]
-        _steps(axes, bests, end, label=best, color=TONES["best"])
-        bounds = [(line.seconds, line.bound) for line in lines]
-        _steps(axes, bounds, end, label="bound", color=TONES["bound"], ls="--")
-        axes.locator_params(
-            axis="y", integer=all(float(y or 0).is_integer() for _, y in [*bests, *bounds])
-        )
-        axes.margins(y=0.12)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
-
-    return [Picture(f"{best} and bound over the seconds of the run", draw), grid]
+    return table("Each improvement", f">time|>{best}|>bound|by", rows)
 
 
-def _axes(sheet: Figure, x: str, y: str) -> Axes:
-    sheet.subplots_adjust(left=0.1, right=0.97, top=0.88, bottom=0.17)
+def make_axes(sheet: Figure, x: str, y: str = "", right: float = 0.97) -> Axes:
+    """Make the axes of a drawing; right of them there may be room for a legend."""
+    sheet.subplots_adjust(left=0.1, right=right, top=0.88, bottom=0.17)
     axes: Axes = sheet.subplots()
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(axis="y")
     return axes
+
+
+def legend_beside(axes: Axes) -> None:
+    """Put a legend right of the axes."""
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def legend_name(name: str) -> str:
@@ -84,28 +62,20 @@ def legend_name(name: str) -> str:
     return f"\u200b{short}" if short.startswith("_") else short
 
 
-def _steps(axes: Axes, points: Sequence[tuple[float, Any]], end: float, **look: Any) -> None:
-    if points:
-        x, y = [*(at for at, _ in points), end], [float(value) for _, value in points]
-        axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
-
-
 def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Part]:
     """Draw and list the fewest GPUs, or the least cost, at multiples of all rates."""
     open_ = sum(each.cost is not None and each.cost != each.bound for each in curve)
     never = sum(each.status == "infeasible" for each in curve)
     lost = sum(each.cost is None for each in curve) - never
     said = [f"{count(len(curve) - open_ - lost - never, 'point')} proved optimal"]
-    for number_, words in (
-        (open_, "open (hollow, with the lower bound below)"), (never, "cannot be served (proved)"),
-        (lost, "not known (time ended)"),
-    ):  # fmt: skip
-        said += [f"{number_:,} {words}"] * bool(number_)
+    said += [f"{open_:,} open (hollow, with the lower bound below)"] * bool(open_)
+    said += [f"{never:,} cannot be served (proved)"] * bool(never)
+    said += [f"{lost:,} not known (time ended)"] * bool(lost)
     said += [f"no time for {count(missing, 'further one')}"] * bool(missing)
     again = "Planned again at each multiple of all rates; every point is rechecked"
     parts: list[Part] = [f"{again}: {'; '.join(said)}."]
-    known = [each for each in curve if each.cost is not None]
-    if known and max(each.cost or 0 for each in known) <= _MOST:
+    known = [each.cost for each in curve if each.cost is not None]
+    if known and max(known) <= _MOST:
         told = (f"{decimal(each.rate)} times: {_found(each, unit)[0]}" for each in curve)
         said_all = f"{unit} by the multiple of all rates: {', '.join(told)}"
         parts.append(Picture(said_all, lambda sheet: _draw_rates(sheet, curve, unit)))
@@ -113,12 +83,11 @@ def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Par
         [number(each.rate, lambda rate: f"{decimal(rate)} ×"), Cell(*_found(each, "")),
          Cell("-" if each.status == "infeasible" else at_least(each.bound)
               if each.bound or each.cost == 0 else "not known", each.bound),
-         Cell(each.status.replace("_", " "))]
+         each.status.replace("_", " ")]
         for each in curve
     ]  # fmt: skip
     heads = f">all rates|>{unit}|>lower bound|status"
-    parts.append(table(f"{unit} at each multiple of the rates", heads, rows, folded=True))
-    return parts
+    return [*parts, table(f"{unit} at each multiple of the rates", heads, rows, folded=True)]
 
 
 def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
@@ -129,17 +98,16 @@ def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
 
 
 def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
-    axes = _axes(sheet, "all rates multiplied by", unit)
+    axes = make_axes(sheet, "all rates multiplied by", unit)
     every = [float(each.rate) for each in curve]
-    possible = [each for each in curve if each.status != "infeasible"]
-    bounded = [(float(each.rate), float(each.bound)) for each in possible if each.bound]
-    axes.plot(
-        [at for at, _ in bounded], [bound for _, bound in bounded], "--", c=TONES["bound"],
-        label="lower bound",
-    )  # fmt: skip
-    # the line ends where nothing is known
+    never = [each.status == "infeasible" for each in curve]
+    # the lines end where nothing is known
     costs = [math.nan if each.cost is None else float(each.cost) for each in curve]
-    bounds = [math.nan if each.cost is None else float(each.bound) for each in curve]
+    bounds = [
+        float(each.bound) if each.bound and not lost else math.nan
+        for each, lost in zip(curve, never, strict=True)
+    ]
+    axes.plot(every, bounds, "--", c=TONES["bound"], label="lower bound")
     axes.plot(every, costs, "-", c=TONES["best"], lw=1.8, label="found")
     axes.fill_between(every, costs, bounds, color=TONES["soft"], alpha=0.15)
     for each, at, value in zip(curve, every, costs, strict=True):
@@ -148,18 +116,18 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
             axes.plot([at], [value], "o", ms=5, mec=TONES["best"], mfc=fill)
             words = decimal(each.cost, rounding=math.ceil)
             axes.annotate(words, (at, value), (0, 6), textcoords="offset points", ha="center")
-    known = [cost for cost in costs if cost == cost]
-    axes.set_ylim(0, 1.15 * max([*known, *(bound for _, bound in bounded)]) or 1)
-    if lost := [float(each.rate) for each in possible if each.cost is None]:
+    axes.set_ylim(0, 1.15 * max(each for each in [*costs, *bounds, 0.0] if each == each) or 1)
+    known = zip(every, costs, never, strict=True)
+    if lost := [at for at, cost, cannot in known if cost != cost and not cannot]:
         low = [0.04 * axes.get_ylim()[1]] * len(lost)
         axes.plot(lost, low, "x", c=TONES["fair"], label="not known")
-    if never := [float(each.rate) for each in curve if each.status == "infeasible"]:
-        last = never[-1] if len(never) > 1 else 1.05 * never[0]
-        axes.axvspan(never[0], last, color=TONES["bad"], alpha=0.12, label="cannot be served", lw=0)
-    apart = (every[-1] - every[0]) / 12
-    shown = [at for n, at in enumerate(every) if not n or at - every[n - 1] > apart or at == 1]
-    axes.set_xticks(shown, [f"{at:g} ×" for at in shown])
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderpad=0, columnspacing=1)
+    if any(never):
+        first, last = every[never.index(True)], every[-1]
+        last = last if last > first else 1.05 * first
+        axes.axvspan(first, last, color=TONES["bad"], alpha=0.12, label="cannot be served", lw=0)
+    axes.xaxis.set_major_formatter("{x:g} ×")
+    above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderpad": 0}
+    axes.legend(ncols=4, columnspacing=1, **above)
 
 
 def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
@@ -168,19 +136,20 @@ def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> 
     last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
 
     def draw(sheet: Figure) -> None:
-        axes = _axes(sheet, "seconds", "")
+        axes = make_axes(sheet, "seconds", right=0.7)
         axes.set_title(head)
-        for place, (name, times) in enumerate(series):
+        for (name, times), dash in zip(series, DASHES, strict=False):
             own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
             points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
-            dash = _DASHES[place % len(_DASHES)]
-            _steps(axes, points, last, label=legend_name(name), color=TONES["ink"], ls=dash)
+            x, y = [*(at for at, _ in points), last], [n for _, n in points]
+            look: dict[str, Any] = {"label": legend_name(name), "color": TONES["ink"], "ls": dash}
+            if y:
+                axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter("")
         axes.set_ylim(bottom=0)
-        sheet.subplots_adjust(right=0.7)
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        legend_beside(axes)
 
     said = "; ".join(f"{name}: {len(times):,}" for name, times in series)
     return Picture(f"{head}: {said}", draw)

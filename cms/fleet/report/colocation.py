@@ -16,11 +16,11 @@ from ..colocation.predictor import PredictedWeights
 from ..colocation.problem import FORBIDDEN, ColocationProblem
 from ..colocation.solution import ColocationSolution
 from ..colocation.weights import TableWeights
-from .bars import sized
-from .charts import Known, bounds_parts
+from .bars import list_bars
+from .charts import history_table
 from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
-from .proofs import recheck
-from .tables import Cell, Grid, key_of, number, table
+from .proofs import RECHECK_HEAD, list_rechecks
+from .tables import Cell, Grid, key_cell, number, table
 
 #: Uses of GPUs that are drawn with words in them.
 MOST_BARS = 24
@@ -63,7 +63,7 @@ def colocation_page(
     if solution.plan.counts:
         fleet.append(_pairs(problem, solution, known))
     rows = [
-        [key_of(place), work.name, number(work.count), number(placed[work.name]),
+        [key_cell(place), work.name, number(work.count), number(placed[work.name]),
          number(work.count - placed[work.name]), number(work.priority),
          _worth(solution.certificate.offline.get(work.name, 0))]
         for place, work in enumerate(problem.offline)
@@ -71,7 +71,7 @@ def colocation_page(
     heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
     classes = table("Offline classes", heads, rows, "more offline class")
     offline: list[Part] = [classes] if problem.offline else []
-    if found := forbidden_by(problem, reasons):
+    if found := count_forbidden(problem, reasons):
         parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
         offline += ["", f"forbidden pairs of classes: {parts}"]
     offline += ["", bucketing] if bucketing else []
@@ -81,21 +81,19 @@ def colocation_page(
     ]  # fmt: skip
     why = solution.stop_reason.replace("_", " ")
     ran = f"({solution.method}, {solution.seconds:.2f} s, ended: {why})"
-    full, unit = FULL_WEIGHT, "worth in GPU-equivalents"
-    if known_at := [
-        Known(at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
-        for at in solution.history
-    ]:
-        bounds = bounds_parts(known_at, solution.seconds, unit, up=False)
-        sections.append(Section("bounds", "Both bounds over time", [ran, *bounds], "web"))
+    if solution.history:
+        full = FULL_WEIGHT
+        bounds = history_table(
+            ((at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
+             for at in solution.history), "worth in GPU-equivalents", up=False,
+        )  # fmt: skip
+        sections.append(Section("bounds", "Both bounds over time", [ran, bounds], "web"))
     proof: list[Part] = [
-        "A price on every class, such that no allowed pair is worth more than its two prices. "
-        "Then no plan is worth more than all prices together, each as often as its class "
-        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
-        "also the most that one more of its class is worth.",
-        "Plan, value and prices were rechecked from the files before this page was made, in "
-        "whole numbers. So can you; the independent checker shares no code with the package:",
-        recheck(*(sources or ("problem.json", "share.json"))),
+        "The proof prices every class, so that no allowed pair is worth more than its two prices. "
+        f"All prices together are {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. "
+        "A price is the most that one more of its class is worth.",
+        RECHECK_HEAD,
+        list_rechecks(*(sources or ("problem.json", "share.json"))),
         f"SHA-256 of the problem: {problem.sha256}",
     ]
     sections.append(Section("proof", "The proof", proof, "web"))
@@ -113,7 +111,7 @@ def colocation_page(
     return Page(title, lead, facts, sections, " and ".join(sources), end)
 
 
-def bucketing_words(value: int, upper_bound: int) -> str:
+def format_bucketing(value: int, upper_bound: int) -> str:
     """Say what rounding activities up to whole per cent costs at most."""
     if upper_bound <= value:
         return "price of bucketing: none; with activities as they are no plan is worth more"
@@ -122,7 +120,7 @@ def bucketing_words(value: int, upper_bound: int) -> str:
     return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
 
 
-def forbidden_by(
+def count_forbidden(
     problem: ColocationProblem, reasons: TableWeights | PredictedWeights | None = None
 ) -> dict[str, int]:
     """Count forbidden pairs of classes by the reason."""
@@ -173,7 +171,7 @@ def _bars(problem: ColocationProblem, solution: ColocationSolution) -> Iterator[
             bars.append(_use(problem, left, None, gpus.sm_activity, 0, gpus.name))
     if len(bars) > MOST_BARS:
         bars.sort(key=lambda bar: -bar.count)
-    for part in sized(bars, "", large=True, most=MOST_BARS, what="more use"):
+    for part in list_bars(bars, "", large=True, most=MOST_BARS, what="more use"):
         yield replace(part, key=_MEANT, only="web")
 
 

@@ -16,11 +16,11 @@ from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import desired_state
 from ..serving.operating_point import mps_share
 from ..serving.rate_curve import RatePoint
-from .bars import MOST_LINES, fold, fold_differences, names, sized
+from .bars import MOST_LINES, fold, fold_differences, format_gpus, list_bars
 from .page import Bars, Bullets, Fact, Page, Part, Section, Words
-from .plans import headroom_line, plan_sections
-from .proofs import recheck
-from .tables import Grid, key_of, limit_of, number, table
+from .plans import format_headroom, plan_sections
+from .proofs import list_reasons, list_rechecks
+from .tables import Grid, key_cell, limit_cell, number, table
 
 #: Bars that a terminal draws with all words in them.
 MOST_LARGE = 6
@@ -54,31 +54,31 @@ def deployment_page(
         wanted = desired_state(deployment.plan)
         gpus = count(sum(wanted.gpus.values()), "GPU")
         least = verdict(deployment.plan.solution, "GPU")
-        if wanted.counts == deployment.kinds() and (line := headroom_line(deployment.plan)):
+        if wanted.counts == deployment.kinds() and (line := format_headroom(deployment.plan)):
             said.insert(0, Words(line, "soft"))
         said.insert(0, Words(f"of a plan with {gpus}: {least}", "soft"))
     else:
-        commands = recheck(source or "deployment.json")
+        commands = list_rechecks(source or "deployment.json")
         sections.append(Section("proof", "How to recheck it", [commands], only="web"))
     return Page(title, str(deployment), list(_facts(deployment)), sections, source, said)
 
 
-def places_of(deployment: Deployment) -> dict[str, int]:
+def number_services(deployment: Deployment) -> dict[str, int]:
     """Return each service's place, which gives its colour and key."""
     return {service.name: place for place, service in enumerate(deployment.services)}
 
 
 def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
     """Draw the GPUs of a deployment, node by node or, of a large fleet, type by type."""
-    places = places_of(deployment)
+    places = number_services(deployment)
     parts: list[Part] = []
     by_node = [(node, fold(node.gpus, places)) for node in deployment.nodes if node.gpus]
     bars = sum(len(folded) for _, folded in by_node)
     for node, folded in by_node if bars <= MOST_LINES else ():
         drawn = []
         for each in folded:
-            where = names(each.places).rpartition("/")[2]
-            caption = f"{where}: {room_words(each.gpus[0])}"
+            where = format_gpus(each.places).rpartition("/")[2]
+            caption = f"{where}: {format_room(each.gpus[0])}"
             label = None if len(each.gpus) > 1 else ""
             drawn.append(replace(each.bars[0], caption=caption, label=label))
         size = "large" if bars <= MOST_LARGE else "line"
@@ -92,9 +92,9 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
             head = f"{decimal(sum(len(each.gpus) for each in own))} x {key}"
             note, lines = f", used in {count(len(own), 'way')}", []
             for each in own:
-                caption = f"{room_words(each.gpus[0])}: {names(each.places, _NAMES)}"
+                caption = f"{format_room(each.gpus[0])}: {format_gpus(each.places, _NAMES)}"
                 lines.append(replace(each.bars[0], caption=caption, label=each.times.strip()))
-            parts += sized(lines, head, note, large=False, most=most, what="more way")
+            parts += list_bars(lines, head, note, large=False, most=most, what="more way")
     return Section(name, title, parts, drawn=True)
 
 
@@ -108,7 +108,7 @@ def _node_words(node: FleetNode) -> str:
     return "".join(f", {part}" for part in parts)
 
 
-def room_words(card: FleetGpu) -> str:
+def format_room(card: FleetGpu) -> str:
     """Say how much of a GPU is used, and which profile still fits."""
     if card.mode is Mode.MPS:
         return f"MPS, {sum(mps_share(each.profile) or 0 for each in card.instances)} % used"
@@ -150,7 +150,7 @@ def _services(deployment: Deployment) -> Grid:
         own, tone = counts.get(service.name, Counter()), "" if capacity >= rate else "bad"
         held = ", ".join(f"{n} x {name}" for name, n in sorted(own.items())) or "none"
         rows.append([
-            key_of(place), service.name, limit_of(service.latency_limit_ms), number(rate),
+            key_cell(place), service.name, limit_cell(service.latency_limit_ms), number(rate),
             number(capacity, tone=tone),
             number(capacity / rate - 1 if rate else None, percent, tone), held,
         ])  # fmt: skip
@@ -160,7 +160,7 @@ def _services(deployment: Deployment) -> Grid:
 
 def difference_page(found: Difference, deployment: Deployment, title: str) -> Page:
     """Describe the changes on each GPU; `deployment` has the services that give colours."""
-    places = places_of(deployment)
+    places = number_services(deployment)
     touched = fold_differences(found.touched, places)
     what = ("kept", "restarted", "created", "deleted", "foreign")
     nodes: dict[str, Counter[str]] = {}
@@ -177,18 +177,18 @@ def difference_page(found: Difference, deployment: Deployment, title: str) -> Pa
             replace(bar, label=when) for bar, when in zip(each.bars, ("now", "then"), strict=True)
         ]
         alike = len({bar.slices for bar in bars}) == 1 and len(touched) <= MOST_LARGE
-        head, note = f"{each.times}{names(each.places, _NAMES)}", f" {each.note}" * bool(each.note)
-        parts.append(Bars(bars, head, note, "large" if alike else "line"))
+        head, size = f"{each.times}{format_gpus(each.places, _NAMES)}", "large" if alike else "line"
+        parts.append(Bars(bars, head, f" {each.note}" * bool(each.note), size))
     if rest := touched[MOST_LINES:]:
         gpus = count(sum(len(each.gpus) for each in rest), "GPU")
         small = [
-            replace(bar, label=when, caption=f"{each.times}{names(each.places, 1)}")
+            replace(bar, label=when, caption=f"{each.times}{format_gpus(each.places, 1)}")
             for each in rest
             for bar, when in zip(each.bars, ("now", "then"), strict=True)
         ]
         parts.append(Bars(small, f"... and {gpus} more that change, now and then", size="small"))
     if still := [each.now for each in found.gpus if each.is_untouched]:
-        where = names(((card.node, card.index) for card in still), 6 * _NAMES)
+        where = format_gpus(((card.node, card.index) for card in still), 6 * _NAMES)
         parts.append(f"{count(len(still), 'GPU')} untouched: {where}")
     return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])
 
@@ -211,7 +211,7 @@ def _lost_parts(deployment: Deployment) -> Iterator[Part]:
     shown = worst if len(worst) <= _MOST_LOSSES else worst[:_SHOWN_LOSSES]
     rows = []
     for lost in shown:
-        named = names((name, 0) for name in alike[lost]).replace("/0", "")
+        named = format_gpus((name, 0) for name in alike[lost]).replace("/0", "")
         brief = f"{alike[lost][0]} and {len(alike[lost]) - 1} more"
         rows.append((named if len(named) <= _NODES else brief, _lost(lost)))
     if more := sum(len(alike[lost]) for lost in worst[len(shown) :]):
@@ -238,7 +238,7 @@ def export_page(
         parts: list[Part] = [Words(f"{name}: {shown}", "head"), "nothing is lost"]
         if export.losses:
             parts[1:] = [Words("not said in these files", "fair")]
-            parts.append(Bullets([("-", loss) for loss in export.losses]))
+            parts.append(list_reasons(export.losses))
         order = Bullets([(f"{number}.", step) for number, step in enumerate(export.order, 1)])
         sections.append(Section(name, name, [*parts, "in this order", order]))
     if offers:
@@ -258,7 +258,7 @@ def _offers(deployment: Deployment) -> Iterator[Part]:
     yield Words("What nodes will offer", "head")
     yield Words(f"(MIG strategy mixed; {strategy} is the least that shows all)", "soft")
     rows = [
-        [names((node, 0) for node in nodes).replace("/0", ""),
+        [format_gpus((node, 0) for node in nodes).replace("/0", ""),
          ", ".join(f"{name}: {number}" for name, number in resources) or "nothing"]
         for resources, nodes in alike.items()
     ]  # fmt: skip

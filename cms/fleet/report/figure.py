@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import sha256
 from io import StringIO
 from typing import Any
 
 import matplotlib as mpl
+from markupsafe import escape
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 
 from ...values.words import printable
-from .colours import TONES
-from .page import Page, Picture, Section
+from .page import TONES, Page, Picture, Section
 from .terminal import render
 
 _COLUMNS = 110  # of the text of a picture
-_WIDTH, _WIDE = 6.4, 9.6  # inches: of a drawing in a page
+_WIDTH = 6.4  # inches: of a drawing in a page
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _RC: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "cms", "text.parse_math": False, "font.size": 9.5,
@@ -54,10 +51,10 @@ def drawing(page: Page) -> str:
     """Return the drawn sections of a page as one SVG file, which refers to nothing outside it."""
     head = Section("end", "", page.end, drawn=True)
     parts = [_text(replace(page, sections=[head], end=()))]
-    for section in page.sections if page.sections else ():
+    for section in page.sections:
         for part in section.parts:
             if section.drawn and isinstance(part, Picture):
-                parts.append((_svg(part), (_WIDE if part.wide else _WIDTH) * 72, part.height * 72))
+                parts.append((_svg(part), _WIDTH * 72, part.height * 72))
     if any(section.drawn for section in page.sections):
         parts.append(_text(replace(page, title="", lead="", end=())))
     across, drawn, y = max(width for _, width, _ in parts), [], 20.0
@@ -67,7 +64,7 @@ def drawing(page: Page) -> str:
         drawn.append(place + re.sub(r'^<svg |(?<= )(?:width|height)="[^"]*" ', "", text, count=3))
         y += high + 10
     words = (page.title or page.lead, *(each.text for each in page.end[:1]))
-    said = _escaped(": ".join(filter(None, words)))
+    said = escape(printable(": ".join(filter(None, words))))
     wide, high = across + 40, y + 10
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '
@@ -92,35 +89,13 @@ def _text(page: Page) -> tuple[str, float, float]:
     return text, width, height
 
 
-def _escaped(text: str) -> str:
-    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def _svg(picture: Picture) -> str:
     with warnings.catch_warnings(), mpl.rc_context(_RC):
         warnings.filterwarnings("ignore", "Glyph")  # a browser has the letters of all languages
-        figure = Figure((_WIDE if picture.wide else _WIDTH, picture.height))
+        figure = Figure((_WIDTH, picture.height))
         picture.draw(figure)
         stream = StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
     text = stream.getvalue().replace("'DejaVu Sans'", _FONTS)
     text = text[text.index("<svg ") :].replace("xlink:href", "href")
     return re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
-
-
-@lru_cache(maxsize=65536)
-def width_of(text: str, size: float) -> float:
-    """Return how many inches a text is wide in a typeface that is wider than most."""
-    font = get_font(findfont("DejaVu Sans"))
-    font.set_size(size, 72)
-    font.set_text(text, 0.0)
-    far = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return float(font.get_width_height()[0]) / 64 / 72 + 0.45 * far * size / 72
-
-
-def cut(text: str, width: float, size: float) -> str:
-    """Cut a text to a width in inches; an ellipsis marks a cut."""
-    shown = printable(text)
-    while len(shown) > 1 and width_of(shown, size) > width:
-        shown = f"{shown[: -2 if shown[-1] == '…' else -1]}…"
-    return shown

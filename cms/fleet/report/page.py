@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...values.words import count, decimal
-from .colours import COLOURS
 from .tables import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Light enough for black text on each (contrast of at least 7 to 1), told apart by the common forms
+# of colour blindness as far as twelve colours can be; after twelve services they repeat.
+COLOURS = (
+    "#77aadd", "#ee8866", "#44bb99", "#ffaabb", "#bbcc33", "#c9a6e8",
+    "#eedd88", "#99ddff", "#d0a27a", "#e88bc0", "#9fd07f", "#b8c0cc",
+)  # fmt: skip
+#: Colours of drawings by what they mean; a page calls each of them by its name.
+TONES = {
+    "ink": "#1b1f24", "soft": "#57606b", "line": "#c3cad4", "good": "#1a7f37", "fair": "#8a5a00",
+    "bad": "#b42318", "best": "#0b62c4", "bound": "#a04100", "paper": "#fffffe",
+}  # fmt: skip
 #: What stands on a box for what becomes of its instance, and for its state.
-MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
-STATES = {"starting": "^", "draining": "v", "no compute instance": "!", "split": "%"}
-STATES["unknown"] = "?"
-_SIGNS = {
-    "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
-    "^": "^ starting", "v": "v draining", "!": "! no compute instance",
-    "%": "% split (compute instances other than the whole one)", "?": "? starts not known",
+MARKS = {
+    "kept": "=", "restarted": "~", "created": "+", "deleted": "-", "repartition": "*",
+    "switch": ">",
+}  # fmt: skip
+STATES = {
+    "starting": "^", "draining": "v", "no compute instance": "!", "split": "%", "unknown": "?",
+    "temporary": "t",
 }  # fmt: skip
 PER_CENT = 100
 
@@ -43,7 +52,6 @@ class Words:
     text: str
     tone: str = ""
     only: str = ""
-    kind: str = "words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +60,15 @@ class Bullets:
 
     items: Sequence[tuple[str, str]]
     only: str = ""
-    kind: str = "bullets"
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The part of an instance's time in which it serves one of the services that share it."""
-
-    service: str
-    place: int
-    share: Fraction
-    point: str
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A run of slices on a GPU: an instance, or nothing.
+    """A run of slices on a GPU: an instance, or nothing; or an action on a line of time.
 
     `service` is None for an idle instance and for free slices; `place` is its service's, which
     gives colour and key; `owner` is that of a foreign instance; `slots` are of services that share
-    it in time.
+    it in time, in thousandths of its width.
     """
 
     start: int
@@ -83,7 +80,7 @@ class Box:
     owner: str = ""
     state: str = ""
     mark: str = ""
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[Box, ...] = ()
 
     @property
     def sign(self) -> str:
@@ -92,7 +89,9 @@ class Box:
 
     @property
     def look(self) -> str:
-        """How it is filled: free, idle, foreign, empty, or with the colour of a service."""
+        """How it is filled: free, blank, idle, foreign, empty, or with the colour of a service."""
+        if self.state == "blank":
+            return "blank"
         if not self.profile or self.state == "margin":
             return "free"
         if self.service is not None:
@@ -155,7 +154,6 @@ class Bars:
     size: str = "large"
     key: str = ""
     only: str = ""
-    kind: str = "bars"
 
     @property
     def ruler(self) -> int:
@@ -167,10 +165,12 @@ class Bars:
 def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
     """Say what widths, letters and hatchings mean, those that there are."""
     drawn = list(parts)
-    if key := next((each.key for each in drawn if each.key), ""):
-        return key
     bars = [bar for each in drawn for bar in each.bars]
     boxes = [box for bar in bars for box in bar.boxes]
+    signs = {letter for box in boxes for letter in box.sign}
+    explained = [f"{sign} {name}" for name, sign in (MARKS | STATES).items() if sign in signs]
+    if key := next((each.key for each in drawn if each.key), ""):
+        return "; ".join([key, *explained])
     shared, looks = {bar.shared for bar in bars}, {box.look for box in boxes}
     wide = "memory slices, under MPS per cent" if len(shared) == 2 else "memory slices"
     said = [f"width: {'per cent of a GPU, under MPS' if shared == {True} else wide}"]
@@ -178,8 +178,7 @@ def legend(parts: Iterable[Bars], free: str, idle: str, foreign: str) -> str:
     meant = {"free": free, "idle": idle, "foreign": foreign}
     said += [words for look, words in meant.items() if look in looks]
     said += ["┊ in turn"] * any(box.slots for box in boxes)
-    signs = {letter for box in boxes for letter in box.sign}
-    return "; ".join([*said, *(words for sign, words in _SIGNS.items() if sign in signs)])
+    return "; ".join([*said, *explained])
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +191,7 @@ class Picture:
     description: str
     draw: Callable[[Figure], None]
     height: float = 3.2
-    wide: bool = False
     only: str = "web"
-    kind: str = "picture"
 
 
 #: A paragraph, or one of the others.

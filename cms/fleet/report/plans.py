@@ -22,10 +22,10 @@ from ..serving.rate_curve import MULTIPLES, RatePoint
 from ..serving.time_sharing import SharedServing
 from ..serving.whole_gpus import whole_gpus
 from . import proofs
-from .bars import plan_bars, setting
+from .bars import draw_plan, format_setting
 from .charts import rates_parts
 from .page import Fact, Page, Part, Section, Words
-from .tables import Cell, in_ms, key_of, limit_of, number, table
+from .tables import Cell, format_ms, key_cell, limit_cell, number, table
 
 #: With less headroom a plan says how near a limit is: repeated measurements differ by as much.
 _TIGHT = Fraction(1, 20)
@@ -44,20 +44,18 @@ def plan_page(
     `source`: its file. `curve`: GPUs at multiples of all rates, or why there are none. `shortage`:
     sufficient changes. `growth`: of all rates.
     """
-    sections = [*proofs.why_section(proofs.plan_reasons(plan, shortage))]
-    if bars := list(plan_bars(plan)):
-        note = Words(
-            "A bar is a GPU. GPUs that are partitioned and used alike are drawn once, with their "
-            "number before them. An instance is at a start where it fits.", "soft", "web",
-        )  # fmt: skip
+    sections = [*proofs.why_section(proofs.find_plan_reasons(plan, shortage))]
+    if bars := list(draw_plan(plan)):
+        alike = "A bar is a GPU; GPUs that are used alike are drawn once, with their number."
+        note = Words(alike, "soft", "web")
         sections.append(Section("fleet", "The GPUs", [note, *bars], drawn=True))
     sections.append(_services(plan, growth))
     sections += plan_sections(plan, source, curve)
-    end = proofs.closing(plan.answer, "GPU")
+    end = proofs.list_verdict(plan.answer, "GPU")
     if plan.answer.proof == "checked":
-        said = Words(proofs.checked_by(plan), "soft")
+        said = Words(proofs.describe_checkers(plan), "soft")
         sections.append(Section("checked", "", [said], only="terminal"))
-    if left_open := proofs.between_classes(plan):
+    if left_open := proofs.explain_gap(plan):
         end.append(Words(left_open))
     return Page(title, _subject(plan), list(_facts(plan)), sections, source, end)
 
@@ -70,17 +68,17 @@ def plan_sections(
         yield Section("rates", "If the rates change", [curve], only="web")
     elif curve:
         missing = len(set(MULTIPLES) - {each.rate for each in curve})
-        rates = rates_parts(curve, cost_unit(plan, "GPUs"), missing)
+        rates = rates_parts(curve, find_cost_unit(plan, "GPUs"), missing)
         yield Section("rates", "If the rates change", rates, only="web")
     problem: MachineProblem = plan.serving.problem
     if isinstance(plan.serving, NeighbourServing):  # schedule and bound are of two problems
         problem = plan.serving.outer
     else:
-        yield from proofs.bounds_section(plan.solution, cost_unit(plan, "GPUs"))
+        yield from proofs.bounds_section(plan.solution, find_cost_unit(plan, "GPUs"))
     yield proofs.proof_section(plan, problem, source)
 
 
-def cost_unit(plan: Plan, gpus: str = "GPU") -> str:
+def find_cost_unit(plan: Plan, gpus: str = "GPU") -> str:
     """Return the unit of costs: GPUs, unless some do not cost 1."""
     costs = {machine.cost for machine in plan.serving.problem.machine_types}
     return gpus if costs == {1} else "cost"
@@ -93,7 +91,7 @@ def _subject(plan: Plan) -> str:
     if isinstance(serving, SharedServing):
         rule = f"{serving.sharing}"
         if isinstance(serving, NeighbourServing):
-            rule += f"; {proofs.beside_one_another(serving)}"
+            rule += f"; {proofs.describe_interference(serving)}"
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
     free = sum(service.latency_limit_ms is None for service in serving.services)
@@ -116,7 +114,7 @@ def _facts(plan: Plan) -> Iterator[Fact]:
         gpus[group.gpu] += group.count
     needed = ", ".join(f"{decimal(n)} × {key}" for key, n in gpus.items()) or "no GPU"
     yield Fact("GPUs", decimal(answer.machine_count or 0), needed)
-    priced, least = cost_unit(plan) == "cost", at_least(answer.lower_bound)
+    priced, least = find_cost_unit(plan) == "cost", at_least(answer.lower_bound)
     note = f"every plan needs at least {least} GPUs"
     if priced:
         yield Fact("Cost", decimal(answer.cost, rounding=math.ceil), "of these GPUs together")
@@ -158,21 +156,20 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
         "more service| (all with --json)",
     )  # fmt: skip
     note = (
-        "Headroom: by how much this service's rate alone may rise on what it has. Needs: what the "
-        "slowest of its instances needs by the rule, also as a share of its latency limit. Slower "
-        "batches: by how much all may take longer than measured until its limit breaks."
+        "Headroom: how much this service's rate alone may rise. Needs: the latency of its slowest "
+        "instance by the rule. Slower batches: how much longer than measured all may take."
     )
     parts: list[Part] = [Words(note, "soft", "web"), grid]
     warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
         return Section("services", "Services", [*parts, *warnings], only="web")
     said = [
-        tightest_line(plan), replicas_line(plan), proofs.promised(plan.serving),
-        headroom_line(plan),
+        format_tightest(plan), format_replicas(plan), proofs.describe_promise(plan.serving),
+        format_headroom(plan),
     ]  # fmt: skip
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
-    parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
-    found = proofs.worths(plan.solution, plan.serving.problem)
+    parts += proofs.write_sentences(*said)
+    found = proofs.find_worths(plan.solution, plan.serving.problem)
     if found and not isinstance(plan.serving, NeighbourServing):  # prices are of several problems
         slices, in_use = {}, {group.gpu for group in plan.groups}
         for block in found.shares:
@@ -180,16 +177,16 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
             gpu = plan.serving.gpu_of(key)
             if key in in_use and mps_share(profile) is None:
                 slices[block] = gpu.profile(profile).compute, gpu.compute_slices
-        lines = proofs.worth_line(found, "GPU"), proofs.scarcest_line(found, slices)
+        lines = proofs.format_worths(found, "GPU"), proofs.format_scarcest(found, slices)
         parts += [f"{line}." for line in lines if line]
     return Section("services", "Services", [*parts, *warnings], drawn=True)
 
 
 def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) -> Iterator[Cell]:
     asked, least = each.service, each.planned_rps if more else each.wanted_rps
-    yield from (key_of(place), Cell(cut(asked.name)), *([Cell(cut(asked.model))] if models else []))
+    yield from (key_cell(place), Cell(cut(asked.name)), *[Cell(cut(asked.model))] * models)
     limit = asked.latency_limit_ms
-    yield limit_of(limit)
+    yield limit_cell(limit)
     yield from map(number, (each.wanted_rps, *([each.planned_rps] if more else [])))
     yield number(each.provided_rps, tone="bad" if each.provided_rps < least else "")
     yield number(each.provided_rps / least - 1 if least else None, percent)
@@ -197,26 +194,26 @@ def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) ->
         use.point.latency_ms if limit is None or use.slack_ms is None else limit - use.slack_ms
         for use in each.uses
     ), default=None)  # fmt: skip
-    yield number(longest, in_ms)
+    yield number(longest, format_ms)
     part = None if longest is None or not limit else longest / limit
     yield number(part, partial(percent, up=True))
     yield number(each.latency_headroom, percent)
-    yield Cell("\n".join(instance_words(plan, use) for use in each.uses) or "-")
+    yield Cell("\n".join(format_use(plan, use) for use in each.uses) or "-")
 
 
-def instance_words(plan: Plan, use: Use) -> str:
+def format_use(plan: Plan, use: Use) -> str:
     """Say how many instances run what: ``3 x 2g.20gb (p=2 b=8, 812/s, 41 ms)``."""
     where = f" on {use.gpu}" if len(plan.serving.gpus) > 1 else ""
     what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
     if use.duty_cycle_ms is None:
-        return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
-    point, cycle = setting(use.point, brief=True), f"{decimal(use.duty_cycle_ms)} ms"
+        return f"{what} ({format_setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
+    point, cycle = format_setting(use.point, brief=True), f"{decimal(use.duty_cycle_ms)} ms"
     slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
     of = f" of a {cycle} duty cycle" if use.length_ms != use.duty_cycle_ms else f" alone, {cycle}"
     return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
 
 
-def replicas_line(plan: Plan) -> str:
+def format_replicas(plan: Plan) -> str:
     """Say which services have replicas; empty if none have."""
     jobs = plan.serving.problem.jobs if isinstance(plan.serving, ServingProblem) else ()
     asked = {job.name: job.replicas for job in jobs if job.replicas is not None}
@@ -228,7 +225,7 @@ def replicas_line(plan: Plan) -> str:
     return f"replicas at least: {', '.join(said)}" if asked else ""
 
 
-def headroom_line(plan: Plan) -> str:
+def format_headroom(plan: Plan) -> str:
     """Say how much slower batches may be than measured, and whose limit breaks then."""
     if (found := plan.latency_headroom) is None:
         return ""
@@ -242,7 +239,7 @@ def headroom_line(plan: Plan) -> str:
     return f"{said}, at {used} of what its limit allows; --latency-margin 5% plans for more"
 
 
-def tightest_line(plan: Plan) -> str:
+def format_tightest(plan: Plan) -> str:
     """Say which cycle is nearest to a limit; empty where nothing is shared in time."""
     uses = [
         (use.slack_ms, use.duty_cycle_ms, use.profile, each.service)

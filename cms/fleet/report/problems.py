@@ -17,9 +17,9 @@ from ...solving.solution import Solution
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import exact, shown
 from ...values.words import count, decimal, percent
-from .bars import machine_bars
+from .bars import draw_machines
 from .page import Bars, Fact, Page, Part, Section, Words
-from .proofs import closing, solution_reasons, why_section, worth_line, worths
+from .proofs import find_solution_reasons, find_worths, format_worths, list_verdict, why_section
 from .tables import Cell, Column, Grid, table
 
 #: Groups of machines, and jobs, that are listed before it is said how many more there are.
@@ -34,9 +34,9 @@ def solved_page(
     sizes = (len(problem.job_names), "job"), (len(problem.blocks), "block")
     every = (*sizes, (len(problem.configurations), "configuration"))
     lead = ", ".join(count(number, what) for number, what in every)
-    sections = [*why_section(solution_reasons(problem, solution, shortage))]
+    sections = [*why_section(find_solution_reasons(problem, solution, shortage))]
     if solution.schedule.machine_count:
-        bars = machine_bars(solution.schedule, _MOST_BARS, problem)
+        bars = draw_machines(solution.schedule, _MOST_BARS, problem)
         key = "width: the blocks' sizes; hatched: idle or left over"
         parts: list[Part] = [Bars(bars, key=key, only="web"), _machines(problem, solution)]
         rows = []
@@ -47,10 +47,10 @@ def solved_page(
         if (more := len(problem.job_names) - MOST_JOBS) > 0:
             rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
         parts.append(table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows))
-        if (found := worths(solution, problem)) is not None:
-            parts.append(worth_line(found))
+        if (found := find_worths(solution, problem)) is not None:
+            parts.append(format_worths(found))
         sections.append(Section("machines", "Machines", parts, drawn=True))
-    return Page(title, lead, (), sections, end=closing(solution))
+    return Page(title, lead, (), sections, end=list_verdict(solution))
 
 
 def _machines(problem: MachineProblem, solution: Solution) -> Grid:
@@ -157,7 +157,7 @@ def solution_page(solution: Solution) -> Page:
     head, groups, more = solution.schedule.excerpt(MOST_GROUPS)
     parts: list[Part] = [table("Schedule", " | ".join(head), groups), *([more] if more else [])]
     if hasattr(solution.schedule, "groups"):  # of other kinds of problems there are no machines
-        bars = machine_bars(solution.schedule, 16)
+        bars = draw_machines(solution.schedule, 16)
         parts.insert(0, Bars(bars, key="a box is a block, with its job"))
     section = Section("all", "", parts, drawn=True)
     return Page("", solution.status.replace("_", " "), facts, [section])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -21,20 +21,18 @@ from ...time_sharing.model import TimeSharedJob
 from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import at_least, count, decimal, fraction, printable, short
 from ..serving import Plan
-from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.posing import AnyServing
 from ..serving.queueing import evidence_of
 from ..serving.time_sharing import SharedServing
-from .charts import Known, bounds_parts
+from .charts import history_table
 from .page import Bullets, Page, Part, Section, Words
 
 
-def closing(solution: Solution, machine: str = "machine") -> list[Words]:
+def list_verdict(solution: Solution, machine: str = "machine") -> list[Words]:
     """Return the last lines of a report: verdict and circumstances."""
     tone = "best" if solution.proof == "checked" else "open"
-    ran = Words(f"({circumstances(solution)})", "soft")
-    return [Words(verdict(solution, machine), tone), ran]
+    return [Words(verdict(solution, machine), tone), Words(f"({circumstances(solution)})", "soft")]
 
 
 class Worths(NamedTuple):
@@ -49,7 +47,7 @@ class Worths(NamedTuple):
     cases: int = 1
 
 
-def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
+def find_worths(solution: Solution, problem: MachineProblem) -> Worths | None:
     """Turn a certificate's prices into shares of a machine; None if there is nothing to say.
 
     Where machines differ in cost, and in a proof that branches, a price alone says little: there
@@ -70,7 +68,7 @@ def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
     return Worths({block: prices[block] / whole for block in ranked}, absolute, len(leaves))
 
 
-def worth_line(found: Worths, machine: str = "machine") -> str:
+def format_worths(found: Worths, machine: str = "machine") -> str:
     """List the worths of the blocks."""
     shares = found.shares.items()
     listed = ", ".join(f"{printable(block)} {fraction(share)}" for block, share in shares)
@@ -80,7 +78,7 @@ def worth_line(found: Worths, machine: str = "machine") -> str:
     return f"Worth by the prices of {source}, a best-used {machine} being 1: {listed}"
 
 
-def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
+def format_scarcest(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str:
     """Name the instance that is worth most beyond its compute slices, given with its GPU."""
     over = {block: found.shares[block] / Fraction(*own) for block, own in slices.items()}
     block = max(over, key=lambda block: over[block], default=None)
@@ -96,60 +94,63 @@ def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str
 def bounds_section(solution: Solution, unit: str) -> Iterator[Section]:
     """Yield both bounds over the time of a run, if it had any."""
     if solution.history:
-        known = [Known(at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history]
-        run = f"The run: {circumstances(solution)}."
-        parts = [run, *bounds_parts(known, solution.seconds, unit, up=True)]
-        yield Section("bounds", "Both bounds over time", parts, only="web")
+        known = ((at.seconds, at.cost, at.lower_bound, at.source) for at in solution.history)
+        run, table = f"The run: {circumstances(solution)}.", history_table(known, unit, up=True)
+        yield Section("bounds", "Both bounds over time", [run, table], only="web")
+
+
+RECHECK_HEAD = (
+    "Everything was rechecked from the file, in exact arithmetic, before this page was made. To "
+    "recheck it (the independent checker shares no code with the package):"
+)
 
 
 def proof_section(plan: Plan, problem: MachineProblem, source: str) -> Section:
     """Say what the certificate of a plan proves of a problem, and how it is rechecked."""
-    solution, more = plan.answer, between_classes(plan)
-    leaves = list(solution.certificate.leaves())
+    solution, leaves = plan.answer, list(plan.answer.certificate.leaves())
     parts: list[Part] = [f"{verdict(solution, 'GPU')}."]
     if solution.status == "infeasible" and solution.proof == "checked":
-        parts.append(
-            "The proof: prices under which the demands are worth more than all GPUs there are, "
-            "however they are partitioned."
-        )
+        parts.append("The proof: prices at which the services need more than all GPUs are worth.")
     elif solution.lower_bound > 0:
         shared = not isinstance(leaves[0], BlockPrices)
-        what = "a function of what is put on an instance" if shared else "a price on every instance"
+        what = "each use of an instance" if shared else "every instance"
         parts.append(
-            f"The proof of the bound: {what}, such that whatever a GPU can be partitioned into is "
-            "worth at most what the GPU costs. Every plan must then pay at least what each service "
-            "pays at these prices where it is cheapest; together that is at least "
-            f"{at_least(solution.lower_bound)}, rounded up to what GPUs can cost."
+            f"The proof prices {what}, so that no GPU holds more than it costs. At these prices "
+            f"the services together pay at least {at_least(solution.lower_bound)}, rounded up to "
+            "what GPUs can cost."
         )
         if len(leaves) > 1:
-            parts.append(
-                f"It distinguishes {count(len(leaves), 'case')}, one of which every plan falls "
-                "into; each has prices of its own."
-            )
-    parts += [f"{more[:1].upper()}{more[1:]}."] * bool(more)
+            cases = count(len(leaves), "case")
+            parts.append(f"It has {cases}, each with its own prices; every plan is one of them.")
     parts += [
-        "The schedule (each service gets its rate, each GPU can be partitioned so) and the proof "
-        "were rechecked from the file before this page was made, in whole numbers and fractions. "
-        "So can you; the independent checker shares no code with the package:",
-        recheck(source or "plan.json", proved="proved" in plan.checkers),
+        *write_sentences(explain_gap(plan)),
+        RECHECK_HEAD,
+        list_rechecks(source or "plan.json", proved="proved" in plan.checkers),
         f"SHA-256 of the problem: {problem.sha256}",
     ]
     return Section("proof", "The proof", parts, only="web")
 
 
-def recheck(*sources: str, proved: bool = False) -> Bullets:
+def write_sentences(*said: str) -> list[str]:
+    """Make sentences of clauses; of empty ones none."""
+    return [f"{each[:1].upper()}{each[1:]}." for each in said if each]
+
+
+def list_rechecks(*sources: str, proved: bool = False) -> Bullets:
     """Return the commands that recheck files; `proved`: also by the checker proved in Coq."""
     names = shlex.join(sources)
-    every = [(f"cms check {names}", "everything the file says, exactly")]
-    every.append((f"cms-check {names}", "the same by an independent checker"))
-    by_coq = (f"cms-check --proved {names}", "schedule and bound by a checker proved in Coq")
-    return Bullets([*every, *[by_coq] * proved])
+    every = [
+        (f"cms check {names}", "everything the file says, exactly"),
+        (f"cms-check {names}", "the same by an independent checker"),
+        (f"cms-check --proved {names}", "schedule and bound by a checker proved in Coq"),
+    ]
+    return Bullets(every if proved else every[:2])
 
 
-def checked_by(plan: Plan) -> str:
+def describe_checkers(plan: Plan) -> str:
     """Say who has checked a plan's proof, and which other checkers know its form."""
-    others = "cms-check and cms-check --proved (Coq) recheck"
-    others = others if "proved" in plan.checkers else "cms-check rechecks"
+    both = "cms-check and cms-check --proved (Coq) recheck"
+    others = both if "proved" in plan.checkers else "cms-check rechecks"
     return f"checked by the package; {others} the file"
 
 
@@ -159,11 +160,15 @@ MOST_REASONS = 20
 def why_section(reasons: Sequence[str]) -> Iterator[Section]:
     """Yield the reasons as a section, if there are any."""
     if reasons:
-        told = Bullets([("-", reason) for reason in reasons])
-        yield Section("why", "Why it is impossible", [told], drawn=True)
+        yield Section("why", "Why it is impossible", [list_reasons(reasons)], drawn=True)
 
 
-def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
+def list_reasons(reasons: Iterable[str]) -> Bullets:
+    """List sentences."""
+    return Bullets([("-", reason) for reason in reasons])
+
+
+def find_plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
     """Say why a plan is infeasible, and which changes would suffice; empty if it is feasible.
 
     One sentence for each service that no instance serves within its limit; if there is none, the
@@ -182,7 +187,7 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
     return (*reasons, *([] if shortage is None else [printable(shortage.remedy("GPU", "rate"))]))
 
 
-def solution_reasons(
+def find_solution_reasons(
     problem: MachineProblem, solution: Solution, shortage: Shortage | None = None
 ) -> tuple[str, ...]:
     """Say likewise why an abstract problem is infeasible."""
@@ -223,12 +228,15 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
         blamed = tuple(
             it for it in blamed if any(leaf.limit_prices.get(it.name) for leaf in leaves)
         )
-    there = " and ".join(
-        f"{decimal(it.at_most)} {'x' if it.name in problem.machine_index else 'for group'} "
-        f"{printable(it.name)}"
+    types = [it for it in blamed if it.name in problem.machine_index]
+    there = " and ".join(f"{decimal(it.at_most)} x {printable(it.name)}" for it in types)
+    said = [f"there are only {there}"] * bool(types)
+    said += [
+        f"group {printable(it.name)} has a limit of {decimal(it.at_most)}"
         for it in blamed
-    )
-    sentence = f"the {machine}s do not suffice: there are only {there}"
+        if it not in types
+    ]
+    sentence = f"the {machine}s do not suffice: {', and '.join(said)}"
     if others := [printable(it.name) for it in problem.limits if it not in blamed]:
         sentence += f" (more {' or '.join(others)} alone would not help)"
     return sentence
@@ -236,8 +244,7 @@ def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
 
 def refusal_page(head: str, reasons: Sequence[str]) -> Page:
     """Say what cannot be, and why."""
-    told = Bullets([("-", why) for why in reasons])
-    return Page("", sections=[Section("why", "", [Words(head, "head"), told])])
+    return Page("", sections=[Section("why", "", [Words(head, "head"), list_reasons(reasons)])])
 
 
 #: The evidence of promises, the best first.
@@ -249,7 +256,7 @@ _EVIDENCE = {
 }
 
 
-def promised(serving: AnyServing) -> str:
+def describe_promise(serving: AnyServing) -> str:
     """Say which latency limits are met under a plan, under which arrivals and which routing."""
     if isinstance(serving, SharedServing):
         return _promised_by_cycles(serving)
@@ -258,19 +265,13 @@ def promised(serving: AnyServing) -> str:
     free = sum(each.latency_limit_ms is None for each in serving.services)
     if promise is None and rule.promise is not None:
         return (
-            f"the rule {name} promises nothing of latencies here: no service has a limit, so that "
-            "an instance counts for all that it works off; 'cms simulate' says how long requests "
-            "take"
+            f"the rule {name} promises no latency here: no service has a limit; 'cms simulate' "
+            "says how long requests take"
         )
     if promise is None:
-        open_ = "how many requests are late under load is open"
-        if isinstance(rule, LatencyRule):
-            open_ = (
-                "it looks at the latency of a batch, not at how many requests are late under load"
-            )
         return (
-            f"the rule {name} promises nothing about waiting: {open_}; 'cms simulate' tries that, "
-            "'--rule capacity' plans for it"
+            f"the rule {name} promises nothing about waiting: under load any number of requests "
+            "may be late; 'cms simulate' tries that, '--rule capacity' plans for it"
         )
     own = any(each.late_share is not None or each.queue for each in serving.services)
     found = {
@@ -294,28 +295,21 @@ def promised(serving: AnyServing) -> str:
     )
 
 
-def beside_one_another(serving: NeighbourServing) -> str:
+def describe_interference(serving: NeighbourServing) -> str:
     """Describe the interference of a plan."""
     pairs = count(len(serving.interference), "pair")
     return f"batches slow one another, by {pairs}, in {count(serving.classes, 'class')}"
 
 
-def between_classes(plan: Plan) -> str:
+def explain_gap(plan: Plan) -> str:
     """Explain the gap between a plan under interference and its bound; empty without one."""
     if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":
         return ""
     more = f"more than {plan.serving.classes} of them (classes in [time_sharing]) may"
     if plan.solution.status == "infeasible":
-        return (
-            "no plan meets its limits beside the worst of each class, which does not say that "
-            f"there is none: {more} find one"
-        )
-    if plan.answer.gap:
-        return (
-            "planned beside the worst of each class and proved beside the best: "
-            f"{more} bring the two nearer"
-        )
-    return ""
+        return f"no plan meets its limits beside the worst of each class; {more} find one"
+    worst = "planned beside the worst of each class, proved beside the best"
+    return f"{worst}: {more} bring the two nearer" if plan.answer.gap else ""
 
 
 def _promised_by_cycles(serving: SharedServing) -> str:
@@ -326,7 +320,6 @@ def _promised_by_cycles(serving: SharedServing) -> str:
     slower = "slowdowns that were not in the table, " if slowed else ""
     more = "the setting headroom plans for more" if headroom is None else "the headroom is for them"
     return (
-        f"met under the rule {rule}: every limit, if the requests of an instance come evenly "
-        f"spaced, at up to the {rates}{beside}: never more than a batch in a cycle. Not promised: "
-        f"{slower}random arrivals; {more}"
+        f"met under the rule {rule}: every limit, for evenly spaced requests at up to the {rates}"
+        f"{beside}. Not promised: {slower}random arrivals; {more}"
     )

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from ...values.numbers import exact
 from ...values.words import count, decimal, percent, printable
 from ..simulation.colocation_loop.loop import POLICIES
-from .charts import legend_name
-from .colours import TONES
-from .page import Bullets, Fact, Page, Part, Picture, Section, Words
-from .tables import MOST_ROWS, Cell, limit_of, number, table
+from .bars import fill_gaps
+from .charts import DASHES, legend_beside, legend_name, make_axes
+from .page import TONES, Bar, Bars, Box, Bullets, Fact, Page, Part, Picture, Section, Words
+from .proofs import list_reasons
+from .tables import MOST_ROWS, Cell, limit_cell, number, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..simulation import ServiceResult, Simulation
     from ..simulation.colocation_loop.result import PlayedPolicy, SharedDay
 
+_PARTS = 1000  # that the widest bar of a day is divided into
 #: Services whose latencies are drawn, and those that are drawn over time
 MOST_BARS, MOST_LINES = 60, 8
 _TONES = {
@@ -47,13 +49,12 @@ def simulation_page(simulation: Simulation, title: str, source: str = "") -> Pag
         if each.cause
     ]
     if said := [*causes, *_recoveries(simulation)]:
-        services.append(Bullets([("-", each) for each in said]))
+        services.append(list_reasons(said))
     services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
     meaning: list[Part] = [
-        "A replay is simulated, no proof: it says what happened to these requests. That the "
-        "verdicts follow from the counts was rechecked before this page was made. The same plan, "
-        "seed and options give the same file, byte by byte, on any machine and any number of "
-        "threads."
+        "A replay is simulated, no proof: it says what happened to these requests. The verdicts "
+        "were rechecked against the counts before this page was made. The same plan, seed and "
+        "options give the same file."
     ]
     if source:
         line = f"cms check {shlex.quote(source)}"
@@ -85,7 +86,7 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
     lost, limit, share = each.verdict == "not replayed", each.limit_ns, each.p99_share
     nothing = Cell("-", math.nan)
     yield Cell(each.name)
-    yield limit_of(None if limit is None else Fraction(limit, 10**6))
+    yield limit_cell(None if limit is None else Fraction(limit, 10**6))
     yield number(each.rate_rps)
     p99 = _ms(each.p99_ns) if share is None else percent(share, up=True)
     yield nothing if lost else Cell(p99, math.nan if share is None else share)
@@ -142,8 +143,6 @@ def _pictures(simulation: Simulation) -> Iterator[Part]:
 def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None:
     from matplotlib.ticker import LogLocator
 
-    from .figure import cut
-
     high = float(sheet.bbox.height / sheet.dpi)
     axes = sheet.add_axes((0.22, 0.4 / high, 0.53, 1 - 0.6 / high))
     axes.set_xscale("log")
@@ -151,9 +150,8 @@ def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
     for y, each in enumerate(drawn):
-        limit = each.limit_ns or 1
         times = (each.p50_ns, each.p99_ns, each.max_ns)
-        median, p99, longest = (max(at / limit, 1e-9) for at in times)
+        median, p99, longest = (max(at / (each.limit_ns or 1), 1e-9) for at in times)
         tone = TONES[_TONES[each.verdict] or "soft"]
         axes.barh(y, p99 - median, 0.62, median, color=tone)
         axes.plot([p99, longest], [y, y], color=tone, lw=1.5)
@@ -163,16 +161,16 @@ def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None
                       xycoords=("axes fraction", "data"), color=tone)  # fmt: skip
     axes.axvline(1, color=TONES["ink"], lw=1)
     axes.grid(axis="x")
-    axes.set_xlim(left=max(axes.get_xlim()[0], 1e-4), right=max(axes.get_xlim()[1], 2))
-    axes.set_yticks(range(len(drawn)), [cut(each.name, 1.3, 8) for each in drawn], fontsize=8)
+    low, far = axes.get_xlim()
+    axes.set_xlim(max(low, 1e-4), max(far, 2))
+    axes.set_yticks(range(len(drawn)), [legend_name(each.name) for each in drawn], fontsize=8)
     axes.set_ylim(len(drawn) - 0.4, -0.6)
     axes.set_xlabel(said, fontsize=8)
 
 
 def _draw_lines(sheet: Figure, lines: Sequence[ServiceResult], simulation: Simulation) -> None:
-    sheet.subplots_adjust(left=0.08, right=0.7, top=0.93, bottom=0.18)
-    axes = sheet.subplots()
-    for each, dash in zip(lines, ("-", "--", ":", "-.") * 2, strict=False):
+    axes = make_axes(sheet, "seconds", right=0.7)
+    for each, dash in zip(lines, DASHES, strict=False):
         line, limit = each.timeline, each.limit_ns
         assert line is not None
         assert limit is not None
@@ -189,9 +187,8 @@ def _draw_lines(sheet: Figure, lines: Sequence[ServiceResult], simulation: Simul
                       xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
                       fontsize=7, color=TONES["soft"])  # fmt: skip
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("seconds")
     axes.set_title("mean latency over the limit, by when requests arrived")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    legend_beside(axes)
 
 
 _DAY_COLUMNS = (
@@ -203,12 +200,9 @@ _DAY_COLUMNS = (
 
 def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     """Describe a day of shared GPUs."""
-    names = [policy_name(day, nth) for nth in range(len(day.policies))]
+    names = [name_policy(day, nth) for nth in range(len(day.policies))]
     every = list(zip(names, day.policies, strict=True))
-    said = "offline work in GPU-hours; hatched: more over the limit than tolerated"
     told = _day_sentence(day)
-    high = 0.8 + 0.3 * len(every)
-    bars = Picture(f"{said}. {told}", lambda sheet: _draw_day(sheet, day, names, said), high)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     policies = table("Policies", heads, ([name, *_policy_cells(day, one)] for name, one in every))
     heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
@@ -223,7 +217,7 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
         took = ", ".join(f"{beside:.1f} ms (alone {alone:.1f})" for beside, alone in pairs)
         on = f"p99 of requests to a made-up service on {count(len(asked), 'GPU')}, simulated"
         jobs.append(Words(f"{on}: {took}", "soft"))
-    parts: list[Part] = [bars, policies, Words(_DAY_COLUMNS, "soft", "web")]
+    parts: list[Part] = [_day_bars(day, names), policies, Words(_DAY_COLUMNS, "soft", "web")]
     sections = [
         Section("policies", "What each policy came to", parts, drawn=True),
         Section("jobs", "Offline jobs", jobs),
@@ -251,7 +245,7 @@ def _day_sentence(day: SharedDay) -> str:
     return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {limit}; {done}"
 
 
-def policy_name(day: SharedDay, nth: int) -> str:
+def name_policy(day: SharedDay, nth: int) -> str:
     """Return the name of a policy, and whether it was unwatched."""
     each = POLICIES[day.policies[nth].name]
     watched = each.is_watched and each.method
@@ -268,27 +262,20 @@ def _policy_cells(day: SharedDay, each: PlayedPolicy) -> Iterator[Cell]:
     yield from map(number, (each.evictions, each.moves, each.starts + each.restarts))
 
 
-def _draw_day(sheet: Figure, day: SharedDay, names: list[str], said: str) -> None:
-    high = float(sheet.bbox.height / sheet.dpi)
-    axes = sheet.add_axes((0.3, 0.55 / high, 0.5, 1 - 0.6 / high))
-    tolerated = exact(day.terms.tolerated, "tolerated")
-    most = max(float(each.throughput) for each in day.policies) or 1.0
-    for y, (name, each) in enumerate(zip(names, day.policies, strict=True)):
-        over = day.limited and each.over_share > tolerated
-        done, tone = float(each.throughput), TONES["bad" if over else "best"]
-        axes.barh(y, done, 0.62, color="none" if over else tone, hatch="////" if over else "",
-                  edgecolor=tone)  # fmt: skip
-        words = decimal(each.throughput, rounding=math.floor)
+def _day_bars(day: SharedDay, names: list[str]) -> Bars:
+    """Draw the work of each policy; dashed where more is over the limit than tolerated."""
+    most, bars = max(each.throughput for each in day.policies) or Fraction(1), []
+    for place, (name, each) in enumerate(zip(names, day.policies, strict=True)):
+        words = f"{decimal(each.throughput, rounding=math.floor)} GPU-hours"
         if day.limited and each.shared_gpu_hours:
-            words += f", {percent(each.over_share, up=True)} over"
-        axes.annotate(words, (done, y), (4, 0), textcoords="offset points", va="center", fontsize=8,
-                      color=tone if over else TONES["ink"])  # fmt: skip
-        axes.annotate(name, (0, y), (-5, 0), textcoords="offset points", ha="right", va="center",
-                      fontsize=8)  # fmt: skip
-    axes.set_xlim(0, most)
-    axes.set_ylim(len(names) - 0.5, -0.6)
-    axes.set_yticks([])
-    axes.set_xlabel(said, fontsize=8)
+            words += f", {percent(each.over_share, up=True)} over the limit"
+        over = day.limited and each.over_share > exact(day.terms.tolerated, "tolerated")
+        width = max(int(each.throughput / most * _PARTS), 1)
+        box = Box(0, width, words, name, place, state="too often over the limit" * over)
+        blank = fill_gaps([box], _PARTS, "blank")
+        bars.append(Bar("", _PARTS, blank, label="", caption=f"{name}: {words}"))
+    key = "width: offline work; dashed: more over the limit than is tolerated"
+    return Bars(bars, size="line", key=key, only="web")
 
 
 def _day_facts(day: SharedDay) -> Iterator[Fact]:

@@ -47,11 +47,6 @@ class Column:
     long: bool = False
     rank: int = 0
 
-    @property
-    def look(self) -> str:
-        """The class of its cells."""
-        return "number" if self.number else "long" if self.long else ""
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -68,11 +63,6 @@ class Grid:
     folded: bool = False
     most: int = MOST_ROWS
     only: str = ""
-    kind: str = "grid"
-
-    def part(self, most: int) -> tuple[Sequence[Sequence[Cell]], int]:
-        """Return the first rows, and the number of the others."""
-        return self.rows[:most], max(len(self.rows) - most, 0)
 
 
 def table(
@@ -94,16 +84,16 @@ def number(
     return Cell("-", math.nan) if value is None else Cell(write(value), value, tone=tone)
 
 
-def limit_of(milliseconds: Fraction | None) -> Cell:
+def limit_cell(milliseconds: Fraction | None) -> Cell:
     """Make a cell of a latency limit."""
-    return Cell("none", math.nan) if milliseconds is None else number(milliseconds, in_ms)
+    return Cell("none", math.nan) if milliseconds is None else number(milliseconds, format_ms)
 
 
-def key_of(place: int) -> Cell:
+def key_cell(place: int) -> Cell:
     """Make a cell of the key of a service."""
     return Cell("", place + 1, place)
 
 
-def in_ms(value: Fraction) -> str:
+def format_ms(value: Fraction) -> str:
     """Write a time in milliseconds."""
     return f"{decimal(value)} ms"

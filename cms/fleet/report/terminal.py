@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...values.words import count, printable
-from .colours import COLOURS
-from .page import Bar, Bars, Box, Bullets, Section, Words, legend
+from .page import COLOURS, Bar, Bars, Box, Bullets, Section, Words, legend
 from .tables import Cell, Column, Grid
 
 if TYPE_CHECKING:
@@ -35,14 +33,8 @@ _TONES = {
     "head": "bold", "soft": "dim", "good": "green", "fair": "yellow", "bad": "bold red",
     "best": "bold green", "open": "bold yellow",
 }  # fmt: skip
-# (line goes up, goes down, goes left, goes right)
-_JUNCTIONS = {
-    (False, True, False, True): "┌", (False, True, True, False): "┐",
-    (True, False, False, True): "└", (True, False, True, False): "┘",
-    (True, True, False, True): "├", (True, True, True, False): "┤",
-    (False, True, True, True): "┬", (True, False, True, True): "┴",
-    (True, True, True, True): "┼", (False, False, True, True): "─",
-}  # fmt: skip
+#: Lines that go up (1), down (2), left (4) and right (8), by the sum of these.
+_JUNCTIONS = "     ┘┐┤ └┌├─┴┬┼"
 
 
 def render(page: Page, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
@@ -67,7 +59,8 @@ def _section(section: Section, width: int, whole: bool, *, begun: bool) -> Itera
     last: object = None if begun else section
     drawn: list[Bars] = []
     for part in section.parts:
-        if not isinstance(part, str) and part.only == "web" and not (whole and part.kind == "bars"):
+        is_bars = isinstance(part, Bars)
+        if not isinstance(part, str) and part.only == "web" and not (whole and is_bars):
             continue
         if whole and isinstance(part, Grid):
             if part.folded:
@@ -75,7 +68,7 @@ def _section(section: Section, width: int, whole: bool, *, begun: bool) -> Itera
             part = replace(part, most=_MOST_ROWS)
         if whole and isinstance(part, Bars) and part.size == "small":
             part = replace(part, size="line")
-        if not isinstance(part, Bars) and drawn:
+        if drawn and not is_bars:
             yield _key(drawn)
             drawn = []
         joined = isinstance(last, Words | str) and isinstance(part, Words | Bullets | str)
@@ -114,7 +107,7 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 
 
 def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
-    rows, left = grid.part(grid.most)
+    rows, left = grid.rows[: grid.most], len(grid.rows) - grid.most
     every = [at for at, column in enumerate(grid.columns) if column.rank < 9]
     wide = {at: _width(grid.columns[at], [row[at] for row in rows]) for at in every}
     texts = [at for at in every if not grid.columns[at].number]
@@ -145,7 +138,7 @@ def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
         for row in rows:
             result.add_row(*(_cell(row[at]) for at in columns))
         yield result
-    if left:
+    if left > 0:
         noun, _, more = grid.rest.partition("|")
         yield Text(f"... and {count(left, noun)}{more}", "dim")
 
@@ -253,8 +246,8 @@ def _draw(bars: Sequence[Bar], width: int) -> Text:
 def _rule(above: set[int], below: set[int]) -> str:
     right = max(above | below)
     return "".join(
-        _JUNCTIONS[column in above, column in below, column > 0, column < right]
-        for column in range(right + 1)
+        _JUNCTIONS[(at in above) + 2 * (at in below) + 4 * (at > 0) + 8 * (at < right)]
+        for at in range(right + 1)
     )
 
 
@@ -262,20 +255,19 @@ def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: boo
     """Append a line of a box: its profile, or its service; a sign goes to its right end."""
     if room <= 0:  # a share of a few per cent in a narrow terminal: only its edge is seen
         return
-    fill = {"free": "/", "foreign": "#"}.get(box.look, "░")
+    fill = {"free": "/", "blank": " ", "foreign": "#"}.get(box.look, "░")
     ground = _ground(box.place, bold=line == 1, italic=bool(box.state))
     served = box.service is not None
-    if box.look == "free":
+    if box.look in ("free", "blank"):
         text.append(fill * room, "dim")
     elif brief:
         key = f"{box.place + 1}{sign}".center(room) if served else fill * (room - len(sign)) + sign
         text.append(fit(key, room), ground if served else "dim")
     elif box.slots:
-        head, past = fit(f" {box.profile} {box.point}", room), Fraction(0)
-        for slot in box.slots:  # each as wide as the time it takes
-            start, past = round(past * room), past + slot.share
-            end = round(past * room)
-            own = f"{'┊' if start else ' '}{slot.place + 1} {printable(slot.service)} {slot.point}"
+        head = fit(f" {box.profile} {box.point}", room)
+        for slot in box.slots:
+            start, end = (round(at * room / 1000) for at in (slot.start, slot.start + slot.width))
+            own = f"{'┊' if start else ' '}{printable(slot.doing)} {slot.point}"
             text.append(fit(own, end - start) if line else head[start:end], _ground(slot.place))
     else:
         tail = f" {sign}" if sign and len(sign) + 1 < room else sign[:room]

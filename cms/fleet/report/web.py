@@ -13,13 +13,10 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from ...values.words import printable
-from .colours import COLOURS
-from .page import Bars, Page, Section, legend
+from .page import COLOURS, Bars, Page, Picture, Section, legend
 
-#: Rows of a table that a page holds; a browser sorts them in a moment.
-MOST_ROWS = 10_000
-MOST_SHOWN = 40
-"""Rows of a table that a notebook shows."""
+#: Rows of a table that a page holds, which a browser sorts in a moment; and that a notebook shows.
+MOST_ROWS, MOST_SHOWN = 10_000, 40
 _FORBIDDEN_IN_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
@@ -32,12 +29,12 @@ def html(page: Page) -> str:
     script = "\n" + _file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = (
-        "default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'",
-        "base-uri 'none'", "form-action 'none'",
-    )  # fmt: skip
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
     return _template().render(
         page=page, whole=True, style=Markup(f"\n{_sheet()}"), script=Markup(script), most=MOST_ROWS,
-        policy="; ".join(policy), version=version("configurable-machines"),
+        policy=policy, version=version("configurable-machines"),
     )  # fmt: skip
 
 
@@ -63,7 +60,9 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"said": _said, "key": _key, "svg": _svg}
+    environment.filters |= {
+        "said": _said, "key": _key, "svg": _svg, "kind": lambda part: type(part).__name__,
+    }  # fmt: skip
     return environment.from_string(_file("page.html"))
 
 
@@ -74,12 +73,12 @@ def _said(text: str) -> Markup:
 
 def _key(section: Section) -> str:
     drawn = [part for part in section.parts if isinstance(part, Bars)]
-    return (
-        legend(drawn, "finely hatched: free", "hatched: idle", "crossed: foreign") if drawn else ""
-    )
+    if not drawn:
+        return ""
+    return legend(drawn, "finely hatched: free", "hatched: idle", "crossed: foreign")
 
 
-def _svg(picture: object) -> Markup:
+def _svg(picture: Picture) -> Markup:
     from .figure import inline
 
-    return Markup(inline(picture))  # type: ignore[arg-type]
+    return Markup(inline(picture))

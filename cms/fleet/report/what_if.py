@@ -12,8 +12,8 @@ from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
 from ..what_if.least import Outcome
 from ..what_if.relaxations import What
 from .page import Page, Part, Section, Words
-from .plans import cost_unit, instance_words
-from .proofs import closing
+from .plans import find_cost_unit, format_use
+from .proofs import list_verdict
 from .tables import Cell, Grid, table
 
 
@@ -24,7 +24,7 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
     if given.planned_rps != service.rate_rps:
         lead += f", planned for {decimal(given.planned_rps)}"
     if given.uses:
-        uses = ", ".join(instance_words(plan, use) for use in given.uses)
+        uses = ", ".join(format_use(plan, use) for use in given.uses)
         rate = decimal(given.provided_rps, rounding=math.floor)
         parts.append(f"Gets {rate} requests/s from {uses}.")
     if not given.planned_rps:
@@ -35,10 +35,10 @@ def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
             names = ", ".join(map(printable, found.useless))
             said = f"of no use to it (too slow, not allowed or not measured): {names}"
             parts.append(Words(said, "soft"))
-        parts += ["", *_meaning(found, cost_unit(plan))]
+        parts += ["", *_meaning(found, find_cost_unit(plan))]
     head = f"{title}: why {service.name} is served so"
     return Page(
-        head, lead, (), [Section("choices", "Choices", parts)], end=closing(plan.answer, "GPU")
+        head, lead, (), [Section("choices", "Choices", parts)], end=list_verdict(plan.answer, "GPU")
     )
 
 
@@ -74,19 +74,19 @@ def _choice(choice: Alternative | None, cost: Fraction | None, before: str = "")
 def _meaning(found: Explanation, unit: str) -> Iterator[str]:
     bound = decimal(found.bound, rounding=math.floor)
     yield (
-        f"No plan in which {printable(found.given.service.name)} is served so "
-        f"{'takes fewer GPUs' if unit == 'GPU' else 'costs less'} than the number, by the proof of "
-        f"this plan: its bound {bound}, and in brackets what the choice adds, rounded up to what "
-        "plans can cost. It is a bound, no promise: such a plan may cost more, and there may be "
-        "none. +0 says only that the proof does not tell the choice from the one that was made."
+        f"A plan that serves {printable(found.given.service.name)} so "
+        f"{'takes at least that many GPUs' if unit == 'GPU' else 'costs at least that much'}, by "
+        f"the proof of this plan: its bound {bound} and, in brackets, what the choice adds. It is "
+        "a bound, no promise: such a plan may cost more, and there may be none."
     )
     if found.cases > 1:
         cases = count(found.cases, "case")
         yield f"The proof has {cases}; each number is the least of all of them."
     elif found.pays is not None and found.bound > 0:
+        what = "in cost" if unit == "cost" else "GPU" if bound == "1" else "GPUs"
         yield (
-            f"At the prices of the proof the service pays {decimal(found.pays)} of the bound's "
-            f"{bound} {'GPUs' if unit == 'GPU' else 'cost'}."
+            f"At the prices of the proof the service pays {decimal(found.pays)} of the bound, "
+            f"which is {bound} {what}."
         )
     if found.bound <= 0:
         yield "The plan has no proof that says anything: plan with more time for better numbers."
@@ -105,7 +105,7 @@ _WORDS = {
 
 def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     """Describe the least relaxation of each rate and limit that would save a GPU."""
-    one, cost = cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
+    one, cost = find_cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
     saves = "save a GPU" if one and found.cost - found.target == 1 else "save that much"
     target = decimal(found.target)
     parts: list[Part] = []
@@ -113,10 +113,7 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
         said = f"The plan can be had for {cost} without any relaxation: plan again."
         parts.append(Words(said, "open"))
     if found.cost > found.target and not found.proved:
-        parts.append(
-            f"That {target} does not suffice as it is, was not proved: these relaxations may save "
-            "nothing by themselves."
-        )
+        parts.append(f"It is not proved that {target} does not suffice without any relaxation.")
     parts += _relaxations(found, one) if found.cost > found.target else []
     head = f"{title}: what would {saves}, {cost} -> {target}"
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
@@ -193,8 +190,8 @@ def _what_is_meant(found: Rightsizing, enough: list[Relaxation], one: bool) -> I
     plan = f"a plan {'of' if one else 'that costs'} at most {target}"
     if any(each.outcome is Outcome.LEAST for each in enough):
         yield (
-            f"The least, proved: with that number, and all else as it is, {plan} was found and "
-            "checked; and a checked certificate proves that anything short of it needs more."
+            f"The least, proved: with that number {plan} was found and checked, and a checked "
+            "certificate proves that anything short of it needs more."
         )
     if found.is_least_of_all and len(found.relaxations) > 1:
         first = enough[0]

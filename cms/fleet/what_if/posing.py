@@ -93,7 +93,6 @@ class Posing:
         return self._posed(services)
 
     def _posed(self, services: Iterable[Service]) -> ServingProblem:
-        """Pose the problem of these services on the plan's terms."""
         serving, problem = self.serving, self.serving.problem
         types = problem.machine_types
         return build_problem(

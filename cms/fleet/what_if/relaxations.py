@@ -17,8 +17,7 @@ from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import Breakpoint
 from ..serving.plan import Plan
 from ..serving.service import Service
-from .ladders import Ladder, LimitLadder, RateLadder, SteppedRule
-from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome
+from .least import PARTS_OF_THE_TIME, Base, Climb, Least, Outcome, limit_ladder, rate_ladder
 
 
 class What(StrEnum):
@@ -98,34 +97,33 @@ class Question(ABC):
     def answer(self) -> Relaxation:
         """Return what is known, once plans were asked for where something is open."""
 
+    def open(self, now: Fraction | None = None) -> Relaxation:
+        """Return that nothing is known."""
+        return Relaxation(service=self.service.name, what=self.what, outcome=Outcome.OPEN, now=now)
+
     def relaxation(
-        self, found: Least, other: Service, now: Fraction, reached: Breakpoint | None
+        self,
+        found: Least,
+        other: Service,
+        now: Fraction | None = None,
+        reached: Breakpoint | None = None,
+        profiles: Sequence[str] = (),
     ) -> Relaxation:
         """Word what was found; ``other`` is the service as it was relaxed."""
-        change = None if reached is None else abs(reached.limit_ms - now) / now
-        ruled_out = None
-        if found.outcome is Outcome.LEAST:
-            ruled_out = change
-        elif found.outcome is not Outcome.NONE:
+        change = None
+        if reached is not None and now is not None:
+            change = abs(reached.limit_ms - now) / now
+        ruled_out = change if found.outcome is Outcome.LEAST else None
+        if found.outcome in (Outcome.FOUND, Outcome.OPEN):
             ruled_out = self.least_change() if self.base.proved else Fraction(0)
-        return replace(
-            self.known(found, other),
-            now=now,
-            enough=None if reached is None else reached.limit_ms,
-            above=reached is not None and reached.above,
-            change=change,
-            short=found.short,
-            ruled_out=ruled_out,
-        )
-
-    def known(self, found: Least, other: Service, profiles: Sequence[str] = ()) -> Relaxation:
-        """Word what is known of any kind of relaxation."""
         plan = None
         if found.solution is not None:
             plan = Plan(self.base.posing.anew(other), found.solution)
         return Relaxation(
-            service=self.service.name, what=self.what, outcome=found.outcome,
-            profiles=tuple(profiles), plan=plan, certificate=found.certificate,
+            service=self.service.name, what=self.what, outcome=found.outcome, now=now,
+            enough=None if reached is None else reached.limit_ms,
+            above=reached is not None and reached.above, change=change, short=found.short,
+            profiles=tuple(profiles), plan=plan, certificate=found.certificate, ruled_out=ruled_out,
         )  # fmt: skip
 
 
@@ -133,33 +131,30 @@ class _OnLadder(Question):
     """A rate, or a latency limit."""
 
     @cached_property
-    def ladder(self) -> Ladder:
-        posing, rule = self.base.posing, self.base.posing.rule
-        if self.what is What.LATENCY_LIMIT and isinstance(rule, SteppedRule):
-            return LimitLadder(posing, self.service, rule)
-        return RateLadder(posing, self.service)
-
-    @cached_property
     def _climb(self) -> Climb:
-        climb = Climb(self.ladder, self.base, self.asking)
-        climb.prove()
-        return climb
+        posing = self.base.posing
+        next_limit = getattr(posing.rule, "next_limit", None)
+        if self.what is What.LATENCY_LIMIT and next_limit is not None:
+            ladder = limit_ladder(posing, self.service, next_limit)
+        else:
+            ladder = rate_ladder(posing, self.service)
+        return Climb(ladder, self.base, self.asking)
 
     def least_change(self) -> Fraction | None:
-        return abs(self._climb.low - self.ladder.now) / self.ladder.now
+        now = self._climb.ladder.now
+        return abs(self._climb.low - now) / now
 
     def answer(self) -> Relaxation:
         if self.asking.over and "_climb" not in vars(self):
-            now = self.service.rate_rps
-            if self.what is What.LATENCY_LIMIT:
-                now = self.service.latency_limit_ms or now
-            return replace(self.known(Least(Outcome.OPEN), self.service), now=now)
-        found, ladder = self._climb.finish(), self.ladder
-        reached = None if found.reached is None else Breakpoint(found.reached)
+            limited = self.what is What.LATENCY_LIMIT
+            return self.open(self.service.latency_limit_ms if limited else self.service.rate_rps)
+        found, ladder = self._climb.finish(), self._climb.ladder
+        if found.reached is None:
+            return self.relaxation(found, self.service, ladder.now)
+        reached = Breakpoint(found.reached)
         if found.outcome is Outcome.LEAST and found.short is not None:
             reached = ladder.first_after(found.short)
-        other = self.service if found.reached is None else ladder.at(found.reached)
-        return self.relaxation(found, other, ladder.now, reached)
+        return self.relaxation(found, ladder.at(found.reached), ladder.now, reached)
 
 
 class _LateShare(Question):
@@ -175,10 +170,11 @@ class _LateShare(Question):
         return (self._shares[0] - self._now) / self._now if self._shares else None
 
     def answer(self) -> Relaxation:
-        found, reached, other = self._least(), None, self.service
-        if found.reached is not None:
-            reached, other = Breakpoint(found.reached), replace(other, late_share=found.reached)
-        return self.relaxation(found, other, self._now, reached)
+        found = self._least()
+        if found.reached is None:
+            return self.relaxation(found, self.service, self._now)
+        other = replace(self.service, late_share=found.reached)
+        return self.relaxation(found, other, self._now, Breakpoint(found.reached))
 
     def _least(self) -> Least:
         """Find the least late share at which a plan costs little enough.
@@ -224,30 +220,29 @@ class _Profiles(Question):
         """Allow all, then each alone; where none is known to be enough, all are together."""
         base, more, asking = self.base, self._more, self.asking
         if asking.over:
-            return self.known(Least(Outcome.OPEN), self.service)
+            return self.open()
         problem, answer = self._allow(more)
         if not base.is_reached(answer):
-            if base.is_too_dear(problem, answer.certificate):
-                none = Least(Outcome.NONE, certificate=answer.certificate)
-                return self.known(none, self.service)
-            return self.known(Least(Outcome.OPEN), self.service)
-        enough: list[str] = []
-        first: Solution | None = None
+            if not base.is_too_dear(problem, answer.certificate):
+                return self.open()
+            none = Least(Outcome.NONE, certificate=answer.certificate)
+            return self.relaxation(none, self.service)
+        enough: dict[str, Solution] = {}
         for name in more:
             if self.asking.over:
                 break
             found = answer if len(more) == 1 else self._allow((name,))[1]
             if base.is_reached(found):
-                first = first or found
-                enough.append(name)
-        if first is None:
-            least = Least(Outcome.FOUND, solution=answer)
-            return self.known(least, self._with_profiles(more), more)
+                enough[name] = found
+        if not enough:
+            together = Least(Outcome.FOUND, solution=answer)
+            return self.relaxation(together, self._with_profiles(more), profiles=more)
+        first, solution = next(iter(enough.items()))
         # nothing is less than one, if none at all is proved not to do
         outcome = Outcome.LEAST if base.proved else Outcome.FOUND
         certificate = base.solution.certificate if base.proved else None
-        least = Least(outcome, solution=first, certificate=certificate)
-        return self.known(least, self._with_profiles(enough[:1]), enough)
+        least = Least(outcome, solution=solution, certificate=certificate)
+        return self.relaxation(least, self._with_profiles((first,)), profiles=[*enough])
 
     def _with_profiles(self, more: Sequence[str]) -> Service:
         allowed = self.service.allowed_profiles or ()
@@ -262,8 +257,8 @@ def list_questions(
     base: Base, services: Iterable[Service], asking: Asking, unasked: dict[str, None]
 ) -> Iterator[Question]:
     """Iterate over what can be asked of services; note why other numbers cannot be relaxed."""
-    posing = base.posing
-    rule, limited = posing.rule, False
+    posing, limited = base.posing, False
+    rule = posing.rule
     for service in services:
         if service.rate_rps:
             yield _OnLadder(base, service, What.RATE, asking)
@@ -271,7 +266,7 @@ def list_questions(
         if posing.points is None:
             continue
         if service.latency_limit_ms is not None:
-            if isinstance(rule, SteppedRule):
+            if hasattr(rule, "next_limit"):
                 yield _OnLadder(base, service, What.LATENCY_LIMIT, asking)
             else:
                 said = f"the rule {rule.name!r} does not say where its supplies change"

@@ -13,7 +13,6 @@ from cms.cli.app import run as run_cms
 from cms.fleet.apply import list_units, on_the_way
 from cms.fleet.deployment import Deployment, Instance, read_deployment
 from cms.fleet.deployment.transition import PartitioningTool, Transition, What
-from cms.fleet.report.transition_summary import summary
 from tests.fleet.apply.site import Site, arrives
 from tests.fleet.apply.test_nodes import on_four_nodes
 from tests.fleet.transition.cases import does, leg, on_node, planned, reached, small
@@ -357,15 +356,6 @@ def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
     assert restarted
     assert not restarted & {(name, place) for name, place, _ in told}
     assert {kind.work for kind in kinds} >= {each.work for _, each in found.target.instances()}
-
-
-def test_summary_counts_what_the_actions_do() -> None:
-    found = leg(0)[0]
-    words = summary(found, floor="90 %", max_parallel=2)
-    assert words.headline.startswith("3 -> 12 GPUs, floor 90 %: ")
-    assert sum(each.kept for each in words.services) == found.kept.count
-    started = sum(len(action.adds) for action in found.actions)
-    assert sum(each.started for each in words.services) == started
 
 
 @pytest.mark.parametrize("tool", ["gpu-operator", "slurm", "mig-parted"])

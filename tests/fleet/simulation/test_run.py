@@ -16,7 +16,7 @@ from cms import solve
 from cms.errors import FileError, InvalidOption
 from cms.files.documents import document_text
 from cms.fleet.report.figure import drawing
-from cms.fleet.report.proofs import promised
+from cms.fleet.report.proofs import describe_promise
 from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve, OperatingPoint, Plan, Service, build_problem
 from cms.fleet.serving.load_curve import key_of
@@ -263,7 +263,7 @@ def test_a_picture_does_not_round_a_small_late_share_to_a_larger_one(late: int, 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_report_says_what_its_rule_promises_and_by_what_evidence(rule: str) -> None:
     measured = point("m", "7g.80gb", 1000)
-    said = promised(build_problem([Service("chat", "m", 10, 300)], [measured], rule=rule))
+    said = describe_promise(build_problem([Service("chat", "m", 10, 300)], [measured], rule=rule))
     assert rule in said
     keeps = RULES[rule].promise is not None
     assert ("99 % of the requests within their limit" in said) == keeps
@@ -271,6 +271,6 @@ def test_a_report_says_what_its_rule_promises_and_by_what_evidence(rule: str) ->
     assert ("(by proof, for batches" in said) == (rule == "capacity_certified")
     curves = {key_of(measured): LoadCurve([1, 90], [20, 200])}
     own = Service("chat", "m", 10, 300, late_share="0.02")
-    said = promised(build_problem([own], [measured], rate_margin="0.1", load_curves=curves))
+    said = describe_promise(build_problem([own], [measured], rate_margin="0.1", load_curves=curves))
     for words in ("at up to 10 % more", "a late share or queue of their own", "load curves)"):
         assert words in said

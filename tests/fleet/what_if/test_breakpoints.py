@@ -18,8 +18,7 @@ from cms.fleet.serving.capacity import CAPACITY, CERTIFIED, CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.queueing import RULES
 from cms.fleet.what_if import Relaxation, Rightsizing
-from cms.fleet.what_if.ladders import RateLadder, SteppedRule, find_last
-from cms.fleet.what_if.least import Outcome
+from cms.fleet.what_if.least import Outcome, find_last, rate_ladder
 from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
@@ -195,7 +194,7 @@ def test_between_breakpoints_a_point_counts_for_the_same(part: int) -> None:
 def test_without_a_limit_there_is_no_looser_one() -> None:
     service = Service("s", "m", 10)
     for rule in RULES.values():
-        assert isinstance(rule, SteppedRule)
+        assert isinstance(rule, LatencyRule | CapacityRule)
         assert rule.next_limit(service, POINT) is None
 
 
@@ -208,7 +207,7 @@ def test_a_rate_ladder_stops_at_all_sums_of_blocks_alone(seed: int) -> None:
     serving = posing.serving
     if not serving.can_serve(service.name):
         return
-    ladder = RateLadder(posing, service)
+    ladder = rate_ladder(posing, service)
     supplies = [serving.supply(service.name, block) for block in serving.problem.blocks]
     gives = [int(supply) for supply in supplies if supply]
     sums = {0}

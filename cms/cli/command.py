@@ -1,0 +1,67 @@
+"""What all commands do first: their session, ``fleet.toml``, and the files that they are given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+
+from .fleet_file import settle
+from .options import about, declare, spelling
+from .session import refuse_two_readers, session_of
+
+_Command = Callable[..., int]
+_ADDED = {"json": (bool, False), "quiet": (bool, False), "fleet": (Path | None, None)}
+
+
+def command(*, settings: bool = True, checks_files: bool = True) -> Callable[[_Command], _Command]:
+    """Make a command of a function that takes a session, and its arguments and options.
+
+    What is said of these stands in ``commands.toml``. The command has --json and --quiet besides
+    and, with `settings`, those of ``fleet.toml``. Files that cannot be written, and standard input
+    that is read twice, are refused before it runs.
+    """
+
+    def decorate(function: _Command) -> _Command:
+        name, kind = function.__name__, inspect.Parameter.KEYWORD_ONLY
+        every = [inspect.Parameter("context", kind, annotation=typer.Context)]
+        read: dict[str, str] = {}  # the files, and what a person calls them
+        written: dict[str, str] = {}
+        document = ""
+        for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
+            said, of = {}, each.annotation
+            if get_origin(of) is not Annotated:
+                said, of = about(each.name, name), Annotated[of, declare(each.name, name)]
+            every.append(each.replace(kind=kind, annotation=of))
+            of, _ = get_args(of)
+            if checks_files and (of is Path or Path in get_args(of)):
+                label = said["metavar"] if said.get("argument") else spelling(each.name)
+                (written if said.get("writes") else read)[each.name] = label
+            document = each.name if said.get("document") else document
+        for more, (of, default) in _ADDED.items():
+            if settings or more != "fleet":
+                of = Annotated[of, declare(more)]
+                every.append(inspect.Parameter(more, kind, default=default, annotation=of))
+
+        @wraps(function)
+        def run(
+            context: typer.Context, json: bool, quiet: bool, fleet: Path | None = None, **given: Any
+        ) -> int:
+            session = session_of(context)
+            if settings:
+                given = settle(context, fleet, given)
+            output = session.begin(given.get(document), json=json, quiet=quiet)
+            given |= {document: output} if document else {}
+            session.refuse_unwritable(*((given[each], label) for each, label in written.items()))
+            refuse_two_readers(*((given[each], label) for each, label in read.items()))
+            return function(session, **given)
+
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in every}
+        return run
+
+    return decorate
