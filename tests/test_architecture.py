@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "instances": {"cms", "instances"},
     "proofs_checks": {"cms", "proofs_checks"},
     "bench": set(FOLDERS) - {"tests"},
-    "tests": set(FOLDERS),
+    "tests": 54_487,
 }
 # The rooms of cms, in their order. Each room's __init__ says in a line or two what it is for.
 LAYERS = (
@@ -144,10 +144,10 @@ BUDGETS = {
     "algorithms.ptas": 505,
     "instances": 2_169,
     "cms.cli": 5_755,
-    "cms.fleet": 41_382,
+    "cms.fleet": 40_915,
     "proofs_checks": 15_444,
     "bench": 12_102,
-    "tests": 54_488,
+    "tests": 54_487,
 }
 
 

@@ -84,7 +84,7 @@ def simulate_day(session: Session, how: dict[str, Any], title: str, output: Path
     """Simulate a day, print what it was like, and return the exit code."""
     from cms.fleet.report.simulations import shared_day_page
     from cms.fleet.simulation.colocation_loop import colocation_day
-    from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
+    from cms.fleet.simulation.colocation_loop.day import shared_day_to_json
 
     day = counted(session, "minutes", lambda progress: colocation_day(**how, on_progress=progress))
     if day.unmeasured:

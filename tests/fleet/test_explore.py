@@ -15,7 +15,7 @@ from cms.errors import CmsError
 from cms.fleet import OperatingPoint, Plan, Scenario, Service, build_problem
 from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
 from cms.fleet.hardware import get_gpu
-from cms.fleet.serving.templates import points_template, services_template
+from cms.fleet.serving.csv_input import points_template, services_template
 from tests.fleet.plans import NASTY
 
 POINTS = (

@@ -125,10 +125,7 @@ def node_of(table: Table, places: Iterable[tuple[int, int]]) -> Node | None:
 
 
 def beside(table: Table, node: Node) -> Table:
-    """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
-
-    Shapes that no longer fit have no starts.
-    """
+    """What a layout leaves of a GPU is a GPU again; shapes that no longer fit have no starts."""
     compute = table.compute_slices - node.compute
     shapes = []
     for shape, count in zip(table.shapes, node.counts, strict=True):
@@ -146,10 +143,7 @@ def beside(table: Table, node: Node) -> Table:
 
 
 def nodes(table: Table) -> tuple[Node, ...]:
-    """Every layout but the empty one, in the order of a depth-first search over `placements`.
-
-    InvalidOption if there may be too many to be listed.
-    """
+    """Every layout but the empty one, depth first over `placements`; InvalidOption if too many."""
     if (sets := sets_without_overlap(table)) > MOST_SETS:
         raise InvalidOption(
             f"these profiles allow {sets} sets of instances that do not overlap; at most "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..simulation import ServiceResult, Simulation
-    from ..simulation.colocation_loop.result import PlayedPolicy, SharedDay
+    from ..simulation.colocation_loop.day import PlayedPolicy, SharedDay
 
 #: Services whose latencies are drawn, and those that are drawn over time
 MOST_BARS, MOST_LINES = 60, 8

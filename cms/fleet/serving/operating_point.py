@@ -82,10 +82,7 @@ class OperatingPoint:
 
     @property
     def batch_ms(self) -> Fraction:
-        """How long a full batch takes, exactly: from the throughput, since latencies are rounded.
-
-        Where the latency is clearly longer (by more than 1 ms and 5 %), it is the latency.
-        """
+        """How long a full batch takes: by the throughput, or a latency that is clearly longer."""
         return self.latency_ms if self.is_slow else self.computed_batch_ms
 
     @property

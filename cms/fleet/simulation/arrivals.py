@@ -12,11 +12,11 @@ import numpy as np
 
 from ...errors import FileError, InvalidOption
 from ...files.csv_records import folded
-from ...files.source import StrPath, read_source
+from ...files.source import StrPath
 from ...files.tables import Table, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from ..replanner.times import OneClock
+from ..replanner.rates import OneClock
 from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
@@ -273,7 +273,10 @@ def read_trace(
     `service_column`: which column says whose arrival it is; without one, every service gets all of
     them. `scaled`: whether the trace's time is stretched so that its mean rate is the service's.
     """
-    table = _table(path, column, service_column)
+    asked = [name for name in (column, service_column) if name is not None]
+    known = () if column is not None else (*_KNOWN, _END, _DURATION)
+    others = {*known} - {folded(name) for name in asked}
+    table = read_table(path, asked, [name for name in known if name in others])
     times = _times(table, column)
     rows: dict[str, list[int]] = {}
     for row, time in zip(table, times, strict=True):
@@ -292,22 +295,6 @@ def read_trace(
             arrivals += (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))
         found[name] = arrivals
     return Replay(found, table.source.name, scaled)
-
-
-def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
-    """Read the table, and refuse one without the columns."""
-    source = read_source(path, holds="a CSV table")
-    wanted = {folded(name): name for name in (service_column, column) if name is not None}
-    known = () if column is not None else (*_KNOWN, _END, _DURATION)
-    optional = [*wanted.values(), *(name for name in known if name not in wanted)]
-    table = read_table(source, (), optional)
-    for option, name in (("time_column", column), ("service_column", service_column)):
-        if name is not None and wanted[folded(name)] not in table.index:
-            raise FileError(
-                source.name, f"there is no column {name!r}", line=table.line,
-                expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
-            )  # fmt: skip
-    return table
 
 
 def _times(table: Table, column: str | None) -> Sequence[int]:

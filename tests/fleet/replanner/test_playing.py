@@ -107,7 +107,7 @@ def test_after_its_own_change_it_goes_on(
     given_rows: list[tuple[int, int]], before: tuple[int, int]
 ) -> None:
     windows = scene(given_rows).windows(Fraction(1))
-    start = PLANNER.plan(dict(zip("ab", map(Fraction, before), strict=True))).plan
+    start = PLANNER.plan(dict(zip("ab", map(Fraction, before), strict=True)))
     now = place(desired_state(start), FLEET).deployment  # type: ignore[union-attr]
     for _ in range(2):
         has = {name: now.capacity(name) for name in "ab"}
@@ -115,7 +115,7 @@ def test_after_its_own_change_it_goes_on(
         if found.keeps:
             break
         assert found.plan is not None
-        change = change_to(now, found.plan.plan)
+        change = change_to(now, found.plan)
         assert isinstance(change, Change)
         assert not check_transition(change.transition)
         now = change.transition.target
