@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solve import solve
+from ...values.fields import CheckedFields
 from ...values.numbers import Number, exact, shown
 from ..hardware import Gpu
 from ..serving.capacity import CapacityRule
@@ -220,12 +221,13 @@ _MAX_MOMENTS = 200
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(CheckedFields):
     """How often plans may change, how far is looked ahead, and what changes cost.
 
     InvalidOption if the horizon is shorter than `every_s` or 200 times as long, or a number is < 0.
     """
 
+    refusal = InvalidOption
     every_s: Fraction = Fraction(3600)  #: from one moment at which plans may change to the next
     lead_s: Fraction = Fraction(1800)  #: what a change may take: plans are made for so much longer
     horizon_s: Fraction = Fraction(4 * 3600)  #: how far is looked ahead
@@ -235,13 +237,9 @@ class Terms:
     regrouped: bool = False  #: see `change_to`
 
     def __post_init__(self) -> None:
-        if self.every_s <= 0:
-            raise InvalidOption(
-                f"plans may change every {shown(self.every_s)} s; expected a time > 0"
-            )
+        self._number("every_s", above=0)
         for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis"):
-            if (value := getattr(self, name)) < 0:
-                raise InvalidOption(f"{name} is {shown(value)}; expected a number >= 0")
+            self._number(name)
         if self.horizon_s < self.every_s:
             raise InvalidOption(
                 f"the horizon is {shown(self.horizon_s)} s, shorter than the "

@@ -7,7 +7,8 @@ import io
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any
 
 from ...errors import InvalidProblem
 from ...files.numerals import number_in
@@ -20,8 +21,13 @@ from .service import HEEDED, Service
 from .table_guards import refuse_second_row, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
-POINT_COLUMNS = ("model", "device", "profile", "processes", "batch", "throughput_rps", "latency_ms")
-T = TypeVar("T")
+_AT_LEAST_1, _ABOVE_0 = partial(Cell.integer, minimum=1), partial(Cell.number, above=0)
+#: How the columns of points are read, in the order of a point's parameters.
+_READERS: dict[str, Callable[[Cell], Any]] = {
+    "model": Cell.word, "device": Cell.word, "profile": Cell.word, "processes": _AT_LEAST_1,
+    "batch": _AT_LEAST_1, "throughput_rps": _ABOVE_0, "latency_ms": _ABOVE_0,
+}  # fmt: skip
+POINT_COLUMNS = tuple(_READERS)
 
 _ALLOWED = "allowed_profiles"
 _LIMIT = "latency_limit_ms"
@@ -72,7 +78,7 @@ def _service(row: TableRow, name: str) -> Service:
     )
     late_share = row.value("late_share", _share, None)
     queue = row.value("queue", lambda cell: cell.text or None, None)
-    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _above_0, None)
+    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
     try:
         return Service(
             name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row), late_share,
@@ -115,25 +121,15 @@ def read_operating_points(
 
 
 def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
-    def read(name: str, as_what: Callable[[Cell], T]) -> T:
+    values = []
+    for name, read in _READERS.items():
         # tables of measurements repeat themselves: most cells were read further up already
         key = name, row.texts[row.table.index[name]]
         if key not in memory:
-            memory[key] = as_what(row[name])
-        return cast("T", memory[key])
-
+            memory[key] = read(row[name])
+        values.append(memory[key])
     try:
-        return OperatingPoint(
-            read("model", Cell.word),
-            read("device", Cell.word),
-            read("profile", Cell.word),
-            read("processes", _at_least_1),
-            read("batch", _at_least_1),
-            read("throughput_rps", _above_0),
-            read("latency_ms", _above_0),
-            row.extra,
-            _origin(row),
-        )
+        return OperatingPoint(*values, row.extra, _origin(row))
     except InvalidProblem as fault:
         raise row.error(str(fault)) from None
 
@@ -146,14 +142,6 @@ def _share(cell: Cell) -> Fraction:
     """Read ``0.05`` or ``5 %``."""
     if cell.text.endswith("%") and (hundredths := number_in(cell.text[:-1].rstrip())) is not None:
         return hundredths / 100
-    return cell.number(above=0)
-
-
-def _at_least_1(cell: Cell) -> int:
-    return cell.integer(minimum=1)
-
-
-def _above_0(cell: Cell) -> Fraction:
     return cell.number(above=0)
 
 

@@ -58,9 +58,8 @@ class OperatingPoint:
         put(self, "model", require_name(model, "model"))
         put(self, "device", require_name(device, "device"))
         put(self, "profile", require_name(profile, "profile"))
-        put(self, "processes", processes)
-        put(self, "batch", batch)
         for what, count in (("processes", processes), ("batch", batch)):
+            put(self, what, count)
             if type(count) is not int or count < 1:
                 raise InvalidProblem(
                     f"an operating point of {model!r} on {profile} has {what} = {count!r}; "

@@ -363,13 +363,13 @@ def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:
 
 
 def _cycle_rule(rule: str | DutyCycleRule | QueueingRule) -> DutyCycleRule:
+    names = [known.value for known in DutyCycleRule]
+    if rule in names:
+        return DutyCycleRule(rule)
     known = ", ".join(f"{name} ({what})" for name, what in _RULES.items())
-    if isinstance(rule, str):
-        if rule in [known.value for known in DutyCycleRule]:
-            return DutyCycleRule(rule)
-        hint = nearest(rule, [known.value for known in DutyCycleRule])
-        if rule not in RULES:
-            raise InvalidOption(f"there is no rule of cycles {rule!r}; expected {known}{hint}")
+    if isinstance(rule, str) and rule not in RULES:
+        said = f"there is no rule of cycles {rule!r}"
+        raise InvalidOption(f"{said}; expected {known}{nearest(rule, names)}")
     name = rule if isinstance(rule, str) else getattr(rule, "name", rule)
     raise InvalidOption(
         f"the queueing rule {name!r} knows no duty cycles, so it cannot say what a block shared "
