@@ -101,11 +101,6 @@ class Gpu(Viewed):
             for counts in self.maximal_multisets(profiles)
         )
 
-    def placements(self, profiles: Iterable[str] | None = None) -> Layout:
-        """Return every place an instance can take on the empty GPU, by start."""
-        chosen = self._chosen(profiles)
-        return _layout(chosen, enumeration.placements(self._table(chosen)))
-
     def layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return every layout, each in the order of starts."""
         return self._layouts(enumeration.nodes, profiles)
@@ -117,12 +112,6 @@ class Gpu(Viewed):
     def multisets(self, profiles: Iterable[str] | None = None) -> tuple[FrozenMap[str, int], ...]:
         """Return every multiset that can be placed, the one with the largest instances first."""
         return self._multisets(enumeration.multisets, profiles)
-
-    def maximal_layout_multisets(
-        self, profiles: Iterable[str] | None = None
-    ) -> tuple[FrozenMap[str, int], ...]:
-        """Return the multisets of the maximal layouts; one may be contained in another."""
-        return self._multisets(enumeration.maximal_layout_multisets, profiles)
 
     def maximal_multisets(
         self, profiles: Iterable[str] | None = None

@@ -220,11 +220,6 @@ def multisets(table: Table) -> tuple[Counts, ...]:
     return tuple(sorted(first_layouts(table), reverse=True))
 
 
-def maximal_layout_multisets(table: Table) -> tuple[Counts, ...]:
-    """The multisets of the maximal layouts; one may be contained in another."""
-    return tuple(sorted({node.counts for node in maximal_nodes(table)}, reverse=True))
-
-
 def maximal_multisets(table: Table) -> tuple[Counts, ...]:
     """The multisets contained in no other that can be placed."""
     realisable = first_layouts(table)
@@ -246,6 +241,6 @@ def layout_counts(table: Table) -> LayoutCounts:
         len(nodes(table)),
         len(maximal_nodes(table)),
         len(first_layouts(table)),
-        len(maximal_layout_multisets(table)),
+        len({node.counts for node in maximal_nodes(table)}),
         len(maximal_multisets(table)),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -162,26 +163,25 @@ def align_samples(
     `nothing` makes an error of what is wrong with the whole. FileError if times go back, are there
     twice, are not on even steps, or there is only one.
     """
+    say = partial(format_time, is_clock=is_clock)
     for name, own in samples.items():
         for before, after in pairwise(own):
-            when = format_time(after.at_s, is_clock)
+            when = say(after.at_s)
             if after.at_s == before.at_s:
                 what = f"{name} is there twice at {when}"
                 raise after.refuse(what, expected="one rate a moment", fix="keep one of them")
             if after.at_s < before.at_s:
-                what = f"{name} at {when} comes after {format_time(before.at_s, is_clock)}"
+                what = f"{name} at {when} comes after {say(before.at_s)}"
                 raise after.refuse(what, expected="times that ascend", fix="sort the rows by time")
     times = sorted({each.at_s for own in samples.values() for each in own})
-    step = min((b - a for a, b in pairwise(times)), default=None)
-    if step is None:
+    if len(times) < 2:
         raise nothing("there is only one moment")
-    begin = min(own[0].at_s for own in samples.values() if own)
-    last = max(own[-1].at_s for own in samples.values() if own)
-    count = int((last - begin) / step) + 1
+    begin, step = times[0], min(b - a for a, b in pairwise(times))
+    count = int((times[-1] - begin) / step) + 1
     if count * len(samples) > _MAX_MOMENTS:
         raise nothing(
-            f"from {format_time(begin, is_clock)} to {format_time(last, is_clock)} in steps of "
-            f"{shown(step)} s there are {count} moments of {len(samples)} services"
+            f"from {say(begin)} to {say(times[-1])} in steps of {shown(step)} s there are {count} "
+            f"moments of {len(samples)} services"
         )
     rates, gaps = {}, []
     for name, own in samples.items():
@@ -191,11 +191,9 @@ def align_samples(
             at = (each.at_s - begin) / step
             if at.denominator != 1:
                 raise each.refuse(
-                    f"{name} at {format_time(each.at_s, is_clock)} is between the steps of "
-                    f"{shown(step)} s from {format_time(begin, is_clock)} on",
-                    expected="even steps",
-                    fix="sample again at even steps",
-                )
+                    f"{name} at {say(each.at_s)} is between the steps of {shown(step)} s from "
+                    f"{say(begin)} on", expected="even steps", fix="sample again at even steps",
+                )  # fmt: skip
             values[int(at)], reasons[int(at)] = each.rate_rps, each.reason
         rates[name] = tuple(values)
         for reason in dict.fromkeys(reasons):
