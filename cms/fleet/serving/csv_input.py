@@ -129,7 +129,7 @@ def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
             memory[key] = read(row[name])
         values.append(memory[key])
     try:
-        return OperatingPoint(*values, row.extra, _origin(row))
+        return OperatingPoint(*values, extra=row.extra, origin=_origin(row))
     except InvalidProblem as fault:
         raise row.error(str(fault)) from None
 

@@ -34,10 +34,7 @@ class Pair(NamedTuple):
     beside_batch: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.model} on {self.device}, {self.profile}, batch {self.batch}, beside "
-            f"{self.beside_model}, batch {self.beside_batch}"
-        )
+        return f"{Batch(*self[:4])}, beside {self.beside_model}, batch {self.beside_batch}"
 
 
 INTERFERENCE_COLUMNS = (*Pair._fields, "slowdown")

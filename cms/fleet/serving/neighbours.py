@@ -124,13 +124,11 @@ def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[l
     if not missing:
         return found
     side, own, other = missing[0]
-    known = {(model, profile) for model, profile, *_ in side.slowdowns.factors}
-    on = sorted(profile for model, profile in known if model == own[0])
+    on = sorted({profile for model, profile, *_ in side.slowdowns.factors if model == own[0]})
+    first = Pair(own[0], side.slowdowns.gpu, side.profile, own[1], *other)
     raise InvalidProblem(
         "there are pairs of operating points that could stand side by side and have no measured "
-        f"slowdown, {len(missing)} in all; the first: {own[0]} on {side.slowdowns.gpu}, "
-        f"{side.profile}, batch {own[1]}, beside {other[0]}, batch {other[1]} "
-        f"(there are slowdowns of {own[0]} on "
+        f"slowdown, {len(missing)} in all; the first: {first} (there are slowdowns of {own[0]} on "
         f"{', '.join(on) or 'no share of this GPU'}); measure the pairs, or leave the points out"
     )
 

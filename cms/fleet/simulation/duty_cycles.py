@@ -89,8 +89,6 @@ def replay_duty_cycles(
         _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
         for each in plan.services
     ]
-    for run in runs:
-        run.refuse_extremes()
     return Simulation(
         services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
         arrivals=CYCLE_ARRIVALS[arrivals],
@@ -132,9 +130,7 @@ class _Run:
         self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
         self.load = self.rate / of.provided_rps if of.provided_rps else None
         self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
-
-    def refuse_extremes(self) -> None:
-        """Refuse services that are too large, or too long for nanoseconds of 64 bits."""
+        # Refuse services that are too large, or too long for nanoseconds of 64 bits.
         longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
         slow = self.rate and self.wanted * SECOND > self.rate * model.LONGEST_NS
         if self.instances > model.MOST_STATIONS:
