@@ -58,7 +58,8 @@ def calibrate(
     if operating_points is None:
         raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
-        from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
+        from cms.fleet.serving.document_parts import curves_to_json
+        from cms.fleet.serving.load_curve import load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
         measured = cms.fleet.read_operating_points(operating_points, session.columns)

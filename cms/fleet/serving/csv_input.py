@@ -121,15 +121,15 @@ def read_operating_points(
 
 
 def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
-    values = []
+    values: dict[str, Any] = {}
     for name, read in _READERS.items():
         # tables of measurements repeat themselves: most cells were read further up already
         key = name, row.texts[row.table.index[name]]
         if key not in memory:
             memory[key] = read(row[name])
-        values.append(memory[key])
+        values[name] = memory[key]
     try:
-        return OperatingPoint(*values, extra=row.extra, origin=_origin(row))
+        return OperatingPoint(**values, extra=row.extra, origin=_origin(row))
     except InvalidProblem as fault:
         raise row.error(str(fault)) from None
 

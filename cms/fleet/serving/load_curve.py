@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate, pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
-from ...files.documents import number_to_json
 from ...files.source import StrPath
 from ...files.tables import TableRow, read_table
 from ...values.numbers import Number, exact, format_exact, shown
@@ -26,8 +25,8 @@ from .table_guards import read_keyed
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
 _DIGEST = re.compile("[0-9a-f]{64}")
-_POINT_COLUMNS = ("model", "device", "profile", "processes", "batch")
-CURVE_COLUMNS = (*_POINT_COLUMNS, "late_share", "evidence", "rates_rps", "latencies_ms")
+POINT_KEYS = ("model", "device", "profile", "processes", "batch")
+CURVE_COLUMNS = (*POINT_KEYS, "late_share", "evidence", "rates_rps", "latencies_ms")
 #: A further column, of curves that were simulated by batches.
 BATCHES = "batches_sha256"
 
@@ -98,16 +97,6 @@ class LoadCurve:
         at = bisect_right(self.highest_ms, limit_ms)
         return self.rates_rps[at - 1] if at else Fraction(0)
 
-    def to_json(self) -> dict[str, Any]:
-        """The curve as a JSON object."""
-        return {
-            "late_share": number_to_json(self.late_share),
-            "evidence": self.evidence,
-            **({BATCHES: self.batches_sha256} if self.batches_sha256 else {}),
-            "rates_rps": [number_to_json(rate) for rate in self.rates_rps],
-            "latencies_ms": [number_to_json(latency) for latency in self.latencies_ms],
-        }
-
 
 def key_of(point: OperatingPoint) -> PointKey:
     """Return what names a point."""
@@ -144,14 +133,6 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
 
     table = read_table(path, CURVE_COLUMNS, (BATCHES,))
     return read_keyed(table, make, "point", lambda point: ", ".join(map(str, point)))
-
-
-def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
-    """Write load curves as JSON objects, each with its point."""
-    return [
-        {**dict(zip(_POINT_COLUMNS, point, strict=True)), **curve.to_json()}
-        for point, curve in curves.items()
-    ]
 
 
 def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
