@@ -188,7 +188,8 @@ class _Run:
         gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
         if draws is None:
             unit = math.lcm(*(part.denominator for part in (*parts, gap, limit)))
-            times = [int(gap * unit) * nth for nth in range(number)]
+            step = int(gap * unit)
+            times = [step * nth for nth in range(number)]
         else:
             gaps = draws.exponential(float(SECOND / slot.rate), number)
             times = np.cumsum(gaps).astype(np.int64).tolist()
@@ -199,12 +200,13 @@ class _Run:
             took += [batch.ends - at for at in times[batch.first : batch.first + batch.taken]]
         if not took:
             return
-        late, most = 1 + math.floor(limit * MILLISECOND), math.floor(limit * unit)
-        # Times are rounded to a nanosecond for the record alone: late requests stay late.
-        waits = [max(time * MILLISECOND // unit, late if time > most else 0) for time in took]
-        clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
+        if draws is None:  # rounded to nanoseconds for the record alone: late requests stay late
+            late, most = 1 + math.floor(limit * MILLISECOND), math.floor(limit * unit)
+            took = [max(t * MILLISECOND // unit, late if t > most else 0) for t in took]
+            times = [at * MILLISECOND // unit for at in times[: len(took)]]
+        clocks, waits = (np.array(each, dtype=np.int64) for each in (times[: len(took)], took))
         for _ in range(instances):
-            tally.add(clocks, np.array(waits, dtype=np.int64))
+            tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
 
     def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
