@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cms.files.source import write_bytes
-from cms.fleet.serving.loads import digest
+from cms.fleet.serving.capacity import digest
 from proofs_checks.checker.loads import why_not
 
 if TYPE_CHECKING:

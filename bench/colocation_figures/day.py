@@ -25,7 +25,7 @@ from cms.fleet.simulation.colocation_loop import (
     Terms,
     colocation_day,
 )
-from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
+from cms.fleet.simulation.colocation_loop.day import shared_day_to_json
 from instances.families.colocation import daily_fleet, made_up_pairs
 
 from .predictor import PAIRS, PROFILES

@@ -9,7 +9,7 @@ from fractions import Fraction
 from cms.errors import InvalidProblem
 from cms.files.source import StrPath
 from cms.files.tables import read_table
-from cms.fleet.colocation.classes import OfflineClass, OnlineClass
+from cms.fleet.colocation.problem import OfflineClass, OnlineClass
 from cms.fleet.colocation.tables import merge, round_to
 from cms.values.names import nearest
 from cms.values.numbers import Number, exact, shown

@@ -19,7 +19,7 @@ from cms.fleet.colocation import (
     write_colocation_problem,
     write_colocation_solution,
 )
-from cms.fleet.colocation.classes import FULL_WEIGHT
+from cms.fleet.colocation.problem import FULL_WEIGHT
 from cms.fleet.simulation.colocation_loop import LineWeights, Terms, colocation_day
 from instances.families.colocation import made_up_pairs, slowdowns
 from proofs_checks.checker import check_colocation

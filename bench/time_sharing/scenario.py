@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bench.expected import Line
 from cms import TimeSharedJob, TimeSharedProblem, solve
 from cms.fleet.serving import Headroom, OperatingPoint, Service, SharedServing, build_problem
-from cms.fleet.serving.headroom import read_overheads
+from cms.fleet.serving.time_sharing import read_overheads
 from instances.families.time_sharing import pairs
 from instances.families.time_sharing import scenario_3 as made_up
 

@@ -206,7 +206,7 @@ def _recheck_simulation(document: Parsed) -> Rechecked:
 
 def _recheck_day(document: Parsed) -> Rechecked:
     """Recheck a day of shared GPUs: its reader recounts all that follows."""
-    from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
+    from cms.fleet.simulation.colocation_loop.day import shared_day_from_json
 
     return Rechecked(shared_day_from_json(document), [], {}, "valid in itself\n")
 

@@ -203,8 +203,7 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
 def read_time_sharing(session: Session, rule: str | None) -> TimeSharing:
     """Return the terms on which services share instances."""
     from cms.fleet.serving import Headroom, TimeSharing
-    from cms.fleet.serving.headroom import read_overheads
-    from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE
+    from cms.fleet.serving.time_sharing import DEFAULT_FRAME_RULE, read_overheads
 
     given = session.fleet.time_sharing
     more = None

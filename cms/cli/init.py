@@ -31,8 +31,8 @@ def init(
     in.
     """
     from cms.fleet.hardware.device_file import is_device_file
+    from cms.fleet.serving.csv_input import points_template, services_template
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
-    from cms.fleet.serving.templates import points_template, services_template
 
     device = find_gpu(gpu or DEFAULT_GPU, "--gpu")
     own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None

@@ -73,7 +73,7 @@ _Rule = Annotated[
 ]
 _Routing = Annotated[str, _one_of("cms.problem.parts:ROUTINGS")]
 _Splits = Annotated[str, _one_of("cms.fleet.serving.gpus_used:SPLITS")]
-_Headroom = Annotated[str, _one_of("cms.fleet.serving.headroom:HEADROOMS")]
+_Headroom = Annotated[str, _one_of("cms.fleet.serving.time_sharing:HEADROOMS")]
 _Home = Annotated[str, _one_of("cms.fleet.placement.constraints:DOMAINS")]
 _Tool = Annotated[str, _one_of("cms.fleet.apply:TOOLS")]
 _LimitBy = Annotated[str, _one_of("cms.fleet.colocation.predictor.predictor:LIMITS_BY")]

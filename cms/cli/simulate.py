@@ -231,7 +231,7 @@ def _read_day(
 def _simulate_day(session: Session, how: dict[str, Any], title: str, output: Path | None) -> int:
     from cms.fleet.report.simulations import shared_day_page
     from cms.fleet.simulation.colocation_loop import colocation_day
-    from cms.fleet.simulation.colocation_loop.result import shared_day_to_json
+    from cms.fleet.simulation.colocation_loop.day import shared_day_to_json
 
     day = counted(session, "minutes", lambda progress: colocation_day(**how, on_progress=progress))
     if day.unmeasured:
@@ -266,7 +266,8 @@ def calibrate(
     if operating_points is None:
         raise usage_error("give the table of operating points", "P.csv")
     with session.reading():
-        from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
+        from cms.fleet.serving.document_parts import curves_to_json
+        from cms.fleet.serving.load_curve import load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
         measured = cms.fleet.read_operating_points(operating_points, session.columns)

@@ -22,7 +22,7 @@ from cms.fleet.deployment.document import DeploymentDocument
 from cms.fleet.deployment.transition.document import TransitionDocument
 from cms.fleet.published.muxflow_monitor import MonitorDocument
 from cms.fleet.serving.plan_document import PlanDocument, SharedPlanDocument
-from cms.fleet.simulation.colocation_loop.result import SharedDayDocument
+from cms.fleet.simulation.colocation_loop.day import SharedDayDocument
 from cms.fleet.simulation.result import SimulationDocument
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "schemas"

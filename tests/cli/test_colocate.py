@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cms.files.documents import parse_document
-from cms.fleet.simulation.colocation_loop.result import shared_day_from_json
+from cms.fleet.simulation.colocation_loop.day import shared_day_from_json
 from proofs_checks import checker
 from tests.cli.shared import MATCH, ONLINE, Cms, flat
 from tests.files.test_schemas import require_valid

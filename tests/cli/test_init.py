@@ -9,8 +9,7 @@ import pytest
 
 from cms.errors import FileError
 from cms.fleet.hardware import list_gpus
-from cms.fleet.serving.csv_input import POINT_COLUMNS
-from cms.fleet.serving.templates import points_template, services_template
+from cms.fleet.serving.csv_input import POINT_COLUMNS, points_template, services_template
 from tests.cli.shared import ROOT, Cms
 
 KEYS = [gpu.key for gpu in list_gpus()]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from cms.fleet.deployment import Instance
+from cms.fleet.deployment.transition import transition_from_json
 from tests.cli.fleets import fleet, work, written
-from tests.cli.shared import POINTS, SERVICES, Cms, flat
+from tests.cli.shared import CURVES, POINTS, SERVICES, Cms, flat
 
 TABLES = "replan -s s.csv -p p.csv --rule parvagpu --forecast latest"
 TICK = f"{TABLES} --max-age none --rates rates.csv --current now.json"
@@ -123,3 +124,24 @@ def test_services_that_share_gpus_are_played_beside_gpulets_plans(tmp_path: Path
     ):
         (tmp_path / "fleet.toml").write_text(text, "utf-8")
         assert words in flat(cms(command, code=(1, 2)).err)
+
+
+def test_load_curves_of_the_tables_or_of_what_runs_say_what_an_instance_counts_for(
+    tmp_path: Path, cms: Cms
+) -> None:
+    """By the table of loads no instance counts: a batch takes more than half the limit."""
+    own = "bert,a100-80gb,3g.40gb,2,4,0.01,measured,40 80 160,50 90 110\n"
+    (tmp_path / "curves.csv").write_text(CURVES + own, "utf-8")
+    (tmp_path / "fleet.toml").write_text("[tables]\nload_curves = 'curves.csv'\n", "utf-8")
+    rates(90, 90)
+    asked = TICK.replace("--rule parvagpu", "--rule capacity")
+    found = cms(asked, "-o way.json --json").json
+    assert (found["decision"], found["services"][0]["will_have_rps"]) == ("change", 160)
+    cms("check way.json -q")
+    way = transition_from_json(json.loads((tmp_path / "way.json").read_text("utf-8")))
+    written(way.target, tmp_path / "now.json")
+    (tmp_path / "fleet.toml").unlink()
+    again = cms(asked, "--json").json
+    assert (again["decision"], again["services"][0]["has_rps"]) == ("keep", 160)
+    written(fleet([[]]), tmp_path / "now.json")
+    assert "no plan" in flat(cms(asked, code=3).err)

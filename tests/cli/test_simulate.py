@@ -13,6 +13,7 @@ import pytest
 from cms.cli.app import run
 from cms.fleet import read_load_curves, read_operating_points, read_plan
 from cms.fleet.serving import write_plan
+from cms.fleet.serving.document_parts import curves_to_json
 from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, Cms, flat
 from tests.fleet.plans import plan as mixed
@@ -232,12 +233,9 @@ def test_load_curves_are_made_once_and_planned_with(tmp_path: Path, cms: Cms) ->
 def test_load_curves_go_to_stdout_as_a_table_or_as_json(tmp_path: Path, cms: Cms) -> None:
     quick = "calibrate one.csv --requests 1000 --late-share 5%"
     (tmp_path / "curves.csv").write_text(cms(quick).out, "utf-8")
-    (curve,) = read_load_curves("curves.csv").values()
-    (entry,) = cms(quick, "--json").json["load_curves"]
-    assert entry == {
-        "model": "bert", "device": "a100-80gb", "profile": "3g.40gb", "processes": 1, "batch": 1,
-        **curve.to_json(),
-    }  # fmt: skip
+    curves = cms(quick, "--json").json["load_curves"]
+    assert curves == curves_to_json(read_load_curves("curves.csv"))
+    assert [curves[0][key] for key in ("model", "batch", "evidence")] == ["bert", 1, "simulated"]
     cms("calibrate one.csv --requests 1000 --late-share 99.99% -q")  # its requests tell so much
     (tmp_path / "fleet.toml").write_text('[tables]\noperating_points = "one.csv"\n', "utf-8")
     assert cms(quick.replace(" one.csv", "")).out == (tmp_path / "curves.csv").read_text("utf-8")

@@ -17,7 +17,7 @@ from cms.cli.init import settings_template
 from cms.fleet import RULES, build_problem, read_operating_points, read_services, simulate
 from cms.fleet.serving import read_plan
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
-from cms.fleet.serving.whole_gpus import whole_gpus
+from cms.fleet.serving.rate_curve import whole_gpus
 from cms.fleet.simulation import Verdict
 from tests.documentation.pages import DOCUMENTS, README, blocks, shown
 from tests.source_tree import ROOT

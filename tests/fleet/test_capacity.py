@@ -31,8 +31,8 @@ from cms.fleet import (
     read_load_curves,
     read_services,
 )
+from cms.fleet.serving.capacity import _FOLDER, digest, sustainable_load
 from cms.fleet.serving.load_curve import key_of
-from cms.fleet.serving.loads import _FOLDER, digest, sustainable_load
 from cms.fleet.simulation.load_curves import LOADS, load_curves, run_lengths
 from instances import published
 from tests.fleet.plans import set_at

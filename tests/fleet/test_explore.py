@@ -22,7 +22,7 @@ from cms.fleet.explore import (
     turn,
 )
 from cms.fleet.hardware import get_gpu
-from cms.fleet.serving.templates import points_template, services_template
+from cms.fleet.serving.csv_input import points_template, services_template
 from tests.fleet.plans import NASTY
 
 POINTS = (

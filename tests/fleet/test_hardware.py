@@ -23,11 +23,11 @@ from cms.fleet.hardware import (
     Layout,
     Placement,
     enumeration,
-    explain,
     get_gpu,
     list_gpus,
     mps_shares,
 )
+from cms.fleet.hardware.device import find_layout_fault
 from tests.fleet.stand_ins.placement import MODELS, layouts
 from tests.references.layouts import assert_valid, every_layout, fits, small_cards
 
@@ -113,15 +113,18 @@ def test_the_enumeration_of_any_card_is_what_the_definition_says(device: Gpu) ->
     def inside(a: frozenset[tuple[str, int]], b: frozenset[tuple[str, int]]) -> bool:
         return a != b and all(dict(b).get(name, 0) >= count for name, count in a)
 
-    layouts, places = device.layouts(names), device.placements(names)
-    assert [*layouts] == sorted(layouts, key=lambda layout: [*map(places.index, layout)])
+    layouts = device.layouts(names)
+    ranked = sorted(device.profiles, key=lambda profile: (-profile.memory, -profile.compute))
+    place = {profile.name: at for at, profile in enumerate(ranked)}
+    assert [*layouts] == sorted(
+        layouts, key=lambda each: [(p.start, place[p.profile]) for p in each]
+    )
     assert len(layouts) == len(set(layouts))
     assert {frozenset(layout) for layout in layouts} == every
     assert {frozenset(layout) for layout in device.maximal_layouts(names)} == maximal
     assert {frozenset(m.items()) for m in device.multisets(names)} == multisets
-    assert {frozenset(m.items()) for m in device.maximal_layout_multisets(names)} == {
-        frozenset(Counter(name for name, _ in a).items()) for a in maximal
-    }
+    fewer = {frozenset(Counter(name for name, _ in a).items()) for a in maximal}
+    assert device.layout_counts(names).maximal_layout_multisets == len(fewer)
     assert {frozenset(m.items()) for m in device.maximal_multisets(names)} == {
         a for a in multisets if not any(inside(a, b) for b in multisets)
     }
@@ -190,7 +193,9 @@ def test_what_fits_beside_a_layout_of_any_card_is_what_the_definition_says(
     ):
         assert device.is_layout(reversed(chosen)) == (frozenset(chosen) in layouts)
         placed = [(device.profile(name), start) for name, start in chosen]
-        assert (explain.fault(device.key, table, placed) == "") == (frozenset(chosen) in layouts)
+        assert (find_layout_fault(device.key, table, placed) == "") == (
+            frozenset(chosen) in layouts
+        )
     assert_answers_follow(device, names, data.draw(st.sampled_from(EVERY[device, tuple(names)])))
 
 
@@ -396,33 +401,28 @@ def test_blocks_are_qualified_and_mps_shares_bounded_by_size_and_clients() -> No
         {"h100-80gb:7g.80gb": 1},
         {"h100-80gb:3g.40gb": 2},
     ]
-    shares = mps_shares(["12.5", 25, 50], machine="a100-mps", prefix="a100-mps:", max_clients=4)
+    shares = mps_shares(["12.5", 25, 50], machine="a100-mps", prefix="a100-mps:")
     assert dict(shares.sizes) == {
         "a100-mps:mps:12.5": Fraction(25, 2),
         "a100-mps:mps:25": 25,
         "a100-mps:mps:50": 50,
     }
     assert shares.capacity == 100
-    assert (shares.machine, shares.max_blocks) == ("a100-mps", 4)
+    assert (shares.machine, shares.max_blocks) == ("a100-mps", 48)
     assert shares.allows({"a100-mps:mps:25": 2, "a100-mps:mps:50": 1})
-    assert not shares.allows({"a100-mps:mps:12.5": 5})
-    assert mps_shares([1], machine="m").max_blocks == 48
+    hundredths = mps_shares([1], machine="m")
+    assert hundredths.allows({"mps:1": 48})
+    assert not hundredths.allows({"mps:1": 49})
 
 
 def test_wrong_mps_shares_are_refused() -> None:
-    cases: list[tuple[Any, Any, str]] = [
-        ([], {}, "no MPS steps"),
-        ([0], {}, "MPS step is 0; expected per cent"),
-        ([101], {}, "MPS step is 101"),
-        (["half"], {}, "MPS step: 'half' is not a number"),
-        ([25, "25.0"], {}, "MPS step 25 occurs twice"),
-        ([25], {"max_clients": 49}, "max_clients is 49; expected a whole number from 1 to 48"),
-        ([25], {"max_clients": 0}, "max_clients is 0"),
-        ([25], {"max_clients": 2.0}, "max_clients is 2.0; expected a whole number"),
-    ]
-    for steps, options, words in cases:
+    cases: list[tuple[Any, str]] = [
+        ([], "no MPS steps"), ([0], "MPS step is 0; expected per cent"), ([101], "MPS step is 101"),
+        (["half"], "MPS step: 'half' is not a number"), ([25, "25.0"], "MPS step 25 occurs twice"),
+    ]  # fmt: skip
+    for steps, words in cases:
         with pytest.raises(InvalidOption, match=words):
-            mps_shares(steps, machine="a100", **options)
+            mps_shares(steps, machine="a100")
 
 
 def test_importing_the_fleet_loads_nothing_and_a_shipped_device_no_yaml() -> None:

@@ -44,8 +44,7 @@ from cms.fleet.report.tables import Cell, Grid, table
 from cms.fleet.report.transitions import transition_page
 from cms.fleet.report.web import fragment, html
 from cms.fleet.serving import Plan, Service, build_problem
-from cms.fleet.serving.rate_curve import RatePoint, rate_curve
-from cms.fleet.serving.whole_gpus import whole_gpus
+from cms.fleet.serving.rate_curve import RatePoint, rate_curve, whole_gpus
 from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
 from cms.solving.solution import Status
 from cms.solving.solve import solve

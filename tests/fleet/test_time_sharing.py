@@ -30,8 +30,7 @@ from cms.fleet.serving import (
     read_plan,
     write_plan,
 )
-from cms.fleet.serving.headroom import poisson_quantile, read_overheads
-from cms.fleet.serving.time_sharing import slot_ms
+from cms.fleet.serving.time_sharing import poisson_quantile, read_overheads, slot_ms
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import (
     A100,

@@ -1,13 +1,9 @@
-"""Sharing: offline work beside online services on one GPU, matched for the most value.
-
-Imports what ``serving`` may, and ``testing``.
-"""
+"""Sharing: offline work beside online services on one GPU, matched for the most value."""
 
 from __future__ import annotations
 
 from ...checker.kinds import checker_for
 from .certificate import AssignmentPrices, ColocationChecker
-from .classes import OfflineClass, OnlineClass, sm_share, waited_priority
 from .files import (
     read_colocation_problem,
     read_colocation_solution,
@@ -15,7 +11,15 @@ from .files import (
     write_colocation_solution,
 )
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
-from .problem import ColocationPlan, ColocationProblem, Pair
+from .problem import (
+    ColocationPlan,
+    ColocationProblem,
+    OfflineClass,
+    OnlineClass,
+    Pair,
+    sm_share,
+    waited_priority,
+)
 from .solution import ColocationIncumbent, ColocationSolution, colocate, colocation_faults
 from .tables import (
     Assigned,

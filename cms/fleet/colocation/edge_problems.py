@@ -8,8 +8,7 @@ from random import Random
 
 from ...plugin.registry import NamedProblem
 from ...testing.edge_problems import edge
-from .classes import OfflineClass, OnlineClass
-from .problem import ColocationProblem
+from .problem import ColocationProblem, OfflineClass, OnlineClass
 
 
 def posed(

@@ -15,8 +15,7 @@ from ...files.parsed import Parsed
 from ...files.source import StrPath
 from ...solving.solution import Proof, Status, StopReason
 from .certificate import AssignmentPrices
-from .classes import OfflineClass, OnlineClass
-from .problem import FORBIDDEN, ColocationPlan, ColocationProblem
+from .problem import FORBIDDEN, ColocationPlan, ColocationProblem, OfflineClass, OnlineClass
 from .solution import ColocationIncumbent, ColocationSolution
 
 _OnlineName = Annotated[str, f.name("online class")]
@@ -30,10 +29,7 @@ _KINDS: dict[str, Any] = {
 
 
 def part_of(made: Any, make: Callable[..., Any] | None = None, **special: Any) -> type[m.Part]:
-    """Declare how a class of numbers and words is written: its fields, but for special ones.
-
-    `make`: builds and checks an object, by default the class.
-    """
+    """Declare how a class of numbers and words is written; `make`, or the class, builds one."""
     told: Any = {}
     for name, hint in made.__annotations__.items():
         kind = special.get(name) or _KINDS[getattr(hint, "__forward_arg__", hint)]

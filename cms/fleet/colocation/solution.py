@@ -18,8 +18,7 @@ from ...solving.solve import run_checked
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
-from .classes import FULL_WEIGHT
-from .problem import ColocationPlan, ColocationProblem
+from .problem import FULL_WEIGHT, ColocationPlan, ColocationProblem
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from itertools import starmap
+from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
 from ...files.source import StrPath, write_bytes
-from ...files.tables import Cell, TableRow, read_table
+from ...files.tables import Cell, Table, TableRow, read_table
 from ...problem.checking import each_of
 from ...values.numbers import Number, exact, shown, whole
-from ..serving.table_guards import refuse_unknown_columns
-from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
-from .problem import FORBIDDEN, ColocationPlan, ColocationProblem, WeightFunction
+from ..serving.table_guards import read_keyed, refuse_unknown_columns
+from .problem import (
+    FORBIDDEN,
+    HIGHEST_PRIORITY,
+    ColocationPlan,
+    ColocationProblem,
+    OfflineClass,
+    OnlineClass,
+    WeightFunction,
+    waited_priority,
+)
 from .weights import MeasuredPair
 
 
@@ -91,7 +100,6 @@ def merge(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]
     return [key.again(count=count) for key, count in counts.items()], [at[key] for key in keys]
 
 
-T = TypeVar("T")
 PAIR_COLUMNS = MeasuredPair._fields
 
 
@@ -133,21 +141,19 @@ def read_named_gpus(
     """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
 
-    def make(row: TableRow) -> NamedGpus:
-        return NamedGpus(
-            row["gpu"].word(),
-            OnlineClass(
-                row["device"].word(), count=row.value("count", Cell.integer, 1),
-                sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
-                memory_total_mib=row.value("memory_total_mib", Cell.number, None),
-                model=row.value("model", _text, ""), running=row.value("running", _text, None),
-                slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
-            ),
+    def make(row: TableRow) -> tuple[str, OnlineClass]:
+        return row["gpu"].word(), OnlineClass(
+            row["device"].word(), count=row.value("count", Cell.integer, 1),
+            sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
+            memory_total_mib=row.value("memory_total_mib", Cell.number, None),
+            model=row.value("model", _text, ""), running=row.value("running", _text, None),
+            slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
         )  # fmt: skip
 
     columns = ("gpu", "device", "sm_activity", "memory_used_mib")
-    more = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
-    return _read(path, columns, more, make, lambda each: (each.gpu,), 'gpu "{}" is there twice')
+    table = _table(path, columns, "count", "memory_total_mib", "model", "slowdown_limit", "running")
+    found = read_keyed(table, make, "gpu", "gpu {!r}".format)
+    return tuple(starmap(NamedGpus, found.items()))
 
 
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
@@ -162,7 +168,7 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     if scale == 0:
         raise InvalidProblem("waiting_scale is 0; expected seconds > 0")
 
-    def make(row: TableRow) -> OfflineClass:
+    def make(row: TableRow) -> tuple[str, OfflineClass]:
         priority = row.value("priority", Cell.number, Fraction(1))
         waited = row.value("waiting_s", Cell.number, Fraction(0))
         if scale is not None:
@@ -171,15 +177,15 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
                 said = f"with its waiting the priority is {shown(priority)}"
                 most, fix = f"at most {HIGHEST_PRIORITY}", "give a larger scale of waiting"
                 raise row["waiting_s"].error(said, expected=most, fix=fix)
-        return OfflineClass(
+        return row["workload"].word(), OfflineClass(
             row["workload"].word(), count=row.value("count", Cell.integer, 1), priority=priority,
             memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
         )  # fmt: skip
 
     columns = ("workload", "memory_mib", *([] if scale is None else ["waiting_s"]))
-    more = ("count", "model", "priority", "waiting_s")
-    twice = 'workload "{}" is there twice'
-    return _read(path, columns, more, make, lambda each: (each.name,), twice)
+    table = _table(path, columns, "count", "model", "priority", "waiting_s")
+    said = "workload {!r}".format
+    return tuple(read_keyed(table, make, "workload", said).values())
 
 
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
@@ -190,7 +196,7 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     on the device, the slowdown as a factor. Other columns are left aside.
     """
 
-    def make(row: TableRow) -> MeasuredPair:
+    def make(row: TableRow) -> tuple[tuple[object, ...], MeasuredPair]:
         share, part = row["share"].integer(minimum=1), row["offline_throughput"].number()
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
@@ -199,37 +205,17 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
             raise cell.error(f"offline_throughput is {cell.text}", expected=wanted)
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
-        return MeasuredPair(online, offline, device, share, part, slowdown)
+        pair = MeasuredPair(online, offline, device, share, part, slowdown)
+        return pair[:4], pair
 
-    twice = "a second row for {1} beside {0} on {2} at a share of {3}"
-    return _read(path, PAIR_COLUMNS, (), make, lambda pair: pair[:4], twice)
+    said = "{0[1]} beside {0[0]} on {0[2]} at a share of {0[3]}".format
+    return tuple(read_keyed(_table(path, PAIR_COLUMNS), make, "pair", said).values())
 
 
-def _read(
-    path: StrPath,
-    columns: Sequence[str],
-    optional: Sequence[str],
-    make: Callable[[TableRow], T],
-    key: Callable[[T], tuple[object, ...]],
-    twice: str,
-) -> tuple[T, ...]:
-    """Make an object of each row; a second one of the same key is refused."""
+def _table(path: StrPath, columns: Sequence[str], *optional: str) -> Table:
     table = read_table(path, columns, optional)
     refuse_unknown_columns(table, optional, "limits")
-    lines: dict[tuple[object, ...], int] = {}
-    found = []
-    for row in table:
-        try:
-            found.append(make(row))
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-        if (own := key(found[-1])) in lines:
-            raise row[columns[len(own) - 1]].error(
-                f"{twice.format(*own)}; the first is line {lines[own]}", expected="one row of each",
-                fix="keep one of them, or give the second a name of its own",
-            )  # fmt: skip
-        lines[own] = row.line
-    return tuple(found)
+    return table
 
 
 def _text(cell: Cell) -> str:
@@ -239,10 +225,7 @@ def _text(cell: Cell) -> str:
 def assign(
     problem: ColocationProblem, plan: ColocationPlan, gpus: Iterable[NamedGpus]
 ) -> tuple[Assigned, ...]:
-    """Spread the classes of a valid plan over the GPUs that the problem was made of.
-
-    Entries are in the order of the GPUs; those of one name are a few entries.
-    """
+    """Spread the classes of a valid plan over its GPUs, in their order; a name may come again."""
     left: dict[str, dict[str, int]] = {each.name: {} for each in problem.online}
     for pair in plan:
         left[pair.online][pair.offline] = pair.count

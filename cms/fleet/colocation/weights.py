@@ -11,10 +11,11 @@ from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
 from ...files.numerals import number_in
 from ...files.source import StrPath, write_bytes
-from ...files.tables import Cell, read_table
+from ...files.tables import Cell, TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import format_exact, shown
-from .classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
+from ..serving.table_guards import read_keyed
+from .problem import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 
 #: A number, a word, or None where nothing is known.
 Value: TypeAlias = Fraction | str | None
@@ -85,10 +86,7 @@ class TableWeights:
         return "slowed down beyond the limit"
 
     def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
-        """Return the slowdown on a straight line between the shares measured, and at the next one.
-
-        None where nothing was measured at a share as large as the one left.
-        """
+        """Return the slowdown on a line between measured shares, and at the next, if any is."""
         measured, left = self._measured(online, offline)
         high = min((share for share in measured if share >= left), default=None)
         if high is None:
@@ -101,10 +99,7 @@ class TableWeights:
     def _measured(
         self, online: OnlineClass, offline: OfflineClass
     ) -> tuple[dict[int, MeasuredPair], int]:
-        """Return the measurements of a pair by share, and the share that is left.
-
-        An unmeasured pair is refused, with the name that may have been meant.
-        """
+        """Return a pair's measurements by share, and the share left; refuse an unmeasured pair."""
         names = online.model, offline.model, online.device
         if names in self._table:
             return self._table[names], self._left_at(online.sm_activity)
@@ -208,16 +203,11 @@ def read_profiles(path: StrPath) -> Profiles:
             return None
         return cell.text if cell.name in words else cell.number(minimum=None)
 
-    found: dict[tuple[str, str], dict[str, Value]] = {}
-    lines: dict[tuple[str, str], int] = {}
-    for row in table:
+    def make(row: TableRow) -> tuple[tuple[str, str], dict[str, Value]]:
         key = row["model"].word(), row.value("device", lambda cell: cell.text, "")
-        if key in found:
-            said = f"a second row for {key[0]!r}; the first is line {lines[key]}"
-            raise row.error(said, expected="one row a model and device", fix="keep one of them")
-        lines[key] = row.line
-        found[key] = {column: value(row[column]) for column in table.extra}
-    return Profiles(found)
+        return key, {column: value(row[column]) for column in table.extra}
+
+    return Profiles(read_keyed(table, make, "model and device", "{0[0]!r}".format))
 
 
 def write_profiles(profiles: Profiles, path: StrPath) -> None:

@@ -198,10 +198,7 @@ def _fold(name: str) -> str:
 
 
 def likely_gpus(name: str) -> str:
-    """Word which devices may be meant by an unknown name; empty if that is unclear.
-
-    Those whose keys begin with it come with their product names: they are to be told apart.
-    """
+    """Word which devices may be meant by an unknown name, told apart; empty if that is unclear."""
     folded, keys = _fold(name), _keys()
     likely = [key for key in keys if folded and key.startswith(folded)]
     if len(likely) > 1:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
 
 from ...errors import InvalidOption
 from ...problem.parts import Configuration
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
+from ...values.numbers import whole
 from ...values.views import Viewed
 from . import enumeration
 from .enumeration import Counts, LayoutCounts, Places, Shape, Table
 from .profile import Evidence, Layout, Placement, Profile
+
+#: Instances with their starts.
+Placed: TypeAlias = Sequence[tuple[Profile, int]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,10 +68,7 @@ class Gpu(Viewed):
         return f"Gpu({self.key!r}, {len(self.profiles)} profiles)"
 
     def profile(self, name: str) -> Profile:
-        """Return the profile of this name, or the one that another driver calls so.
-
-        InvalidOption, with those that the device has, if there is none.
-        """
+        """Return the profile of this name, of any driver; InvalidOption has the names there are."""
         for profile in self.profiles:
             if profile.name == name or name in profile.other_names:
                 return profile
@@ -81,10 +85,7 @@ class Gpu(Viewed):
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
-        """The maximal multisets of the base profiles, as configurations of machine type `key`.
-
-        Blocks may idle, so these say all that an optimiser needs to know.
-        """
+        """The maximal multisets of the base profiles; since blocks may idle, they say all."""
         return self.configurations_of(None)
 
     def configurations_of(
@@ -100,11 +101,6 @@ class Gpu(Viewed):
             for counts in self.maximal_multisets(profiles)
         )
 
-    def placements(self, profiles: Iterable[str] | None = None) -> Layout:
-        """Return every place an instance can take on the empty GPU, by start."""
-        chosen = self._chosen(profiles)
-        return _layout(chosen, enumeration.placements(self._table(chosen)))
-
     def layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
         """Return every layout, each in the order of starts."""
         return self._layouts(enumeration.nodes, profiles)
@@ -116,12 +112,6 @@ class Gpu(Viewed):
     def multisets(self, profiles: Iterable[str] | None = None) -> tuple[FrozenMap[str, int], ...]:
         """Return every multiset that can be placed, the one with the largest instances first."""
         return self._multisets(enumeration.multisets, profiles)
-
-    def maximal_layout_multisets(
-        self, profiles: Iterable[str] | None = None
-    ) -> tuple[FrozenMap[str, int], ...]:
-        """Return the multisets of the maximal layouts; one may be contained in another."""
-        return self._multisets(enumeration.maximal_layout_multisets, profiles)
 
     def maximal_multisets(
         self, profiles: Iterable[str] | None = None
@@ -190,19 +180,14 @@ class Gpu(Viewed):
         return tuple(_layout(chosen, places) for places in found)
 
     def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
-        """Say in words why these instances cannot be placed together, or beside a layout.
-
-        Empty if they can be placed.
-        """
+        """Say in words why these instances cannot be placed, beside a layout; empty if they can."""
         around = tuple(around)
         if self.place(counts, around=around) is not None:
             return ""
-        from .explain import reason  # only ever needed on the way to words
-
         chosen, table, counts_in_order = self._asked(counts, around)
         _, own = self._table_beside(chosen, around)
         there = [(self.profile(name), start) for name, start in own]
-        return reason(self.key, chosen, table, counts_in_order, there)
+        return _reason(self.key, chosen, table, counts_in_order, there)
 
     def _layouts(
         self, find: Callable[[Table], Iterable[enumeration.Node]], profiles: Iterable[str] | None
@@ -237,10 +222,9 @@ class Gpu(Viewed):
             return self._table(chosen), ()
         every, table, node = self._node(around, chosen)
         if node is None:
-            from .explain import fault
-
             own = [(self.profile(name), start) for name, start in around]
-            raise InvalidOption(f"no layout of {self.key}: {fault(self.key, table, own)}")
+            why = find_layout_fault(self.key, table, own)
+            raise InvalidOption(f"no layout of {self.key}: {why}")
         left = enumeration.beside(table, node)
         shapes = zip(every, left.shapes, strict=True)
         own_shapes = tuple(shape for profile, shape in shapes if profile in chosen)
@@ -250,11 +234,10 @@ class Gpu(Viewed):
         self, layout: Iterable[tuple[str, int]], more: tuple[Profile, ...]
     ) -> tuple[tuple[Profile, ...], Table, enumeration.Node | None]:
         """Return a layout as a node of the enumeration over its profiles and some more."""
-        placed: list[tuple[str, int]] = []
-        for name, start in layout:
-            if isinstance(start, bool) or not hasattr(start, "__index__"):
-                raise InvalidOption(f"start of {name!r} is {start!r}; expected a whole number")
-            placed.append((self.profile(name).name, int(start)))
+        placed = [
+            (self.profile(name).name, whole(start, f"start of {name!r}", error=InvalidOption))
+            for name, start in layout
+        ]
         every = self._chosen({*(name for name, _ in placed), *(p.name for p in more)})
         order = {profile.name: i for i, profile in enumerate(every)}
         table = self._table(every)
@@ -280,13 +263,112 @@ class Gpu(Viewed):
         """Return the counts above 0 under the profiles' own names."""
         wanted: dict[str, int] = {}
         for name, count in counts.items():
-            if isinstance(count, bool) or not hasattr(count, "__index__") or count < 0:
-                raise InvalidOption(f"count of {name!r} is {count!r}; expected a whole number >= 0")
+            number = whole(count, f"count of {name!r}", least=0, error=InvalidOption)
             own = self.profile(name).name
-            if count:
-                wanted[own] = wanted.get(own, 0) + int(count)
+            if number:
+                wanted[own] = wanted.get(own, 0) + number
         return wanted
 
 
 def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:
     return tuple(Placement(chosen[i].name, start) for i, start in places)
+
+
+def find_layout_fault(gpu: str, table: Table, placed: Placed) -> str:
+    """Say which rule some instances placed on a whole GPU break; nothing if they are a layout.
+
+    The rules are read off the profiles here, not asked of the enumeration.
+    """
+    for profile, start in placed:
+        if start not in profile.starts:
+            return f"{profile.name} starts at {_or(profile.starts)}, not at {start}"
+        if start + profile.memory > table.memory_slices:
+            return f"{profile.name}@{start} ends beyond the {table.memory_slices} memory slices"
+    for (one, at), (two, other) in combinations(placed, 2):
+        if max(at, other) < min(at + one.memory, other + two.memory):
+            return f"{one.name}@{at} and {two.name}@{other} share memory slices"
+    for profile, count in Counter(profile for profile, _ in placed).items():
+        if count > profile.max:
+            return f"{count} x {profile.name}: at most {profile.max}"
+    if sum(profile.has_media_engines for profile, _ in placed) > 1:
+        return "at most one instance with media engines (+me)"
+    needed = sum(profile.compute for profile, _ in placed)
+    if needed > table.compute_slices:
+        return f"its instances take {needed} compute slices, {gpu} has {table.compute_slices}"
+    return ""
+
+
+def _reason(
+    gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed = ()
+) -> str:
+    """Say why a multiset, at least one of each of these profiles, cannot be placed beside `there`.
+
+    `table` is what the other instances leave of the GPU. The answer is every sum that is exceeded;
+    where none is, the smallest part of the multiset for which no starts work, with the starts its
+    profiles have.
+    """
+    wanted = tuple(zip(profiles, counts, strict=True))
+    own = Counter(profile for profile, _ in there)
+    reasons = [
+        f"{_counted([(profile, count)])}: at most {profile.max} on one {gpu}"
+        + (f", which has {own[profile]}" if own[profile] else "")
+        for profile, count in wanted
+        if count + own[profile] > profile.max
+    ]
+    media = [(profile, count) for profile, count in wanted if profile.has_media_engines]
+    holding = [place for place in there if place[0].has_media_engines]
+    kinds = {profile for profile, _ in (*media, *holding)}
+    if media and sum(count for _, count in media) + len(holding) > 1 and len(kinds) > 1:
+        reasons.append(
+            f"{_counted(media)}: at most one instance with media engines (+me) on one {gpu}"
+            + (f", which has {_places(holding)}" if holding else "")
+        )
+    taken = sum(profile.memory for profile, _ in there)
+    for what, total, sizes in (
+        ("compute", table.compute_slices, [profile.compute for profile in profiles]),
+        ("memory", table.memory_slices - taken, [profile.memory for profile in profiles]),
+    ):
+        needed = sum(count * size for count, size in zip(counts, sizes, strict=True))
+        if needed > total:
+            terms = " + ".join(f"{n} x {size}" for n, size in zip(counts, sizes, strict=True))
+            verb = "takes" if sum(counts) == 1 else "take"
+            reasons.append(
+                f"{_counted(wanted)} {verb} {needed} {what} slices ({terms}), "
+                f"{gpu} has {total}{_beside(there)}"
+            )
+    if reasons:
+        return "; ".join(reasons)
+    placeable = enumeration.first_layouts(table)
+    for i in range(len(counts)):
+        while counts[i]:
+            fewer = (*counts[:i], counts[i] - 1, *counts[i + 1 :])
+            if not any(fewer) or fewer in placeable:
+                break
+            counts = fewer
+    stuck = [(p, count) for p, count in zip(profiles, counts, strict=True) if count]
+    rules = "; ".join(
+        f"{profile.name} takes {profile.memory} of the {table.memory_slices} memory slices of "
+        f"{gpu} and starts at {_or(profile.starts)}"
+        for profile, _ in stuck
+    )
+    said = f"no starts work for {_counted(stuck)}{_beside(there)}"
+    return f"the slices would suffice, but {said}: {rules}"
+
+
+def _counted(wanted: Iterable[tuple[Profile, int]]) -> str:
+    return " + ".join(
+        f"{count} x {profile.name}" if count > 1 else profile.name for profile, count in wanted
+    )
+
+
+def _places(there: Placed) -> str:
+    return ", ".join(str(Placement(profile.name, start)) for profile, start in there)
+
+
+def _beside(there: Placed) -> str:
+    return f" beside {_places(there)}" if there else ""
+
+
+def _or(numbers: tuple[int, ...]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} or {last}" if most else f"{last} only"

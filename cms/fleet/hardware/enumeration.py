@@ -125,10 +125,7 @@ def node_of(table: Table, places: Iterable[tuple[int, int]]) -> Node | None:
 
 
 def beside(table: Table, node: Node) -> Table:
-    """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
-
-    Shapes that no longer fit have no starts.
-    """
+    """What a layout leaves of a GPU is a GPU again; shapes that no longer fit have no starts."""
     compute = table.compute_slices - node.compute
     shapes = []
     for shape, count in zip(table.shapes, node.counts, strict=True):
@@ -146,10 +143,7 @@ def beside(table: Table, node: Node) -> Table:
 
 
 def nodes(table: Table) -> tuple[Node, ...]:
-    """Every layout but the empty one, in the order of a depth-first search over `placements`.
-
-    InvalidOption if there may be too many to be listed.
-    """
+    """Every layout but the empty one, depth first over `placements`; InvalidOption if too many."""
     if (sets := sets_without_overlap(table)) > MOST_SETS:
         raise InvalidOption(
             f"these profiles allow {sets} sets of instances that do not overlap; at most "
@@ -226,11 +220,6 @@ def multisets(table: Table) -> tuple[Counts, ...]:
     return tuple(sorted(first_layouts(table), reverse=True))
 
 
-def maximal_layout_multisets(table: Table) -> tuple[Counts, ...]:
-    """The multisets of the maximal layouts; one may be contained in another."""
-    return tuple(sorted({node.counts for node in maximal_nodes(table)}, reverse=True))
-
-
 def maximal_multisets(table: Table) -> tuple[Counts, ...]:
     """The multisets contained in no other that can be placed."""
     realisable = first_layouts(table)
@@ -252,6 +241,6 @@ def layout_counts(table: Table) -> LayoutCounts:
         len(nodes(table)),
         len(maximal_nodes(table)),
         len(first_layouts(table)),
-        len(maximal_layout_multisets(table)),
+        len({node.counts for node in maximal_nodes(table)}),
         len(maximal_multisets(table)),
     )

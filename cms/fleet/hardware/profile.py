@@ -75,14 +75,14 @@ MPS_CLIENTS = 48
 
 
 def mps_shares(
-    steps: Iterable[Number], *, machine: str, prefix: str = "", max_clients: int = MPS_CLIENTS
+    steps: Iterable[Number], *, machine: str, prefix: str = ""
 ) -> SizeBoundedConfigurations:
     """Share a whole GPU by MPS: any clients whose active-thread percentages sum to at most 100.
 
     MPS and MIG do not mix on one GPU here: the shares are of a GPU whose MIG mode is off, of the
     machine type `machine`. `steps` are the shares that a client can have, each once, in per cent of
     the GPU: > 0, at most 100. The block of 40 per cent is called ``mps:40``, after a `prefix`. MPS
-    allows at most 48 clients on a GPU. InvalidOption names a wrong step or number of clients.
+    allows at most 48 clients on a GPU. InvalidOption names a wrong step.
 
     Examples
     --------
@@ -90,11 +90,6 @@ def mps_shares(
     >>> shares.capacity, shares.max_blocks, list(shares.sizes)
     (Fraction(100, 1), 48, ['mps:10', 'mps:25', 'mps:40'])
     """
-    if type(max_clients) is not int or not 1 <= max_clients <= MPS_CLIENTS:
-        raise InvalidOption(
-            f"max_clients is {max_clients!r}; expected a whole number from 1 to {MPS_CLIENTS}, the "
-            "clients that MPS serves on one GPU"
-        )
     sizes = {}
     for step in steps:
         share = exact(step, "MPS step", error=InvalidOption)
@@ -109,4 +104,4 @@ def mps_shares(
         sizes[block] = share
     if not sizes:
         raise InvalidOption("no MPS steps; give the shares a client can have, such as [10, 25, 50]")
-    return SizeBoundedConfigurations(sizes, capacity=100, machine=machine, max_blocks=max_clients)
+    return SizeBoundedConfigurations(sizes, capacity=100, machine=machine, max_blocks=MPS_CLIENTS)

@@ -1,7 +1,4 @@
-"""Mechanisms of published systems, as models: MuxFlow's monitor, protection and error handling.
-
-Each module is called after its paper. Imports ``deployment`` and what stands before it.
-"""
+"""Mechanisms of published systems, as models, each module called after its paper."""
 
 from __future__ import annotations
 

@@ -261,10 +261,6 @@ class MonitorPreset:
     source: str  #: Where the figures come from
     metrics: tuple[Metric, ...]
     seconds: MonitorTimes  #: With a tick of one second
-    #: Where the file says so: the kind of predictor beside it (one of
-    #: :data:`cms.fleet.colocation.predictor.MODELS`), and the time between two matchings
-    predictor: str | None = None
-    interval_minutes: int | None = None
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
         """Return the times in ticks of this length, rounded up."""
@@ -303,16 +299,13 @@ _TimesPart = part_of(MonitorTimes, **dict.fromkeys(_TIMES, f.AtLeastOne))
 
 
 class MonitorDocument(m.Document):
-    """Metrics and times of a monitor, and its system's predictor and interval."""
+    """Metrics and times of a monitor."""
 
     KIND: ClassVar[str] = MONITOR
-    MAKES: ClassVar[Any] = MonitorPreset
     name: Annotated[str, f.name("monitor")]
     source: f.Text
     metrics: tuple[Annotated[Metric, m.Built(_MetricPart)], ...]
     seconds: Annotated[MonitorTimes, m.Built(_TimesPart)]
-    predictor: Annotated[str, f.name("predictor")] = f.left_out()
-    interval_minutes: f.AtLeastOne = f.left_out()
 
     def build(self) -> MonitorPreset:
         """Build the monitor; its metrics have different names."""

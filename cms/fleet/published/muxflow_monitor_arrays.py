@@ -17,12 +17,9 @@ from .muxflow_monitor import (
     SIGNALS,
     STATES,
     TABLE,
-    Cell,
     Metric,
     MonitorState,
     MonitorTimes,
-    Signal,
-    StateName,
     Timer,
 )
 
@@ -67,29 +64,26 @@ class MonitorStates(NamedTuple):
         return np.isin(self.name, [STATES.index("healthy"), STATES.index("unhealthy")])
 
 
-def _columns(table: Mapping[tuple[StateName, Signal], Cell]) -> tuple[Codes, ...]:
-    """Return a table's cells, each field as an array over state and signal."""
-    codes = [
-        (STATES.index(c.to), _AFTER.index(c.after), ACTIONS.index(c.action), c.rises, c.calms)
-        for c in (table[state, signal] for state in STATES for signal in SIGNALS)
-    ]
-    return tuple(np.array(codes, np.int8).T.reshape(-1, len(STATES), len(SIGNALS)))
-
-
-_TABLE = _columns(TABLE)
+#: The fields of the table's cells, each by state and signal.
+_TABLE: tuple[Codes, ...] = tuple(
+    np.array(
+        [
+            (STATES.index(c.to), _AFTER.index(c.after), ACTIONS.index(c.action), c.rises, c.calms)
+            for c in (TABLE[state, signal] for state in STATES for signal in SIGNALS)
+        ],
+        np.int8,
+    ).T.reshape(-1, len(STATES), len(SIGNALS))
+)
 
 
 def monitor_steps(
-    states: MonitorStates,
-    signals: ArrayLike,
-    times: MonitorTimes,
-    table: Mapping[tuple[StateName, Signal], Cell] = TABLE,
+    states: MonitorStates, signals: ArrayLike, times: MonitorTimes
 ) -> tuple[MonitorStates, Codes]:
     """Return the states of all monitors after a tick, and the actions of the platform.
 
     Signals, as from :func:`monitor_signals`, and actions are places in ``SIGNALS`` and ``ACTIONS``
     of ``cms.fleet.published.muxflow_monitor``, in arrays of shape (n,), one place a monitor. The
-    `times`, in ticks, and the `table` are of all monitors.
+    `times`, in ticks, are of all monitors.
 
     Examples
     --------
@@ -100,8 +94,7 @@ def monitor_steps(
     """
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
-    columns = _TABLE if table is TABLE else _columns(table)
-    to, after, action, rises, calms = (column[cells] for column in columns)
+    to, after, action, rises, calms = (column[cells] for column in _TABLE)
     dwells = (after == 1) & (dwell + 1 < times.dwell)
     backs_off = (after == 2) & (left > 1)
     stays = dwells | backs_off

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.numbers import Number, exact, shown, whole
-from ..colocation.classes import checked_percent
+from ..colocation.problem import checked_percent
 
 
 class MemoryQuota:

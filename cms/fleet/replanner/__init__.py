@@ -16,9 +16,9 @@ from .playing import (
     play,
     roomy_fleet,
 )
-from .policies import POLICIES, Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
+from .policies import Always, DayNight, Forecasting, Never, Policy, Threshold, clairvoyant
 from .rates import Gap, Rates
-from .rates_table import read_rates
+from .rates_input import read_rates
 from .reasons import headline, reasons, replan_decision_to_json
 from .replan import (
     Decision,
@@ -32,13 +32,13 @@ from .replan import (
     same_services,
     shortest,
 )
-from .windows import Envelopes, Planner, Scene, Terms, Windows
+from .windows import Planner, Scene, Terms, Windows
 
 __all__ = ["Rates", "Gap", "read_rates", "RateForecast", "Forecast", "FORECASTS", "forecast_of"]
-__all__ += ["Daily", "Latest", "Known", "Planner", "Envelopes", "Windows", "Start", "Path"]
+__all__ += ["Daily", "Latest", "Known", "Planner", "Windows", "Start", "Path"]
 __all__ += ["NoPath", "shortest", "fewest", "Terms", "Decision", "decide", "Change", "change_to"]
 __all__ += ["ReplanDecision", "replan", "same_services", "headline", "reasons", "Scene"]
 __all__ += ["replan_decision_to_json"]
-__all__ += ["Policy", "POLICIES", "Never", "Always", "Forecasting", "Threshold", "DayNight"]
+__all__ += ["Policy", "Never", "Always", "Forecasting", "Threshold", "DayNight"]
 __all__ += ["clairvoyant", "Played", "empty_fleet", "play", "CONTENDERS", "SHARING_CONTENDERS"]
 __all__ += ["Compared", "compare", "contender", "contenders", "roomy_fleet"]

@@ -34,10 +34,7 @@ class Change:
 
     @property
     def starts(self) -> int:
-        """How many instances with work start, those that go again left out.
-
-        Of shares that services take turns in: how many processes are prepared.
-        """
+        """How many instances, or shares that services take in turn, start and do not go again."""
         return sum(len(a.prepared) for a in self.transition.actions if not a.is_temporary)
 
     @property

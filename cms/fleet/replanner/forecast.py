@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files.documents import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.numbers import Number, exact, shown
+from ...values.numbers import exact, shown
 from .rates import DAY_S, Rates
 
 
@@ -86,21 +86,15 @@ class Daily:
     sum of q then. A day has 24 hours, also on the two days a year with another number.
     """
 
+    name: ClassVar[str] = "daily"
     quantile: Fraction = Fraction(3, 4)  #: > 0 and <= 1
     #: Seconds up to now, this moment included, that the level is taken of.
     recent_s: Fraction = Fraction(10_800)
-    name: str = field(default="daily", init=False)
 
-    def __init__(self, quantile: Number = Fraction(3, 4), recent_s: Number = 10_800) -> None:
-        share = exact(quantile, "the quantile of the forecast", error=InvalidOption)
-        if not 0 < share <= 1:
-            raise InvalidOption(
-                f"the quantile of the forecast is {shown(share)}; expected a number > 0 and <= 1"
-            )
-        object.__setattr__(self, "quantile", share)
-        recent = exact(recent_s, "the recent time of the forecast", error=InvalidOption)
-        object.__setattr__(self, "recent_s", recent)
-        object.__setattr__(self, "name", "daily")
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile <= 1:
+            said = f"the quantile of the forecast is {shown(self.quantile)}"
+            raise InvalidOption(f"{said}; expected a number > 0 and <= 1")
 
     def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; every moment foreseen must be known of at least one earlier day.
@@ -164,38 +158,34 @@ class Daily:
         )
 
 
-class _Named:
-    name: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"name": self.name}
-
-
 @dataclass(frozen=True)
-class Latest(_Named):
+class Latest:
     """Rates stay as they are: no change is foreseen, and none is kept room for but the margin."""
 
-    name: str = field(default="latest", init=False)
+    name: ClassVar[str] = "latest"
 
     def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`."""
         now = _now(history)
         return RateForecast(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"name": self.name}
+
     def __str__(self) -> str:
         return "rates stay as they are"
 
 
 @dataclass(frozen=True)
-class Known(_Named):
+class Known(Latest):
     """Rates that are known beforehand, as on a trace: the forecast of the clairvoyant.
 
     The trace has no gaps from the moment on at which something is foreseen.
     """
 
     trace: Rates
-    name: str = field(default="known", init=False)
+    name: ClassVar[str] = "known"
 
     def courses(self, history: Rates, steps: int) -> RateForecast:
         """See :class:`Forecast`; the trace's end is the last that is seen."""
@@ -221,7 +211,7 @@ def forecast_of(text: str | Forecast) -> Forecast:
         return text
     name, colon, quantile = text.partition(":")
     if name == "daily" and colon:
-        return Daily(quantile)
+        return Daily(exact(quantile, "the quantile of the forecast", error=InvalidOption))
     if text in FORECASTS:
         return FORECASTS[text]
     raise InvalidOption(

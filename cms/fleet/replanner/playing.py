@@ -17,7 +17,7 @@ from ..serving.plan import Plan
 from .changing import Change, change_to, gpus_at_work, place_first
 from .forecast import Forecast, Latest, RateForecast
 from .policies import Always, DayNight, Forecasting, Never, Policy, Running, Threshold, clairvoyant
-from .replan import NoPath, fewest
+from .replan import fewest
 from .windows import Scene
 
 _NODE = "fleet"
@@ -54,10 +54,7 @@ def empty_fleet(
 def play(
     policy: Policy, scene: Scene, fleet: Deployment, *, durations: Durations | None = None
 ) -> Played:
-    """Play a policy on a trace; every change is a transition that has passed the check.
-
-    The GPUs of the fleet are empty; InvalidProblem if the first plan does not fit.
-    """
+    """Play a policy on empty GPUs, by checked transitions; InvalidProblem if it has no room."""
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
     placed = place_first(fleet, plan)
@@ -146,10 +143,7 @@ def shortage_s(
     capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]],
     end_s: Fraction,
 ) -> Fraction:
-    """Return the seconds in which some service has less than its rate, exactly.
-
-    Rates go straight from step to step, capacities are steps.
-    """
+    """Return the seconds in which some service has less than its rate, exactly."""
     parts: list[tuple[Fraction, Fraction]] = []
     for name, steps in capacity.items():
         known = [*steps]
@@ -212,21 +206,15 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        own = self.played
-        return {
-            "policy": own.policy,
-            "gpu_hours": number_to_json(own.gpu_hours),
-            "change_gpu_hours": number_to_json(own.change_gpu_hours),
-            "replans": own.replans,
-            "starts": own.starts,
-            "temporary_starts": own.temporary,
-            "worst_spare_gpus": own.worst_spare,
-            "longest_transition_s": number_to_json(own.longest_s),
-            "shortage_s": number_to_json(own.shortage_s),
-            "best_gpu_hours": number_to_json(self.best_gpu_hours),
-            "distance": number_to_json(self.distance),
-            "refused": list(own.refused),
-        }
+        own, best = self.played, {"best_gpu_hours": self.best_gpu_hours, "distance": self.distance}
+        numbers: dict[str, Fraction | int] = {
+            "gpu_hours": own.gpu_hours, "change_gpu_hours": own.change_gpu_hours,
+            "replans": own.replans, "starts": own.starts, "temporary_starts": own.temporary,
+            "worst_spare_gpus": own.worst_spare, "longest_transition_s": own.longest_s,
+            "shortage_s": own.shortage_s, **best,
+        }  # fmt: skip
+        told = {key: number_to_json(value) for key, value in numbers.items()}
+        return {"policy": own.policy, **told, "refused": list(own.refused)}
 
 
 def contenders(scene: Scene) -> tuple[str, ...]:
@@ -263,17 +251,14 @@ def roomy_fleet(scene: Scene) -> Deployment:
 
     A plan for rates that are no higher costs no more than that for the highest ones.
     """
-    windows = scene.windows()
-    peak = windows.ask(0, windows.count)
-    if peak.cost is None:
-        raise NoPath(0)
-    devices = {each.key: each for each in peak.plan.serving.gpus}
+    peak = Never().first(scene)
+    devices = {each.key: each for each in peak.serving.gpus}
     number = {}
     for key in devices:
         each = scene.planner.cost_of({key: 1})
         if not each:
             raise InvalidOption(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
-        number[key] = 2 * int(peak.cost / each)
+        number[key] = 2 * int((peak.solution.cost or 0) / each)
     return empty_fleet(number, devices, Mode.MPS if scene.planner.shares else Mode.MIG)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
-from types import MappingProxyType
 
 from ..serving.plan import Plan
 from .forecast import Forecast, Known
@@ -19,14 +18,11 @@ from .windows import Scene
 
 @dataclass(frozen=True)
 class Running:
-    """What a policy knows of what runs: the last plan, and what is there once its change is done.
-
-    `has_rps` is by service; the GPUs have a cost together.
-    """
+    """What a policy knows of what runs: the last plan, and what is there after its change."""
 
     plan: Plan
-    has_rps: Mapping[str, Fraction]
-    gpu_cost: Fraction
+    has_rps: Mapping[str, Fraction]  #: by service
+    gpu_cost: Fraction  #: of all GPUs together
     is_changing: bool
 
 
@@ -48,11 +44,15 @@ class Policy(ABC):
         return None
 
 
+def require_plan(found: Plan, at: int = 0) -> Plan:
+    """Return a plan that serves the rates from a moment on; NoPath if there is none."""
+    if found.solution.cost is None:
+        raise NoPath(at)
+    return found
+
+
 def _window(scene: Scene, a: int, b: int) -> Plan:
-    found = scene.windows().ask(a, b)
-    if found.cost is None:
-        raise NoPath(a)
-    return found.plan
+    return require_plan(scene.windows().ask(a, b), a)
 
 
 @dataclass(frozen=True)
@@ -96,21 +96,18 @@ class Forecasting(Policy):
         path = shortest(
             windows, [start], lambda a, b, c: windows.between(windows.needs(a, b), b, c)
         )
-        return windows.ask(*path.windows[0]).plan
+        return windows.ask(*path.windows[0])
 
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         history = scene.history(int(at_s / scene.terms.every_s))
         windows = scene.terms.windows(self.forecast, history, scene.planner)
         found = decide(windows, running.has_rps, running.gpu_cost, scene.terms.hysteresis)
-        return None if found.keeps or found.plan is None else found.plan.plan
+        return None if found.keeps else found.plan
 
 
 def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene]:
-    """Return the policy that knows all rates to the end, on terms under which it is the optimum.
-
-    GPU hours that a change costs it.
-    """
+    """Return the policy that knows all rates, optimal if a change costs so many GPU hours."""
     horizon = scene.count * scene.terms.every_s
     terms = replace(
         scene.terms, horizon_s=horizon, replan_cost=replan_cost, restart_cost=Fraction(0),
@@ -162,10 +159,7 @@ class Threshold(Policy):
 
     def _plan(self, scene: Scene) -> Plan:
         self._planned = dict(self._averages)
-        found = scene.planner.plan(self._planned)
-        if found.cost is None:
-            raise NoPath(0)
-        return found.plan
+        return require_plan(scene.planner.plan(self._planned))
 
 
 @dataclass
@@ -203,10 +197,10 @@ class DayNight(Policy):
             own = [at for at, is_day in enumerate(days) if is_day is part]
             rates = [windows.rates(a, b + 1) for a, b in find_runs(own)]
             found = scene.planner.plan({name: max(r[name] for r in rates) for name in rates[0]})
-            if found.cost is None:
+            if (each := found.solution.cost) is None:
                 return None
-            cost += found.cost * len(own)
-            plans[part] = found.plan
+            cost += each * len(own)
+            plans[part] = found
         return cost, plans
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
@@ -217,9 +211,3 @@ class DayNight(Policy):
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
         return self._plans[self._days[int(at_s / scene.terms.every_s)]]
-
-
-#: Those that need nothing but the trace, by name.
-POLICIES: Mapping[str, Callable[[], Policy]] = MappingProxyType(
-    {"never": Never, "always": Always, "threshold": Threshold, "day_night": DayNight}
-)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...files.documents import number_to_json
 from ...values.numbers import shown
@@ -14,8 +14,7 @@ from .changing import gpus_at_work
 from .replan import Path, ReplanDecision
 
 
-@dataclass(frozen=True)
-class Supplied:
+class Supplied(NamedTuple):
     """A service's last rate, what runs for it now, and what will run after the change."""
 
     service: str
@@ -27,8 +26,7 @@ class Supplied:
 def services_of(answer: ReplanDecision) -> tuple[Supplied, ...]:
     """Return what each service is asked for, has and will have."""
     has, then = answer.has_rps, answer.will_have_rps
-    rates = answer.windows.envelopes.now.items()
-    return tuple(Supplied(name, rate, has[name], then[name]) for name, rate in rates)
+    return tuple(Supplied(name, r, has[name], then[name]) for name, r in answer.windows.now.items())
 
 
 def headline(answer: ReplanDecision) -> str:
@@ -40,22 +38,17 @@ def headline(answer: ReplanDecision) -> str:
     return f"change: {gpus} -> {_gpus(sum(gpus_at_work(target).values()))}"
 
 
-def reasons(answer: ReplanDecision) -> tuple[str, ...]:
+def reasons(answer: ReplanDecision) -> Iterator[str]:
     """Say why, a sentence each: rates, what is short, what either way costs, how it changes."""
-    return tuple(_reasons(answer))
-
-
-def _reasons(answer: ReplanDecision) -> Iterator[str]:
     yield f"rates: {answer.history}; ahead: {answer.forecast}"
-    found, has, hours = answer.decision, answer.has_rps, answer.windows.envelopes.hours
+    found, has, windows = answer.decision, answer.has_rps, answer.windows
     for name in found.short:
-        asked = answer.windows.envelopes.now[name]
         yield (
-            f"{name} is short: {_number(asked)} requests/s are asked for, {_number(has[name])} are "
-            "there; what is short is replaced whatever that costs"
+            f"{name} is short: {_number(windows.now[name])} requests/s are asked for, "
+            f"{_number(has[name])} are there; what is short is replaced whatever that costs"
         )
     if found.keep is None and not found.short:
-        for name, rate in answer.windows.needs(0, 1).items():
+        for name, rate in windows.needs(0, 1).items():
             if (1 + found.hysteresis) * has[name] < rate:
                 yield (
                     f"{name} is not enough until {answer.said(1)}: {_number(rate)} requests/s are "
@@ -67,7 +60,7 @@ def _reasons(answer: ReplanDecision) -> Iterator[str]:
     if found.change is None:
         yield "no plan that begins now serves the rates ahead"
     else:
-        over = f"{shown(answer.windows.count * hours)} h"
+        over = f"{shown(windows.count * windows.hours)} h"
         yield (
             f"to change now costs {_number(found.change.cost)} GPU hours over {over}, {costs}: "
             f"{_ways(answer, found.change)}"
@@ -95,10 +88,9 @@ def _reasons(answer: ReplanDecision) -> Iterator[str]:
 def _ways(answer: ReplanDecision, path: Path) -> str:
     parts = []
     for a, b in path.windows:
-        found = answer.windows.ask(a, b)
-        proof = "" if found.is_proved else " (not proved least)"
-        gpus = found.plan.solution.machine_count or 0
-        parts.append(f"{_gpus(gpus)} until {answer.said(b)}{proof}")
+        found = answer.windows.ask(a, b).solution
+        proof = "" if found.status == "optimal" else " (not proved least)"
+        parts.append(f"{_gpus(found.machine_count or 0)} until {answer.said(b)}{proof}")
     return ", then ".join(parts)
 
 
@@ -114,33 +106,28 @@ def _number(value: Fraction) -> str:
 def replan_decision_to_json(answer: ReplanDecision) -> dict[str, Any]:
     """Turn a decision into a JSON document: what is done, the reasons, and the transition."""
     found = answer.decision
+    paths = {"keep": found.keep, "change": found.change}
     return {
         "decision": "keep" if answer.keeps else "change",
         "headline": headline(answer),
         "reasons": list(reasons(answer)),
         "now": answer.said(0),
         "forecast": answer.forecast.to_json(),
-        "terms": {
-            name: number_to_json(getattr(answer.terms, name))
-            for name in ("every_s", "lead_s", "horizon_s", "replan_cost", "restart_cost",
-                         "hysteresis")
-        } | {"regrouped": answer.terms.regrouped},
+        "terms": _numbers(asdict(answer.terms)),
         "short": list(found.short),
-        "keep": None if found.keep is None else _path_to_json(answer, found.keep),
-        "change": None if found.change is None else _path_to_json(answer, found.change),
-        "services": [
-            {"service": each.service}
-            | {
-                name: number_to_json(getattr(each, name))
-                for name in ("rate_rps", "has_rps", "will_have_rps")
-            }
-            for each in services_of(answer)
-        ],
+        **{key: path and _path_to_json(answer, path) for key, path in paths.items()},
+        "services": [_numbers(each._asdict()) for each in services_of(answer)],
         "transition": transition_to_json(answer.way.transition),
-    }  # fmt: skip
+    }
+
+
+def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
+    exact = ((key, isinstance(value, Fraction), value) for key, value in told.items())
+    return {key: number_to_json(value) if is_number else value for key, is_number, value in exact}
 
 
 def _path_to_json(answer: ReplanDecision, path: Path) -> dict[str, Any]:
+    found = [(a, b, answer.windows.ask(a, b).solution) for a, b in path.windows]
     return {
         "gpu_hours": number_to_json(path.cost),
         "begins": answer.said(path.begin),
@@ -148,9 +135,9 @@ def _path_to_json(answer: ReplanDecision, path: Path) -> dict[str, Any]:
             {
                 "from": answer.said(a),
                 "until": answer.said(b),
-                "gpus": answer.windows.ask(a, b).plan.solution.machine_count,
-                "is_proved": answer.windows.ask(a, b).is_proved,
+                "gpus": plan.machine_count,
+                "is_proved": plan.status == "optimal",
             }
-            for a, b in path.windows
+            for a, b, plan in found
         ],
     }

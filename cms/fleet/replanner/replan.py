@@ -20,10 +20,11 @@ from ...values.numbers import shown
 from ..deployment import Deployment
 from ..deployment.recounting import recounted
 from ..deployment.transition import Durations, Impossible, schedule, transition
+from ..serving.plan import Plan
 from .changing import Change, change_to, gpus_at_work
 from .forecast import Forecast
 from .rates import Rates, format_time
-from .windows import Planned, Planner, Terms, Windows
+from .windows import Planner, Terms, Windows
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ class ReplanDecision:
     windows: Windows  #: those ahead, as far as planned
     decision: Decision
     way: Change  #: to what is wanted; without actions where it goes on
-    durations: Durations  #: what the way's seconds are reckoned with
 
     @property
     def keeps(self) -> bool:
@@ -75,11 +75,12 @@ def replan(
     """Decide whether to go on with what runs, and plan the way where not.
 
     Nothing is remembered: the same files give the same answer, and what it leads to is gone on with
-    while rates stay as they were foreseen. The last of the observed rates is now's. The time limit,
-    in seconds, is for the way: plans have the planner's own. `Impossible` if there is no way to the
-    plan decided on; InvalidProblem if rates and services are not the same, something runs of no
-    service, or the rates do not say enough for the forecast; NoPath if what runs is not enough, and
-    no plan is for the rates ahead; CmsError if time was up.
+    while rates stay as they were foreseen. The last of the observed rates is now's. Load curves of
+    what runs count where the planner has no other of their points. The time limit, in seconds, is
+    for the way: plans have the planner's own. `Impossible` if there is no way to the plan decided
+    on; InvalidProblem if rates and services are not the same, something runs of no service, or the
+    rates do not say enough for the forecast; NoPath if what runs is not enough, and no plan is for
+    the rates ahead; CmsError if time was up.
 
     Examples
     --------
@@ -93,10 +94,11 @@ def replan(
     >>> found.keeps, found.way.starts, found.decision.short
     (False, 4, ('chat',))
     """
-    terms, durations = terms or Terms(), durations or Durations()
+    terms = terms or Terms()
     names = [each.name for each in planner.services]
     same_services(history, names)
     _refuse_unknown_work(now, names)
+    planner = planner.knowing(now.rule)
     empty = planner.serving(dict.fromkeys(names, Fraction(0)))
     now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
@@ -126,12 +128,12 @@ def replan(
         way = Change(nothing, schedule(nothing))
     else:
         way = change_to(
-            now, found.plan.plan, regrouped=terms.regrouped, durations=durations,
+            now, found.plan, regrouped=terms.regrouped, durations=durations,
             max_parallel=max_parallel, time_limit=time_limit, cancel=cancel,
         )  # fmt: skip
     if isinstance(way, Impossible):
         return way
-    return ReplanDecision(now, history, terms, forecast, windows, found, way, durations)
+    return ReplanDecision(now, history, terms, forecast, windows, found, way)
 
 
 def _has(now: Deployment, planner: Planner) -> dict[str, Fraction]:
@@ -186,7 +188,7 @@ class Decision:
     keeps: bool
     keep: Path | None
     change: Path | None
-    plan: Planned | None
+    plan: Plan | None
     short: tuple[str, ...]
     hysteresis: Fraction
 
@@ -205,15 +207,13 @@ def decide(
     The windows' first rates are those observed. NoPath if what runs is not enough and the rates
     ahead have no plan.
     """
-    observed = windows.envelopes.now
-    short = tuple(name for name, rate in observed.items() if has_rps.get(name, 0) < rate)
-    hours = windows.envelopes.hours
+    short = tuple(name for name, rate in windows.now.items() if has_rps.get(name, 0) < rate)
 
     def between(a: int, b: int, c: int) -> Fraction:
         return windows.between(windows.needs(a, b), b, c)
 
     def start(at: int) -> Start:
-        return Start(at, gpu_cost * at * hours, lambda c: windows.between(has_rps, at, c))
+        return Start(at, gpu_cost * at * windows.hours, lambda c: windows.between(has_rps, at, c))
 
     def does(until: int) -> bool:
         needs = windows.needs(0, until).items()
@@ -262,14 +262,11 @@ class _Windows(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """A moment at which a path may begin, and the cost of what comes before.
-
-    `enter` gives the cost of going over to the first window, by its end.
-    """
+    """A moment at which a path may begin, and the cost of what comes before."""
 
     at: int
     cost: Fraction
-    enter: Callable[[int], Fraction]
+    enter: Callable[[int], Fraction]  #: the cost of going over to the first window, by its end
 
 
 @dataclass(frozen=True)

@@ -6,38 +6,24 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, inf
 from typing import Any
 
 from ...errors import CmsError, InvalidOption, InvalidProblem
 from ...solving.solve import solve
+from ...values.fields import CheckedFields
 from ...values.numbers import Number, exact, shown
 from ..hardware import Gpu
+from ..serving.capacity import CapacityRule
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.posing import build_problem
+from ..serving.queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from ..serving.service import Service
 from ..serving.serving_problem import ServingProblem
 from .forecast import Forecast, Known, RateForecast
 from .rates import Rates
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a solver says of rates: a plan, the cost of its GPUs, and a proved lower bound of it.
-
-    The cost is None if no plan serves these rates.
-    """
-
-    plan: Plan
-    cost: Fraction | None
-    least: Fraction
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether no plan costs less, or there is none."""
-        return self.plan.solution.status in ("optimal", "infeasible")
 
 
 class Planner:
@@ -51,8 +37,8 @@ class Planner:
     --------
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
     >>> planner = Planner([Service("chat", "bert", 0, 400)], [point], ["a100-80gb"])
-    >>> planner.plan({"chat": Fraction(100)}).cost, planner.plan({"chat": Fraction(300)}).cost
-    (Fraction(1, 1), Fraction(3, 1))
+    >>> [str(planner.plan({"chat": Fraction(rate)}).solution.cost) for rate in (100, 300)]
+    ['1', '3']
     """
 
     def __init__(
@@ -76,8 +62,7 @@ class Planner:
             "method": method, "time_limit": time_limit, "seed": seed, "threads": threads,
             "cancel": cancel,
         }  # fmt: skip
-        self._known: dict[tuple[Fraction, ...], Planned] = {}
-        self._supply: dict[str, Fraction] = {}
+        self._known: dict[tuple[Fraction, ...], Plan] = {}
 
     @property
     def asked(self) -> int:
@@ -91,10 +76,20 @@ class Planner:
 
     def by(self, method: str) -> Planner:
         """Return one that plans the same by another method."""
-        how = {**self._how, "method": method}
-        return Planner(
-            self.services, self._points, self._gpus, margin=self.margin, **how, **self._terms
-        )
+        return self._again(how={**self._how, "method": method})
+
+    def _again(self, **changed: dict[str, Any]) -> Planner:
+        how, terms = changed.get("how", self._how), changed.get("terms", self._terms)
+        return Planner(self.services, self._points, self._gpus, margin=self.margin, **how, **terms)
+
+    def knowing(self, rule: QueueingRule | None) -> Planner:
+        """Return one that knows the load curves of what runs, by its rule, besides its own."""
+        own = queueing_rule(self._terms.get("rule") or DEFAULT_RULE) if not self.shares else None
+        known = rule.curves if isinstance(rule, CapacityRule) else {}
+        if not (known and isinstance(own, CapacityRule)) or own.certified:
+            return self
+        curves = {**known, **own.curves, **(self._terms.get("load_curves") or {})}
+        return self._again(terms={**self._terms, "load_curves": curves})
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
@@ -104,20 +99,16 @@ class Planner:
         )
         return found
 
-    def plan(self, rates_rps: Mapping[str, Fraction]) -> Planned:
-        """Plan for rates; CmsError if no plan was found in time."""
-        key = self._key(rates_rps)
+    def plan(self, rates_rps: Mapping[str, Fraction]) -> Plan:
+        """Plan for rates, at no cost (None) if none serves them; CmsError if time was up."""
+        key = tuple(rates_rps[each.name] for each in self.services)
         if key not in self._known:
             serving = self.serving(rates_rps)
             solution = solve(serving.problem, **self._how)
             if solution.status == "no_schedule":
                 raise CmsError("no plan was found in time; expected a longer time limit")
-            plan = Plan(serving, solution)
-            self._known[key] = Planned(plan, solution.cost, solution.lower_bound)
+            self._known[key] = Plan(serving, solution)
         return self._known[key]
-
-    def _key(self, rates_rps: Mapping[str, Fraction]) -> tuple[Fraction, ...]:
-        return tuple(rates_rps[each.name] for each in self.services)
 
     def cost_of(self, gpus: Mapping[str, int]) -> Fraction:
         """Return what GPUs cost together, by their keys."""
@@ -125,29 +116,40 @@ class Planner:
         each = (n * exact(costs.get(key, 1), f"the cost of {key}") for key, n in gpus.items())
         return sum(each, Fraction(0))
 
-    def largest_supply(self, service: str) -> Fraction:
-        """Return what the best instance of a service counts for; 0 if nothing serves it."""
-        if not self._supply:
-            serving = self.serving({each.name: Fraction(1) for each in self.services})
-            for each in self.services:
-                supplies = (serving.supply(each.name, b) for b in serving.problem.blocks)
-                self._supply[each.name] = max(supplies, default=Fraction(0))
-        return self._supply[service]
+    @cached_property
+    def largest_supply(self) -> dict[str, Fraction]:
+        """What the best instance of each service counts for; 0 if nothing serves it."""
+        serving = self.serving({each.name: Fraction(1) for each in self.services})
+        blocks = serving.problem.blocks
+        return {
+            each.name: max((serving.supply(each.name, b) for b in blocks), default=Fraction(0))
+            for each in self.services
+        }
 
 
-@dataclass(frozen=True)
-class Envelopes:
-    """The highest rates in windows between moments at which plans may change.
+@dataclass
+class Windows:
+    """Windows between moments at which plans may change, and what they cost as far as asked.
 
     Window (a, b) is from moment a to moment b, and goes on for the lead: the plan of the window
     before must do until its successor stands. Moments are `every` steps apart, at most `most` after
     the first, and a change may take `lead` steps.
+
+    What was not asked lies between bounds: rates in a window are no lower than in a part of it, so
+    it costs no less. A change of plans costs `replan_cost`, and besides `restart_cost` for each
+    start of an instance, in the unit of a GPU's cost for an hour.
     """
 
     courses: RateForecast
     every: int
     lead: Fraction
     most: int
+    planner: Planner
+    replan_cost: Fraction = Fraction(0)
+    restart_cost: Fraction = Fraction(0)
+    _asked: dict[tuple[int, int], Plan] = field(default_factory=dict, repr=False)
+    _rates: dict[tuple[int, int], dict[str, Fraction]] = field(default_factory=dict, repr=False)
+    _least: dict[tuple[int, int], Fraction | float] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int:
@@ -164,49 +166,23 @@ class Envelopes:
         """Each service's rate at the first moment."""
         return {name: own[0] for name, own in self.courses.rates_rps.items()}
 
-    def of(self, a: int, b: int) -> dict[str, Fraction]:
-        """Return each service's highest rate in a window."""
-        first, last = Fraction(a * self.every), b * self.every + self.lead
-        return {name: self.courses.highest(name, first, last) for name in self.courses.rates_rps}
-
-
-@dataclass
-class Windows:
-    """What windows cost, as far as asked; what was not asked lies between bounds.
-
-    Rates in a window are no lower than in a part of it, so it costs no less. A change of plans
-    costs `replan_cost`, and besides `restart_cost` for each start of an instance, in the unit of a
-    GPU's cost for an hour.
-    """
-
-    envelopes: Envelopes
-    planner: Planner
-    replan_cost: Fraction = Fraction(0)
-    restart_cost: Fraction = Fraction(0)
-    _asked: dict[tuple[int, int], Planned] = field(default_factory=dict, repr=False)
-    _rates: dict[tuple[int, int], dict[str, Fraction]] = field(default_factory=dict, repr=False)
-    _least: dict[tuple[int, int], Fraction | float] = field(default_factory=dict, repr=False)
-
-    @property
-    def count(self) -> int:
-        """How many moments there are after the first."""
-        return self.envelopes.count
-
     def rates(self, a: int, b: int) -> dict[str, Fraction]:
-        """Return the rates that a window is planned for."""
+        """Return the rates that a window is planned for: each service's highest."""
         if (a, b) not in self._rates:
-            self._rates[a, b] = self.envelopes.of(a, b)
+            first, last = Fraction(a * self.every), b * self.every + self.lead
+            highest = partial(self.courses.highest, first=first, last=last)
+            self._rates[a, b] = {name: highest(name) for name in self.courses.rates_rps}
         return self._rates[a, b]
 
     def is_asked(self, a: int, b: int) -> bool:
         """Whether a window's cost is known."""
         return (a, b) in self._asked
 
-    def ask(self, a: int, b: int) -> Planned:
+    def ask(self, a: int, b: int) -> Plan:
         """Plan a window."""
         if (a, b) not in self._asked:
             found = self._asked[a, b] = self.planner.plan(self.rates(a, b))
-            least = inf if found.cost is None else found.least
+            least = inf if found.solution.cost is None else found.solution.lower_bound
             for first in range(a + 1):
                 for last in range(b, self.count + 1):
                     known = self._least.get((first, last), 0)
@@ -214,17 +190,10 @@ class Windows:
         return self._asked[a, b]
 
     def cost(self, a: int, b: int) -> Fraction | None:
-        """Return a window's cost if it was asked, else a bound from below; None if it is endless.
-
-        In the unit of a GPU's cost for an hour.
-        """
-        if self.is_asked(a, b):
-            each: Fraction | float | None = self._asked[a, b].cost
-        else:
-            each = self._least.get((a, b), Fraction(0))
-        if each is None or each == inf:
-            return None
-        return Fraction(each) * (b - a) * self.envelopes.hours
+        """Return a window's cost, or a bound from below if not asked; None if it is endless."""
+        known = self._asked.get((a, b))
+        each = self._least.get((a, b), 0) if known is None else known.solution.cost
+        return None if each is None or each == inf else Fraction(each) * (b - a) * self.hours
 
     def between(self, has_rps: Mapping[str, Fraction], b: int, c: int) -> Fraction:
         """Return what it costs at least to go over to window (b, c) from these rates.
@@ -237,7 +206,7 @@ class Windows:
         starts = 0
         for name, rate in self.rates(b, c).items():
             lacks = (1 + self.planner.margin) * rate - has_rps.get(name, Fraction(0))
-            supply = self.planner.largest_supply(name)
+            supply = self.planner.largest_supply[name]
             if lacks > 0 and supply:
                 starts += ceil(lacks / supply)
         return self.replan_cost + starts * self.restart_cost
@@ -252,12 +221,13 @@ _MAX_MOMENTS = 200
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(CheckedFields):
     """How often plans may change, how far is looked ahead, and what changes cost.
 
     InvalidOption if the horizon is shorter than `every_s` or 200 times as long, or a number is < 0.
     """
 
+    refusal = InvalidOption
     every_s: Fraction = Fraction(3600)  #: from one moment at which plans may change to the next
     lead_s: Fraction = Fraction(1800)  #: what a change may take: plans are made for so much longer
     horizon_s: Fraction = Fraction(4 * 3600)  #: how far is looked ahead
@@ -267,13 +237,9 @@ class Terms:
     regrouped: bool = False  #: see `change_to`
 
     def __post_init__(self) -> None:
-        if self.every_s <= 0:
-            raise InvalidOption(
-                f"plans may change every {shown(self.every_s)} s; expected a time > 0"
-            )
+        self._number("every_s", above=0)
         for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis"):
-            if (value := getattr(self, name)) < 0:
-                raise InvalidOption(f"{name} is {shown(value)}; expected a number >= 0")
+            self._number(name)
         if self.horizon_s < self.every_s:
             raise InvalidOption(
                 f"the horizon is {shown(self.horizon_s)} s, shorter than the "
@@ -296,8 +262,8 @@ class Terms:
         every, lead = self.steps(history.step_s), self.lead_s / history.step_s
         moments = int(self.horizon_s / self.every_s)
         courses = forecast.courses(history, moments * every + ceil(lead))
-        most = Envelopes(courses, every, lead, moments)
-        return Windows(most, planner, self.replan_cost, self.restart_cost)
+        costs = self.replan_cost, self.restart_cost
+        return Windows(courses, every, lead, moments, planner, *costs)
 
 
 @dataclass(frozen=True)
@@ -350,9 +316,7 @@ class Scene:
     def windows(self, replan_cost: Fraction = Fraction(0)) -> Windows:
         """Return the windows of the part that is played, its rates known."""
         lead = self.terms.lead_s / self.trace.step_s
-        return Windows(
-            Envelopes(self.courses, self.every, lead, self.count), self.planner, replan_cost
-        )
+        return Windows(self.courses, self.every, lead, self.count, self.planner, replan_cost)
 
 
 def _require_few(count: int, what: str, every_s: Fraction) -> None:

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 from ...values.words import count, decimal, percent
-from ..colocation.classes import FULL_WEIGHT, misfit
 from ..colocation.predictor import PredictedWeights
-from ..colocation.problem import FORBIDDEN, ColocationProblem
+from ..colocation.problem import FORBIDDEN, FULL_WEIGHT, ColocationProblem, misfit
 from ..colocation.solution import ColocationSolution
 from ..colocation.weights import TableWeights
 from .bars import list_bars

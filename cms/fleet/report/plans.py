@@ -18,9 +18,8 @@ from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.operating_point import mps_share
-from ..serving.rate_curve import MULTIPLES, RatePoint
+from ..serving.rate_curve import MULTIPLES, RatePoint, whole_gpus
 from ..serving.time_sharing import SharedServing
-from ..serving.whole_gpus import whole_gpus
 from . import proofs
 from .bars import draw_plan, format_setting
 from .charts import rates_parts

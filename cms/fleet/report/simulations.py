@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..simulation import ServiceResult, Simulation
-    from ..simulation.colocation_loop.result import PlayedPolicy, SharedDay
+    from ..simulation.colocation_loop.day import PlayedPolicy, SharedDay
 
 _PARTS = 1000  # that the widest bar of a day is divided into
 #: Services whose latencies are drawn, and those that are drawn over time

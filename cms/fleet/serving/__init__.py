@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from .capacity import CapacityRule
+from .capacity import CapacityRule, sustainable_load
 from .csv_input import read_operating_points, read_services
-from .fills import FillTimes
 from .gpulet_utilisations import read_gpulet_utilisations
-from .headroom import Headroom
 from .interference import (
     Interference,
     LinearSlowdown,
@@ -16,8 +14,7 @@ from .interference import (
     read_utilisations,
 )
 from .latency_rule import LatencyRule
-from .load_curve import LoadCurve, read_load_curves
-from .loads import sustainable_load
+from .load_curve import FillTimes, LoadCurve, read_load_curves
 from .neighbour_check import neighbour_faults
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
@@ -29,7 +26,7 @@ from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Promise, Service
 from .serving_problem import ServingProblem
-from .time_sharing import SharedServing, TimeSharing
+from .time_sharing import Headroom, SharedServing, TimeSharing
 
 __all__ = ["Service", "OperatingPoint", "read_services", "read_operating_points"]
 __all__ += ["read_gpulet_utilisations", "LinearSlowdown", "predicted", "read_utilisations"]

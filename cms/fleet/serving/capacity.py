@@ -1,14 +1,29 @@
-"""The capacity rule: an instance counts for the largest rate that it sustains within the limit."""
+"""The capacity rule: an instance counts for the largest rate that it sustains within the limit.
+
+The shipped tables of loads say how much of its throughput an instance may use. It has c processes
+that take at most b requests at once, each for a batch time L; the limit is `ratio` times L. The
+rate (load times c b / L) that is sustained never falls when c, b, the ratio or the tolerated late
+share grows, so each of them is rounded down to an entry.
+
+``loads/certified.json`` holds the exact chain of one process; every entry is proved in integers
+(``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
+them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
+99 % intervals, at this load and every lower one of a grid, and the least over several shapes of the
+times of batches that are not full.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ...errors import InvalidOption
 from ...files.documents import number_to_json
@@ -17,9 +32,91 @@ from ...values.numbers import shown
 from ...values.words import short
 from .latency_rule import NO_LIMIT, Breakpoint, margin_to_json, margin_words, require_margin
 from .load_curve import LoadCurve, PointKey, key_of
-from .loads import LEAST_RATIO, late_shares, list_ratios, sustainable_load
 from .operating_point import OperatingPoint
 from .service import QUEUES, Promise, Service, require_late_share
+
+#: Within less than two batch times no load is sustained: requests wait for a batch they missed.
+LEAST_RATIO = 2
+_FOLDER = Path(__file__).parent / "loads"
+
+
+class _Table(NamedTuple):
+    """Loads in thousandths by late share, processes, sixteenths of ratio and batch, ascending."""
+
+    late_shares: Sequence[Fraction]
+    processes: Sequence[int]
+    sixteenths: Sequence[int]
+    batches: Sequence[int]
+    thousandths: Sequence[Sequence[Sequence[Sequence[int]]]]
+
+
+def sustainable_load(
+    processes: int, batch: int, ratio: Fraction, late_share: Fraction, *, queue: str = "process"
+) -> Fraction:
+    """Look up the share of its throughput that an instance may be asked for, or of any less.
+
+    `ratio` is the latency limit in batch times; nothing is sustained below 2, nor where fewer
+    requests may be late than the table's least `late_share`. Requests wait in a `queue` of each
+    ``"process"``, fed at random, or in one of the ``"instance"``.
+    """
+    return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
+
+
+def late_shares() -> list[Fraction]:
+    """Return the late shares of the tables, ascending: from each on more may be sustained."""
+    return sorted({share for table in _tables() for share in table.late_shares})
+
+
+@cache
+def list_ratios(queue: str) -> list[Fraction]:
+    """Return the ratios of limit to batch time from which more may be sustained, ascending."""
+    found = {each for table in _tables(queue) for each in table.sixteenths}
+    return [Fraction(each, 16) for each in sorted(found)]
+
+
+def _entry(
+    table: _Table, processes: int, batch: int, ratio: Fraction, late_share: Fraction
+) -> Fraction:
+    at = [
+        bisect_right(axis, value) - 1
+        for axis, value in (
+            (table.late_shares, late_share),
+            (table.processes, processes),
+            (table.sixteenths, 16 * ratio.numerator // ratio.denominator),
+            (table.batches, batch),
+        )
+    ]
+    if min(at) < 0:
+        return Fraction(0)
+    share, c, limit, b = at
+    # a table of one process alone counts each of them
+    served = processes if len(table.processes) == 1 else table.processes[c]
+    thousandths = table.thousandths[share][c][limit][b]
+    return Fraction(thousandths * served * table.batches[b], 1000 * processes * batch)
+
+
+def _tables(queue: str = "instance") -> list[_Table]:
+    """The tables that speak of a queue."""
+    return [_table("certified"), *([] if queue == "process" else [_table("simulated")])]
+
+
+@cache
+def _table(name: str) -> _Table:
+    document = json.loads((_FOLDER / f"{name}.json").read_text("utf-8"))
+    return _Table(
+        [Fraction(each) for each in document["late_shares"]],
+        document["processes"],
+        [int(16 * Fraction(each)) for each in document["ratios"]],
+        document["batches"],
+        document["thousandths"],
+    )
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a table's figures, which its file says beside them."""
+    axes = ("late_shares", "processes", "ratios", "batches", "thousandths")
+    figures = {name: document[name] for name in axes if name in document}
+    return sha256(json.dumps(figures, separators=(",", ":")).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +132,7 @@ class CapacityRule:
     """A point supplies the largest Poisson rate at which its requests are in time.
 
     A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
-    times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`. Batches that take f
+    times, at least 2; see :func:`cms.fleet.serving.sustainable_load`. Batches that take f
     times as long are a clock that runs slower: within a limit they sustain 1/f of the rate that
     those measured sustain within 1/f of the limit.
 
@@ -88,10 +185,7 @@ class CapacityRule:
         return replace(self, curves=curves)
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The largest rate within the service's limit, rounded down; 0 if there is none.
-
-        For a service without a limit all that the instance works off.
-        """
+        """The largest rate within the limit, rounded down, or 0; without one all it works off."""
         limit, slower = service.latency_limit_ms, 1 + self.latency_margin
         if limit is None:
             return 1000 * point.processes * point.batch / point.batch_ms / slower
@@ -109,10 +203,7 @@ class CapacityRule:
         return None
 
     def find_slowest(self, service: Service, point: OperatingPoint, rate_rps: Fraction) -> Fraction:
-        """Return by which factor a batch may at most take longer than measured.
-
-        Up to it, and not beyond, the point supplies `rate_rps`, > 0, within the limit.
-        """
+        """Return by which factor batches may be slower at most to supply `rate_rps`, > 0."""
         limit, parts = service.latency_limit_ms, _parts(rate_rps)
         if limit is None:
             return 1000 * point.processes * point.batch / point.batch_ms / rate_rps

@@ -1,24 +1,33 @@
-"""Services and operating points from the two CSV tables a user writes."""
+"""Services and operating points from the two CSV tables a user writes; and tables to begin with."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any
 
 from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
+from ..hardware import Gpu, Profile
 from .load_curve import PointKey, key_of
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
 from .table_guards import refuse_second_row, refuse_unknown_columns
 
 SERVICE_COLUMNS = ("service", "model", "rate_rps")
-POINT_COLUMNS = ("model", "device", "profile", "processes", "batch", "throughput_rps", "latency_ms")
-T = TypeVar("T")
+_AT_LEAST_1, _ABOVE_0 = partial(Cell.integer, minimum=1), partial(Cell.number, above=0)
+#: How the columns of points are read, in the order of a point's parameters.
+_READERS: dict[str, Callable[[Cell], Any]] = {
+    "model": Cell.word, "device": Cell.word, "profile": Cell.word, "processes": _AT_LEAST_1,
+    "batch": _AT_LEAST_1, "throughput_rps": _ABOVE_0, "latency_ms": _ABOVE_0,
+}  # fmt: skip
+POINT_COLUMNS = tuple(_READERS)
 
 _ALLOWED = "allowed_profiles"
 _LIMIT = "latency_limit_ms"
@@ -69,7 +78,7 @@ def _service(row: TableRow, name: str) -> Service:
     )
     late_share = row.value("late_share", _share, None)
     queue = row.value("queue", lambda cell: cell.text or None, None)
-    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _above_0, None)
+    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _ABOVE_0, None)
     try:
         return Service(
             name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row), late_share,
@@ -112,25 +121,15 @@ def read_operating_points(
 
 
 def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
-    def read(name: str, as_what: Callable[[Cell], T]) -> T:
+    values: dict[str, Any] = {}
+    for name, read in _READERS.items():
         # tables of measurements repeat themselves: most cells were read further up already
         key = name, row.texts[row.table.index[name]]
         if key not in memory:
-            memory[key] = as_what(row[name])
-        return cast("T", memory[key])
-
+            memory[key] = read(row[name])
+        values[name] = memory[key]
     try:
-        return OperatingPoint(
-            read("model", Cell.word),
-            read("device", Cell.word),
-            read("profile", Cell.word),
-            read("processes", _at_least_1),
-            read("batch", _at_least_1),
-            read("throughput_rps", _above_0),
-            read("latency_ms", _above_0),
-            row.extra,
-            _origin(row),
-        )
+        return OperatingPoint(**values, extra=row.extra, origin=_origin(row))
     except InvalidProblem as fault:
         raise row.error(str(fault)) from None
 
@@ -146,9 +145,67 @@ def _share(cell: Cell) -> Fraction:
     return cell.number(above=0)
 
 
-def _at_least_1(cell: Cell) -> int:
-    return cell.integer(minimum=1)
+_SERVICES = """\
+# What to serve: a row for each service. The rows below are examples: put yours in their place.
+#
+# service           its name; each once
+# model             what it runs, as the table of operating points calls it
+# rate_rps          items per second that must be served, in the busiest minute
+# latency_limit_ms  what 99 % of the answers may take, in milliseconds; empty: no limit
+#
+# Columns you may add:
+# allowed_profiles  profiles it may run on, blanks between them (2g.20gb 3g.40gb); empty: all
+# late_share        how many answers may be later than the limit (0.01 if left empty)
+# queue             where requests wait: instance, or process (instance if left empty)
+#
+# Lines that begin with # are skipped. Decimal commas need semicolons between the cells.
+service,model,rate_rps,latency_limit_ms
+search,bert,600,120
+chat,bert,45.5,200
+photos,resnet50,2500,60
+archive,resnet50,300,
+"""
+_POINTS = """\
+# What was measured: a row for each way of running a model on an instance of a GPU.
+# The numbers below are made up: measure your own models and put the results in their place.
+#
+# model           the model
+# device          the GPU, a key of 'cms gpus' or a product name
+# profile         the MIG profile, or mps:40 for 40 % of a whole GPU shared by MPS
+# processes       processes inside the instance
+# batch           items in a batch
+# throughput_rps  items per second of the whole instance, all its processes together
+# latency_ms      milliseconds that one batch takes, without the wait before it
+#
+# Leave out what did not run. More rows give more to choose from, and none is needed.
+"""
+#: Items per second of a whole GPU in batches of 8: orders of magnitude, not measurements.
+_MODELS = {"bert": 800, "resnet50": 3000}
+#: (processes, batch) and the part of the whole GPU's throughput that is reached with them.
+_SETTINGS = {(1, 1): 0.45, (1, 8): 0.9, (2, 8): 1.0}
 
 
-def _above_0(cell: Cell) -> Fraction:
-    return cell.number(above=0)
+def services_template() -> str:
+    """Return a table of services to begin with."""
+    return _SERVICES
+
+
+def points_template(gpu: Gpu) -> str:
+    """Return a table of operating points on the profiles of a GPU, to begin with."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(POINT_COLUMNS)
+    # one profile of each size: those with more memory or media engines are for what needs them
+    sizes: dict[int, Profile] = {}
+    for one in sorted(gpu.profiles, key=lambda each: (each.compute, each.memory, len(each.name))):
+        sizes.setdefault(one.compute, one)
+    for model, whole in _MODELS.items():
+        for profile in sizes.values():
+            # small instances do a little better than their share, as they do in measurements
+            part = (profile.compute / gpu.compute_slices) ** 0.85
+            for (processes, batch), reached in _SETTINGS.items():
+                throughput = round(whole * part * reached, 1)
+                latency = round(1000 * processes * batch / throughput, 1)
+                own = model, gpu.key, profile.name, processes, batch
+                writer.writerow((*own, f"{throughput:g}", f"{latency:g}"))
+    return _POINTS + text.getvalue()

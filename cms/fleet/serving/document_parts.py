@@ -16,7 +16,7 @@ from ...problem.parts import AnyConfiguration
 from .capacity import CapacityRule
 from .gpus_used import list_configurations
 from .latency_rule import LatencyRule
-from .load_curve import LoadCurve, PointKey, key_of
+from .load_curve import POINT_KEYS, LoadCurve, PointKey, key_of
 from .measurements import InstanceKind, find_allowed_instances, is_measured_on
 from .neighbours import classes_in
 from .operating_point import OperatingPoint, mps_share
@@ -86,6 +86,14 @@ class _CurvePart(m.Part):
 
 #: A load curve in a document.
 Curve = Annotated[LoadCurve, m.Built(_CurvePart)]
+
+
+def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
+    """Write load curves as JSON objects, each with its point."""
+    return [
+        {**dict(zip(POINT_KEYS, point, strict=True)), **_CurvePart.from_object(curve).to_json()}
+        for point, curve in curves.items()
+    ]
 
 
 class SuppliedPart(PointPart):

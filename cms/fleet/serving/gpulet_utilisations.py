@@ -27,9 +27,9 @@ def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch,
     Rows are ``model,batch,percent,mem_util,X,l2_util,Y,flag``; X is of the bandwidth of the memory,
     Y of the cache.
     """
+    columns = (*OWN, "mem_util", "mem", "l2_util", "l2", "flag")
     lines: dict[Batch, int] = {}
     found: dict[Batch, Utilisation] = {}
-    columns = (*OWN, "mem_util", "mem", "l2_util", "l2", "flag")
     for row, model, size, profile in read_measurements(path, columns, "mem_util", "l2_util"):
         batch = Batch(model, key_of(device), profile, size)
         refuse_second_row(row, lines, batch, str(batch), "batch")
@@ -62,13 +62,3 @@ def read_measurements(
                 f"the share is {share} %", expected=f"1 to {most}, in per cent of a GPU"
             )
         yield row, model, batch, f"{MPS_PREFIX}{share}"
-
-
-#: The models of the SLO files, in the order of their columns.
-PARVAGPU_MODELS = (
-    "bert", "densenet121", "densenet169", "densenet201", "inceptionv3", "mobilenetv2", "resnet101",
-    "resnet152", "resnet50", "vgg16", "vgg19",
-)  # fmt: skip
-_SIZE, _BATCH, _PROCESSES = "Mig instance", "Batch size", "Workload Number"
-_THROUGHPUT, _LATENCY = "Throughput", "Latency"
-_DEVICE = "A100-SXM4-80GB"

@@ -18,17 +18,15 @@ from .service import Service
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
 _LENIENT = 100  # a limit so far above the slowest point is no limit
-_SECONDS = (
-    "throughput x latency is about 1/1000 of batch x processes; latency_ms looks like seconds"
-)
-_MICROSECONDS = (
-    "throughput x latency is about 1000 times batch x processes; latency_ms looks like microseconds"
-)
+#: What throughput x latency over batch x processes is in other units, in words.
+_UNITS = {
+    Fraction(1, 1000): ("1/1000 of", "seconds"),
+    Fraction(1000): ("1000 times", "microseconds"),
+}
 _ONE_PROCESS = (
     "throughput x latency is about one batch, however many processes; throughput_rps looks like "
     "that of one process, expected the sum over the instance's processes"
 )
-_OTHER = "throughput x latency is far from batch x processes; check both units"
 _LIMIT_IN_SECONDS = (
     "the latency limit is below every measured latency, and would be ordinary if it were 1000 "
     "times as large; latency_limit_ms looks like seconds"
@@ -73,9 +71,11 @@ def _ratio(point: OperatingPoint) -> Fraction:
 def _verdict(ratio: Fraction) -> str:
     if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
-    if 1 < ratio * 1000 * _FACTOR_30 < _FACTOR_30**2:
-        return _SECONDS
-    return _MICROSECONDS if 1 < ratio / 1000 * _FACTOR_30 < _FACTOR_30**2 else _OTHER
+    for factor, (part, unit) in _UNITS.items():
+        if 1 < ratio / factor * _FACTOR_30 < _FACTOR_30**2:
+            said = f"throughput x latency is about {part} batch x processes"
+            return f"{said}; latency_ms looks like {unit}"
+    return "throughput x latency is far from batch x processes; check both units"
 
 
 def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
@@ -120,10 +120,7 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
 
 
 def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ...]:
-    """Name models that were measured faster on a smaller instance than on a larger one.
-
-    It can be true; but it is also what a shifted column looks like.
-    """
+    """Name models that were measured faster on a smaller instance: true, or a shifted column."""
     warnings = []
     for model, own in measured.items():
         for gpu in gpus:

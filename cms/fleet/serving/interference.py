@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
 from ...files.source import StrPath
-from ...files.tables import read_table
+from ...files.tables import TableRow, read_table
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, whole
 from ..hardware import Gpu
 from ..hardware.catalogue import is_called
 from .operating_point import MPS_PREFIX, mps_share
-from .table_guards import refuse_second_row
+from .table_guards import read_keyed
 
 
 class Pair(NamedTuple):
@@ -34,10 +34,7 @@ class Pair(NamedTuple):
     beside_batch: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.model} on {self.device}, {self.profile}, batch {self.batch}, beside "
-            f"{self.beside_model}, batch {self.beside_batch}"
-        )
+        return f"{Batch(*self[:4])}, beside {self.beside_model}, batch {self.beside_batch}"
 
 
 INTERFERENCE_COLUMNS = (*Pair._fields, "slowdown")
@@ -136,20 +133,18 @@ def read_interference(path: StrPath) -> Interference:
     >>> read_interference(path)
     Interference(1 pair)
     """
-    lines: dict[Pair, int] = {}
-    found: dict[Pair, Fraction] = {}
-    for row in read_table(path, INTERFERENCE_COLUMNS):
+
+    def make(row: TableRow) -> tuple[Pair, Fraction]:
         model, device, profile = (row[name].word() for name in ("model", "device", "profile"))
         batch, beside = row["batch"].integer(minimum=1), row["beside_model"].word()
         other = row["beside_batch"].integer(minimum=1)
-        pair = Pair(model, device, profile, batch, beside, other)
         try:
-            _checked(pair)
+            pair = _checked(Pair(model, device, profile, batch, beside, other))
         except (InvalidOption, InvalidProblem) as fault:
             raise row["profile"].error(str(fault)) from None
-        refuse_second_row(row, lines, pair, str(pair), "pair")
-        found[pair] = row["slowdown"].number(above=0)
-    return Interference(found)
+        return pair, row["slowdown"].number(above=0)
+
+    return Interference(read_keyed(read_table(path, INTERFERENCE_COLUMNS), make, "pair"))
 
 
 def _checked(pair: Pair) -> Pair:
@@ -294,19 +289,15 @@ def _percent(share: Fraction) -> str:
 
 
 def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
-    """Read what batches use from a CSV table.
-
-    Its columns are ``model,device,profile,batch,l2_util,dram_util``; others are left aside.
-    """
-    lines: dict[Batch, int] = {}
-    found: dict[Batch, Utilisation] = {}
+    """Read what batches use from a CSV table: ``model,device,profile,batch,l2_util,dram_util``."""
     names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
-    for row in read_table(path, names):
+
+    def make(row: TableRow) -> tuple[Batch, Utilisation]:
         model, device, profile = (row[name].word() for name in names[:3])
-        batch = Batch(model, device, profile, row["batch"].integer(minimum=1))
-        refuse_second_row(row, lines, batch, str(batch), "batch")
-        found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
-    return found
+        used = Utilisation(row["l2_util"].number(), row["dram_util"].number())
+        return Batch(model, device, profile, row["batch"].integer(minimum=1)), used
+
+    return read_keyed(read_table(path, names), make, "batch")
 
 
 def _features(own: Utilisation, other: Utilisation) -> tuple[Fraction, ...]:

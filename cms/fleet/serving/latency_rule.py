@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ...errors import InvalidOption
 from ...files.documents import number_to_json
@@ -16,13 +16,10 @@ from .service import Service
 
 
 class Breakpoint(NamedTuple):
-    """Where a looser latency limit makes a point count for more.
-
-    `above`: whether the limit has to be above that; otherwise that is enough.
-    """
+    """Where a looser latency limit makes a point count for more."""
 
     limit_ms: Fraction
-    above: bool = False
+    above: bool = False  #: whether the limit has to be above that; else that is enough
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -42,11 +39,8 @@ class LatencyRule:
     strict: bool  #: whether a batch latency of exactly that share is refused
     source: str = field(compare=False)  #: where the rule is from
     latency_margin: Fraction  #: batches are taken to be slower than measured by this share
-
-    @property
-    def promise(self) -> None:
-        """Nothing: how long a request waits depends on the load, which the rule does not know."""
-        return None
+    #: Nothing: how long a request waits depends on the load, which the rule does not know.
+    promise: ClassVar[None] = None
 
     def __init__(
         self,

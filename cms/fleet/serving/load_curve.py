@@ -1,31 +1,32 @@
-"""Load curves: the latency of an operating point at several rates, measured or simulated."""
+"""How long requests take at an operating point: load curves, and the times of smaller batches."""
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from itertools import accumulate, pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
-from ...files.documents import number_to_json
 from ...files.source import StrPath
-from ...files.tables import read_table
-from ...values.numbers import Number, exact, format_exact
+from ...files.tables import TableRow, read_table
+from ...values.numbers import Number, exact, format_exact, shown
 from .operating_point import OperatingPoint
 from .service import require_late_share
-from .table_guards import refuse_second_row
+from .table_guards import read_keyed
 
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
 _DIGEST = re.compile("[0-9a-f]{64}")
-_POINT_COLUMNS = ("model", "device", "profile", "processes", "batch")
-CURVE_COLUMNS = (*_POINT_COLUMNS, "late_share", "evidence", "rates_rps", "latencies_ms")
+POINT_KEYS = ("model", "device", "profile", "processes", "batch")
+CURVE_COLUMNS = (*POINT_KEYS, "late_share", "evidence", "rates_rps", "latencies_ms")
 #: A further column, of curves that were simulated by batches.
 BATCHES = "batches_sha256"
 
@@ -51,7 +52,7 @@ class LoadCurve:
     late_share: Fraction
     evidence: str  #: ``measured`` (the default) or ``simulated``
     #: Of a curve that was simulated by batches, which ones: the digest of their times
-    #: (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
+    #: (:meth:`FillTimes.digest`). A replay of the same batches may judge
     #: what rests on the curve; of any other curve, it would be another instance that it replays.
     batches_sha256: str
     #: The highest latency up to each rate: limits from which on more is sustained.
@@ -92,22 +93,9 @@ class LoadCurve:
             )
 
     def sustained(self, limit_ms: Fraction) -> Fraction:
-        """Return the largest rate that is known to be within a limit; 0 if the lowest is too much.
-
-        Latencies count as the largest up to their rate.
-        """
+        """Return the largest rate known to be within a limit; 0 if the lowest is too much."""
         at = bisect_right(self.highest_ms, limit_ms)
         return self.rates_rps[at - 1] if at else Fraction(0)
-
-    def to_json(self) -> dict[str, Any]:
-        """The curve as a JSON object."""
-        return {
-            "late_share": number_to_json(self.late_share),
-            "evidence": self.evidence,
-            **({BATCHES: self.batches_sha256} if self.batches_sha256 else {}),
-            "rates_rps": [number_to_json(rate) for rate in self.rates_rps],
-            "latencies_ms": [number_to_json(latency) for latency in self.latencies_ms],
-        }
 
 
 def key_of(point: OperatingPoint) -> PointKey:
@@ -132,33 +120,19 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
     [(Fraction(60, 1), Fraction(75, 1))]
     """
-    lines: dict[PointKey, int] = {}
-    curves: dict[PointKey, LoadCurve] = {}
-    for row in read_table(path, CURVE_COLUMNS, (BATCHES,)):
+
+    def make(row: TableRow) -> tuple[PointKey, LoadCurve]:
         point = (
             row["model"].word(), row["device"].word(), row["profile"].word(),
             row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
         )  # fmt: skip
-        refuse_second_row(row, lines, point, ", ".join(map(str, point)), "point")
-        try:
-            curves[point] = LoadCurve(
-                row["rates_rps"].numbers(),
-                row["latencies_ms"].numbers(),
-                row["late_share"].number(),
-                row["evidence"].word(),
-                row[BATCHES].text if BATCHES in row else "",
-            )
-        except InvalidProblem as fault:
-            raise row.error(str(fault)) from None
-    return curves
+        rates, latencies = row["rates_rps"].numbers(), row["latencies_ms"].numbers()
+        share, evidence = row["late_share"].number(), row["evidence"].word()
+        batches = row[BATCHES].text if BATCHES in row else ""
+        return point, LoadCurve(rates, latencies, share, evidence, batches)
 
-
-def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
-    """Write load curves as JSON objects, each with its point."""
-    return [
-        {**dict(zip(_POINT_COLUMNS, point, strict=True)), **curve.to_json()}
-        for point, curve in curves.items()
-    ]
+    table = read_table(path, CURVE_COLUMNS, (BATCHES,))
+    return read_keyed(table, make, "point", lambda point: ", ".join(map(str, point)))
 
 
 def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
@@ -174,3 +148,78 @@ def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
         described = share, curve.evidence, rates, latencies
         rows.append([*point, *described, *[curve.batches_sha256] * batches])
     return csv_text(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class FillTimes:
+    """The time of a batch by the number of requests in it.
+
+    Examples
+    --------
+    >>> times = FillTimes({2: Fraction(4), 8: Fraction(10)})
+    >>> [str(times.at(n)) for n in (1, 2, 5, 8)]
+    ['4', '4', '7', '10']
+    """
+
+    #: Ascending numbers, and times that never fall; the last is the full batch.
+    times_ms: Mapping[int, Fraction]
+
+    def __post_init__(self) -> None:
+        steps = pairwise(self.times_ms.items())
+        if not self.times_ms or not all(n < m and s <= t for (n, s), (m, t) in steps):
+            raise InvalidProblem(
+                f"the times of a batch are {self}; expected ascending numbers of requests, and "
+                "times that never fall"
+            )
+
+    def __str__(self) -> str:
+        return ", ".join(f"{n}: {shown(time)} ms" for n, time in self.times_ms.items()) or "none"
+
+    def at(self, n: int) -> Fraction:
+        """Return T(n): linear between two numbers, constant below the smallest."""
+        known = list(self.times_ms)
+        above = min(bisect_left(known, n), len(known) - 1)
+        if not above or known[above] <= n:
+            return self.times_ms[known[above]]
+        low, high = known[above - 1], known[above]
+        start, end = self.times_ms[low], self.times_ms[high]
+        return start + (end - start) * (n - low) / (high - low)
+
+    def rounded_up(self, unit: int) -> list[int]:
+        """Return T(1), T(2), ... in units of 1/`unit` ms, each rounded up."""
+        (low, start), *rest = self.times_ms.items()
+        found = [math.ceil(start * unit)] * low
+        for high, end in rest:  # in integers: a batch may hold a million requests
+            steps = (high - low) * math.lcm(start.denominator, end.denominator)
+            first, last = int(start * unit * steps), int(end * unit * steps)
+            rise = (last - first) // (high - low)
+            found += [-(-(first + rise * n) // steps) for n in range(1, high - low + 1)]
+            low, start = high, end
+        return found
+
+    def digest(self, processes: int) -> str:
+        """Return the SHA-256 of what a replay by batches knows: the processes and T(n), in ns."""
+        known = " ".join(map(str, (processes, *self.rounded_up(10**6))))
+        return sha256(known.encode()).hexdigest()
+
+
+def fills_of(
+    wanted: Iterable[OperatingPoint], points: Iterable[OperatingPoint]
+) -> dict[PointKey, FillTimes]:
+    """Collect the times of the smaller batches of some points, each at most the full one's."""
+    keys = {key_of(point): point for point in wanted}
+    kinds = {key[:4] for key in keys}
+    measured: dict[tuple[str, str, str, int], dict[int, Fraction]] = {}
+    for point in points:
+        if (kind := key_of(point)[:4]) in kinds:
+            measured.setdefault(kind, {})[point.batch] = point.batch_ms
+    found = {}
+    for key, point in keys.items():
+        times: dict[int, Fraction] = {}
+        longest = Fraction(0)
+        for batch, time in sorted(measured.get(key[:4], {}).items()):
+            if batch < point.batch:
+                longest = max(longest, min(time, point.batch_ms))
+                times[batch] = longest
+        found[key] = FillTimes({**times, point.batch: point.batch_ms})
+    return found

@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import chain, product
 from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
@@ -57,20 +58,9 @@ class Side:
         """Return by which factor a kind here takes longer beside another one."""
         return self.slowdowns.factor(own[0], self.profile, own[1], *other)
 
-    def missing(self) -> Iterator[tuple[Kind, Kind]]:
-        """Iterate over the pairs that may come about and that were not measured."""
-        factors = self.slowdowns.factors
-        for own in self.kinds:
-            for other in self.beside:
-                if (own[0], self.profile, own[1], *other) not in factors:
-                    yield own, other
-
 
 def find_pair(shape: AnyConfiguration) -> tuple[Block, Block] | None:
-    """Return the two shares that a configuration cuts a GPU into; None if it has no two.
-
-    MIG instances have caches and memory of their own, so that none slows another.
-    """
+    """Return the two MPS shares that a configuration is; None if it has no two."""
     if not isinstance(shape, Configuration):
         return None
     blocks = [block for block, count in shape.blocks.items() for _ in range(count)]
@@ -105,10 +95,7 @@ def admitted(
 
 
 def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[list[Side]]:
-    """Return the shares that have another one beside them, GPU by GPU.
-
-    InvalidProblem if a pair that may come about was not measured: the first one, and how many.
-    """
+    """Return the shares beside another, GPU by GPU; InvalidProblem if a pair was not measured."""
     names = serving.problem.job_names
     found = []
     for one in serving.gpus:
@@ -124,24 +111,24 @@ def find_sides(serving: SharedServing, table: Mapping[str, Slowdowns]) -> list[l
             for block in pair
         }
         ordered = dict.fromkeys(side for p, q in pairs for side in ((p, q), (q, p)))
-        found.append(
-            [
-                Side(p, q, serving.profile_of(p), kinds[p], kinds[q], table[one.key])
-                for p, q in ordered
-            ]
-        )
-    every = (side for sides in found for side in sides)
-    missing = [(side, own, other) for side in every for own, other in side.missing()]
+        found.append([
+            Side(p, q, serving.profile_of(p), kinds[p], kinds[q], table[one.key])
+            for p, q in ordered
+        ])  # fmt: skip
+    missing = [
+        (side, own, other)
+        for side in chain(*found)
+        for own, other in product(side.kinds, side.beside)
+        if (own[0], side.profile, own[1], *other) not in side.slowdowns.factors
+    ]
     if not missing:
         return found
     side, own, other = missing[0]
-    known = {(model, profile) for model, profile, *_ in side.slowdowns.factors}
-    on = sorted(profile for model, profile in known if model == own[0])
+    on = sorted({profile for model, profile, *_ in side.slowdowns.factors if model == own[0]})
+    first = Pair(own[0], side.slowdowns.gpu, side.profile, own[1], *other)
     raise InvalidProblem(
         "there are pairs of operating points that could stand side by side and have no measured "
-        f"slowdown, {len(missing)} in all; the first: {own[0]} on {side.slowdowns.gpu}, "
-        f"{side.profile}, batch {own[1]}, beside {other[0]}, batch {other[1]} "
-        f"(there are slowdowns of {own[0]} on "
+        f"slowdown, {len(missing)} in all; the first: {first} (there are slowdowns of {own[0]} on "
         f"{', '.join(on) or 'no share of this GPU'}); measure the pairs, or leave the points out"
     )
 
@@ -152,9 +139,7 @@ def rank_kinds(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     What counts is the mean over all pairs that were measured. The order decides how close the two
     images are, never whether they hold. Each class has as many kinds as the next, or one more.
     """
-    caused: dict[Kind, list[Fraction]] = {}
-    for side in sides:
-        caused |= {other: [] for other in side.beside if other not in caused}
+    caused: dict[Kind, list[Fraction]] = {other: [] for side in sides for other in side.beside}
     for slowdowns in {id(side.slowdowns): side.slowdowns for side in sides}.values():
         for (_, _, _, model, batch), factor in slowdowns.factors.items():
             if (model, batch) in caused:
@@ -229,29 +214,22 @@ def pose_beside(solo: SharedServing, table: Interference, classes: int | None) -
     shapes = list(_shapes(solo, blocks))
     inner = _image(solo, blocks, shapes, worst=True)
     points = {
-        (name, block): tuple(
+        (job.name, block): tuple(
             point
-            for point in solo.points.get((name, plain_block(block)), ())
+            for point in solo.points.get((job.name, plain_block(block)), ())
             if job.point(block, amount_of(point)) is not None
         )
         for job in inner.jobs
-        for name in [job.name]
         for block in job.points
     }
     kept = {each.name: getattr(solo, each.name) for each in fields(SharedServing)}
-    kinds = {
-        (one.key, *kind): rank
-        for one, own in zip(solo.gpus, ranks, strict=True)
-        for kind, rank in own.items()
-    }
+    each_gpu = zip(solo.gpus, ranks, strict=True)
+    kinds = {(one.key, *kind): rank for one, own in each_gpu for kind, rank in own.items()}
     return NeighbourServing(
-        **kept | {"problem": inner, "points": FrozenMap(points)},
-        solo=solo,
-        outer=_image(solo, blocks, shapes, worst=False),
-        interference=measured,
-        classes=most,
+        **kept | {"problem": inner, "points": FrozenMap(points)}, solo=solo, classes=most,
+        outer=_image(solo, blocks, shapes, worst=False), interference=measured,
         ranks=FrozenMap(kinds),
-    )
+    )  # fmt: skip
 
 
 def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Interference:
@@ -300,11 +278,8 @@ class _Qualified(NamedTuple):
 def _blocks(sides: Iterable[Side], ranks: dict[Kind, int]) -> Iterator[_Qualified]:
     """All pairs of classes that have a kind, on the share and beside it."""
     for side in sides:
-        here = sorted({ranks[kind] for kind in side.kinds})
-        there = sorted({ranks[kind] for kind in side.beside})
-        for own in here:
-            for other in there:
-                yield _Qualified(side, own, other, ranks)
+        here, there = (sorted({ranks[k] for k in kinds}) for kinds in (side.kinds, side.beside))
+        yield from (_Qualified(side, own, other, ranks) for own, other in product(here, there))
 
 
 def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyConfiguration]:
@@ -312,22 +287,20 @@ def _shapes(solo: SharedServing, blocks: Sequence[_Qualified]) -> Iterator[AnyCo
     by_sides: dict[tuple[Block, Block], list[_Qualified]] = {}
     for one in blocks:
         by_sides.setdefault((one.side.block, one.side.other), []).append(one)
-    alone: dict[Block, None] = {}
+    alone = set[Block]()
     for shape in solo.problem.configurations:
         pair = find_pair(shape)
         if pair is None:
             yield shape
             continue
-        machine = shape.machine
-        for block in pair:
-            if block not in alone:
-                alone[block] = None
-                yield Configuration({block: 1}, machine)
+        new = [block for block in dict.fromkeys(pair) if block not in alone]
+        yield from (Configuration({block: 1}, shape.machine) for block in new)
+        alone.update(new)
         for one in by_sides.get(pair, ()):
             if one.name == one.facing:
-                yield Configuration({one.name: 2}, machine)
+                yield Configuration({one.name: 2}, shape.machine)
             elif pair[0] != pair[1] or one.own > one.other:
-                yield Configuration({one.name: 1, one.facing: 1}, machine)
+                yield Configuration({one.name: 1, one.facing: 1}, shape.machine)
 
 
 def _image(

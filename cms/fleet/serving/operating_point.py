@@ -58,9 +58,8 @@ class OperatingPoint:
         put(self, "model", require_name(model, "model"))
         put(self, "device", require_name(device, "device"))
         put(self, "profile", require_name(profile, "profile"))
-        put(self, "processes", processes)
-        put(self, "batch", batch)
         for what, count in (("processes", processes), ("batch", batch)):
+            put(self, what, count)
             if type(count) is not int or count < 1:
                 raise InvalidProblem(
                     f"an operating point of {model!r} on {profile} has {what} = {count!r}; "
@@ -82,10 +81,7 @@ class OperatingPoint:
 
     @property
     def batch_ms(self) -> Fraction:
-        """How long a full batch takes, exactly: from the throughput, since latencies are rounded.
-
-        Where the latency is clearly longer (by more than 1 ms and 5 %), it is the latency.
-        """
+        """How long a full batch takes: by the throughput, or a latency that is clearly longer."""
         return self.latency_ms if self.is_slow else self.computed_batch_ms
 
     @property

@@ -43,7 +43,7 @@ from .document_parts import (
     refuse_other_terms,
     require_problem,
 )
-from .fills import FillTimes
+from .load_curve import FillTimes
 from .neighbours import NeighbourServing
 from .plan import Plan
 from .posing import AnyServing

@@ -11,7 +11,6 @@ from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from .gpus_used import DEFAULT_GPU, find_gpus
-from .headroom import Headroom
 from .interference import Interference
 from .load_curve import LoadCurve, PointKey
 from .measurements import only_device, sort_measurements
@@ -21,7 +20,7 @@ from .posed import PlanRequest
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule, with_curves, with_latency_margin
 from .service import Service
 from .serving_problem import ServingProblem, pose_unshared
-from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, pose_shared
+from .time_sharing import DEFAULT_FRAME_RULE, Headroom, SharedServing, TimeSharing, pose_shared
 
 #: What :func:`build_problem` returns, whatever a block serves at a time.
 AnyServing: TypeAlias = ServingProblem | SharedServing

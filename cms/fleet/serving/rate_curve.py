@@ -1,11 +1,13 @@
-"""How the fewest GPUs grow with the rates: the same plan at multiples of all rates, each proved."""
+"""What a plan is held against: itself at multiples of all rates, each proved, and whole GPUs."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from ...errors import InvalidOption, UnsupportedProblem
 from ...infeasibility.variants import PARTS, at_share
@@ -14,8 +16,10 @@ from ...solving.driver import CancelEvent
 from ...solving.solution import Proof, Solution, Status
 from ...solving.solve import solve
 from ...time_sharing.model import TimeSharedJob
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.numbers import Number, exact, shown
 from .neighbours import NeighbourServing
+from .operating_point import mps_share
 from .plan import Plan
 from .serving_problem import ServingProblem
 
@@ -66,7 +70,7 @@ def rate_curve(
             )
     wanted = sorted(given)
     found: list[RatePoint] = []
-    until = None if time_limit is None else time.monotonic() + time_limit
+    until = math.inf if time_limit is None else time.monotonic() + time_limit
     for at, rate in enumerate(wanted):
         if cancel is not None and cancel.is_set():
             break
@@ -75,14 +79,13 @@ def rate_curve(
             found.append(replace(before, rate=rate))
         elif rate == 1:
             found.append(_point(rate, plan.solution, before))
-        else:
-            left = None if until is None else (until - time.monotonic()) / (len(wanted) - at)
-            if left is not None and left <= 0:
-                continue
-            answer = solve(
-                _at(plan, rate), method, time_limit=left, seed=seed, threads=threads, cancel=cancel
-            )
+        elif (left := (until - time.monotonic()) / (len(wanted) - at)) > 0:
+            how: dict[str, Any] = {"seed": seed, "threads": threads, "cancel": cancel}
+            limit = None if time_limit is None else left
+            answer = solve(_at(plan, rate), method, time_limit=limit, **how)
             found.append(_point(rate, answer, before))
+        else:
+            continue
         if on_point is not None:
             on_point(at + 1, len(wanted))
     return tuple(found)
@@ -118,3 +121,46 @@ def _at(plan: Plan, rate: Fraction) -> MachineProblem:
         for job, service in zip(serving.problem.jobs, serving.services, strict=True)
     ]
     return serving.problem.replace(jobs=jobs)
+
+
+class WholeGpus(NamedTuple):
+    """What the services of a plan would take if none shared a GPU with another, and its cost."""
+
+    gpus: int
+    cost: Fraction
+    unknown: tuple[str, ...]  #: services that were not measured on a whole GPU
+
+
+def whole_gpus(plan: Plan) -> WholeGpus:
+    """Count the whole GPUs that would do, whatever there is of each type.
+
+    A service takes GPUs of the type that is cheapest for its planned rate, at the operating point
+    of the instance that is all of a GPU: the profile with all compute slices, or 100 % under MPS.
+    """
+    serving = plan.serving
+    problem = serving.problem
+    alone = problem.unshared() if isinstance(problem, TimeSharedProblem) else problem
+    whole = {}
+    for block in alone.blocks:
+        key, profile = serving.instance_of(block)
+        share, gpu = mps_share(profile), serving.gpu_of(key)
+        if share is None:
+            found = gpu.profile(profile)
+            is_whole = (found.compute, found.memory) == (gpu.compute_slices, gpu.memory_slices)
+        else:
+            is_whole = share == 100
+        if is_whole:
+            whole[block] = problem.machine_type(key).cost
+    total, cost, unknown = 0, Fraction(0), []
+    for j, service in enumerate(serving.services):
+        ways = []
+        for block, price in whole.items():
+            if supply := alone.rows.supply(j, alone.block_index[block]):
+                gpus = math.ceil(serving.planned_rps(service) / supply)
+                ways.append((gpus * price, gpus))
+        if ways:
+            least, gpus = min(ways)
+            total, cost = total + gpus, cost + least
+        else:
+            unknown.append(service.name)
+    return WholeGpus(total, cost, tuple(unknown))

@@ -12,9 +12,8 @@ from ...problem.problem import Problem
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .fills import FillTimes, fills_of
 from .gpus_used import block_prefixes
-from .load_curve import PointKey, key_of
+from .load_curve import FillTimes, PointKey, fills_of, key_of
 from .measurements import InstanceKind, find_points
 from .operating_point import OperatingPoint, find_best_point
 from .posed import PlanRequest, Posed, Served

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -25,11 +26,10 @@ from .document_parts import (
     read_whole_keys,
     require_problem,
 )
-from .headroom import Headroom
 from .interference import Interference, Pair
 from .neighbours import NeighbourServing, classes_in, pose_beside
 from .operating_point import OperatingPoint
-from .time_sharing import SharedServing, TimeSharing, amount_of
+from .time_sharing import Headroom, SharedServing, TimeSharing, amount_of
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -59,9 +59,6 @@ class _PairPart(m.Part):
     beside_model: f.Text
     beside_batch: f.AtLeastOne
     slowdown: f.Exact
-
-    def pair(self) -> Pair:
-        return Pair(**{key: getattr(self, key) for key in Pair._fields})
 
 
 class _KindPart(m.Part):
@@ -102,7 +99,8 @@ class _InterferencePart(m.Part):
         with f.blaming("sharing", "interference", "pairs"):
             found: dict[Pair, Fraction] = {}
             for index, part in enumerate(self.pairs):
-                if (pair := part.pair()) in found:
+                pair = Pair(*(getattr(part, key) for key in Pair._fields))
+                if pair in found:
                     raise f.refusal("one a pair", index, what=f"{{}} is the second of {pair}")
                 found[pair] = part.slowdown
             serving = pose_beside(solo, Interference(found), self.classes)
@@ -129,18 +127,14 @@ class SharedPoint(PointPart):
     def all(cls, serving: SharedServing) -> list[Self]:
         """Describe all points of a problem."""
         found = []
-        for service in serving.services:
-            for block in serving.problem.blocks:
-                for point in serving.points.get((service.name, block), ()):
-                    posed = serving.problem.job(service.name).point(block, amount_of(point))
-                    assert posed is not None  # the problem was made of the points
-                    found.append(
-                        cls.from_fields(
-                            service=service.name, block=block, gpu=serving.instance_of(block)[0],
-                            length_ms=1000 * posed.length, supply_rps=None,
-                            **cls.point_fields(point),
-                        )
-                    )  # fmt: skip
+        for service, block in product(serving.services, serving.problem.blocks):
+            for point in serving.points.get((service.name, block), ()):
+                posed = serving.problem.job(service.name).point(block, amount_of(point))
+                assert posed is not None  # the problem was made of the points
+                found.append(cls.from_fields(
+                    service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                    length_ms=1000 * posed.length, supply_rps=None, **cls.point_fields(point),
+                ))  # fmt: skip
         return found
 
 

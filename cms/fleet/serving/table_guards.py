@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Literal, TypeVar
 
+from ...errors import InvalidOption, InvalidProblem
 from ...files.source import shortened
 from ...files.tables import Table, TableRow
 from ...values.names import nearest
 
 K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 #: Names, with ``_`` around every word, of limits and rates, if there are numbers below them.
 _FIGURES = re.compile(
@@ -72,3 +74,22 @@ def refuse_second_row(row: TableRow, lines: dict[K, int], key: K, said: str, per
             fix="keep one of them",
         )
     lines[key] = row.line
+
+
+def read_keyed(
+    rows: Iterable[TableRow],
+    make: Callable[[TableRow], tuple[K, V]],
+    per: str,
+    said: Callable[[K], str] = str,
+) -> dict[K, V]:
+    """Make a key and a value of each row, and refuse a second row of a key, which is `said` so."""
+    lines: dict[K, int] = {}
+    found: dict[K, V] = {}
+    for row in rows:
+        try:
+            key, value = make(row)
+        except (InvalidOption, InvalidProblem) as fault:
+            raise row.error(str(fault)) from None
+        refuse_second_row(row, lines, key, said(key), per)
+        found[key] = value
+    return found

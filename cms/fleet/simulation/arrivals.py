@@ -6,22 +6,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from ...errors import FileError, InvalidOption
 from ...files.csv_records import folded
-from ...files.source import StrPath, read_source
+from ...files.source import StrPath
 from ...files.tables import Table, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from ..replanner.times import OneClock
+from ..replanner.rates import OneClock
 from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Random: TypeAlias = np.random.Generator
+    Pieces: TypeAlias = Iterator[NDArray[np.int64]]
 
 #: Arrivals that are made at a time: they fit into a processor's cache.
 PIECE = 2**16
@@ -44,9 +46,7 @@ class Arrivals(Protocol):
         """What reports call it: ``Poisson``, ``gamma:4``."""
         ...
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of a service's arrivals, in their order, at most `size` at a time.
 
         The rate is in requests a second, > 0; the size is at most 2**20.
@@ -60,9 +60,7 @@ class Poisson:
 
     name: ClassVar[str] = "Poisson"
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         mean = mean_gap(rate)
         return _add_up(lambda: random.standard_exponential(size) * mean)
@@ -83,9 +81,7 @@ class Gamma:
         """What reports call it."""
         return f"gamma:{shown(exact(self.cv2, 'cv2'))}"
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         cv2 = float(exact(self.cv2, "cv2"))
         scale = mean_gap(rate) * cv2
@@ -115,9 +111,7 @@ class Bursts:
         values = (self.ratio, self.share, self.seconds)
         return "bursts:" + ",".join(shown(exact(each, "a value")) for each in values)
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         ratio, share = float(exact(self.ratio, "ratio")), float(exact(self.share, "share"))
         burst = float(exact(self.seconds, "seconds")) * 10**9
@@ -156,9 +150,7 @@ class EachItsOwn:
         own = ", ".join(f"{service}: {each.name}" for service, each in self.own.items())
         return f"{self.others.name} ({own})"
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         return self.own.get(service, self.others).pieces(service, rate, random, size)
 
@@ -177,7 +169,7 @@ def _positive(owner: object, field: str, what: str, most: int) -> None:
     object.__setattr__(owner, field, value)
 
 
-def _add_up(gaps: Callable[[], NDArray[np.float64]]) -> Iterator[NDArray[np.int64]]:
+def _add_up(gaps: Callable[[], NDArray[np.float64]]) -> Pieces:
     """Add up gaps, each rounded to whole nanoseconds, so that errors do not add up."""
     now = 0
     while True:
@@ -236,9 +228,7 @@ class Replay:
     #: Whether the trace's time is stretched so that its mean rate is the service's
     scaled: bool = True
 
-    def pieces(
-        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
-    ) -> Iterator[NDArray[np.int64]]:
+    def pieces(self, service: str, rate: Fraction, random: Random, size: int = PIECE) -> Pieces:
         """Yield the times of arrivals; see :class:`Arrivals`. A trace has an end."""
         times = self.times_ns.get("", self.times_ns.get(service))
         if times is None:
@@ -273,7 +263,10 @@ def read_trace(
     `service_column`: which column says whose arrival it is; without one, every service gets all of
     them. `scaled`: whether the trace's time is stretched so that its mean rate is the service's.
     """
-    table = _table(path, column, service_column)
+    asked = [name for name in (column, service_column) if name is not None]
+    known = () if column is not None else (*_KNOWN, _END, _DURATION)
+    others = {*known} - {folded(name) for name in asked}
+    table = read_table(path, asked, [name for name in known if name in others])
     times = _times(table, column)
     rows: dict[str, list[int]] = {}
     for row, time in zip(table, times, strict=True):
@@ -292,22 +285,6 @@ def read_trace(
             arrivals += (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))
         found[name] = arrivals
     return Replay(found, table.source.name, scaled)
-
-
-def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
-    """Read the table, and refuse one without the columns."""
-    source = read_source(path, holds="a CSV table")
-    wanted = {folded(name): name for name in (service_column, column) if name is not None}
-    known = () if column is not None else (*_KNOWN, _END, _DURATION)
-    optional = [*wanted.values(), *(name for name in known if name not in wanted)]
-    table = read_table(source, (), optional)
-    for option, name in (("time_column", column), ("service_column", service_column)):
-        if name is not None and wanted[folded(name)] not in table.index:
-            raise FileError(
-                source.name, f"there is no column {name!r}", line=table.line,
-                expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
-            )  # fmt: skip
-    return table
 
 
 def _times(table: Table, column: str | None) -> Sequence[int]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
     first: int
     taken: int
     waiting: int  # when the slot closes, itself among them
-    ends: int | Fraction
+    ends: Any
 
 
 def replay_duty_cycles(
@@ -89,8 +89,6 @@ def replay_duty_cycles(
         _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
         for each in plan.services
     ]
-    for run in runs:
-        run.refuse_extremes()
     return Simulation(
         services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
         arrivals=CYCLE_ARRIVALS[arrivals],
@@ -132,9 +130,7 @@ class _Run:
         self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
         self.load = self.rate / of.provided_rps if of.provided_rps else None
         self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
-
-    def refuse_extremes(self) -> None:
-        """Refuse services that are too large, or too long for nanoseconds of 64 bits."""
+        # Refuse services that are too large, or too long for nanoseconds of 64 bits.
         longest = max((slot.cycle * MILLISECOND for slot in self.slots), default=Fraction(0))
         slow = self.rate and self.wanted * SECOND > self.rate * model.LONGEST_NS
         if self.instances > model.MOST_STATIONS:
@@ -155,8 +151,7 @@ class _Run:
         """Replay each slot, and describe the service's requests."""
         limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
         horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
-        random = arrivals == "poisson"
-        needed = 0
+        random, needed = arrivals == "poisson", 0
         if random and self.rate:
             needed = requests_needed(self.load or Fraction(0), self.instances)
         tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
@@ -169,56 +164,50 @@ class _Run:
                 so_far = round(self.wanted * given / self.rate)
                 numbers.append(so_far - before)
                 before = so_far
-            for number, times in Counter(numbers).items():
-                if not number or self.count(0):
-                    continue
-                if not random:
-                    self._evenly(slot, number, times, limit, tally)
-                    continue
-                for _ in range(times):
-                    if not self.count(0):
-                        self._randomly(slot, number, draws, tally)
+            for number, alike in Counter(numbers).items():
+                for _ in range(alike if random else 1):
+                    if number and not self.count(0):
+                        own = (1, draws) if random else (alike, None)
+                        self._replay(slot, number, limit, tally, *own)
         return self._result(tally, random, self.service.rate_rps * factor)
 
-    def _evenly(
-        self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
+    def _replay(
+        self,
+        slot: _Slot,
+        number: int,
+        limit: Fraction,
+        tally: Tally,
+        instances: int,
+        draws: np.random.Generator | None,
     ) -> None:
-        """Replay evenly spaced requests, exactly: the same at instances that are alike."""
-        gap = 1000 / slot.rate
-        parts = (slot.cycle, slot.length, slot.offset, gap, limit)
-        unit = math.lcm(*(part.denominator for part in parts))  # of a millisecond
-        cycle, length, offset, step, most = (int(part * unit) for part in parts)
-        times = [step * nth for nth in range(number)]
+        """Replay requests at instances that are alike.
+
+        A Poisson stream is in nanoseconds, to which lengths are rounded up; evenly spaced requests
+        are exact, in parts of a millisecond.
+        """
+        gap, parts, unit = 1000 / slot.rate, (slot.cycle, slot.length, slot.offset), MILLISECOND
+        if draws is None:
+            unit = math.lcm(*(part.denominator for part in (*parts, gap, limit)))
+            step = int(gap * unit)
+            times = [step * nth for nth in range(number)]
+        else:
+            gaps = draws.exponential(float(SECOND / slot.rate), number)
+            times = np.cumsum(gaps).astype(np.int64).tolist()
+        cycle, length, offset = (math.ceil(part * unit) for part in parts)
         took: list[int] = []
         slots = batches(times, self.rule, cycle, length, offset, slot.amount)
         for batch in self._until(slots, slot, instances):
-            took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
+            took += [batch.ends - at for at in times[batch.first : batch.first + batch.taken]]
         if not took:
             return
-        late = 1 + math.floor(limit * MILLISECOND)
-        clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
-        # Times are rounded to a nanosecond for the record alone: late requests stay late.
-        waits = np.array(
-            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took], dtype=np.int64
-        )
+        if draws is None:  # rounded to nanoseconds for the record alone: late requests stay late
+            late, most = 1 + math.floor(limit * MILLISECOND), math.floor(limit * unit)
+            took = [max(t * MILLISECOND // unit, late if t > most else 0) for t in took]
+            times = [at * MILLISECOND // unit for at in times[: len(took)]]
+        clocks, waits = (np.array(each, dtype=np.int64) for each in (times[: len(took)], took))
         for _ in range(instances):
             tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
-
-    def _randomly(self, slot: _Slot, number: int, draws: np.random.Generator, tally: Tally) -> None:
-        """Replay a Poisson stream; the lengths are rounded up to nanoseconds."""
-        parts = (slot.cycle, slot.length, slot.offset)
-        cycle, length, offset = (math.ceil(part * MILLISECOND) for part in parts)
-        gaps = draws.exponential(float(SECOND / slot.rate), number)
-        clocks = np.cumsum(gaps).astype(np.int64)
-        ends, answered = np.empty(number, dtype=np.int64), 0
-        slots = batches(clocks.tolist(), self.rule, cycle, length, offset, slot.amount)
-        for batch in self._until(slots, slot, 1):
-            answered = batch.first + batch.taken
-            ends[batch.first : answered] = batch.ends
-        if answered:
-            tally.add(clocks[:answered], ends[:answered] - clocks[:answered])
-            self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
 
     def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
         """Count batches, and end with the run."""
@@ -272,7 +261,7 @@ def batches(
     arrivals: Sequence[T], rule: DutyCycleRule, cycle: T, length: T, offset: T, amount: int
 ) -> Iterator[Batch]:
     """Yield the requests of each slot that takes any."""
-    closes = offset if rule is DutyCycleRule.ROUND_ROBIN else offset - offset  # a zero of its kind
+    closes = offset if rule is DutyCycleRule.ROUND_ROBIN else 0 * offset
     last, at = -1, 0
     while at < len(arrivals):
         last = max(int(-(-(arrivals[at] - closes) // cycle)), last + 1)

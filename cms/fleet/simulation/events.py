@@ -1,4 +1,4 @@
-"""What happens while a service runs: its rate changes, a GPU fails, instances come and go."""
+"""What happens while a service runs: its rate changes, a GPU fails, instances get other shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...files.tables import TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
-from .model import LONGEST_NS, SECOND, ModelledInstance, ModelledService, Station, stations_of
+from .model import LONGEST_NS, SECOND, ModelledService, Station, stations_of
 
 LARGEST_FACTOR = 10**6
 #: Characters of a number in a message.
@@ -26,7 +26,7 @@ class _Timed:
     seconds: Number  #: When
 
     def __post_init__(self) -> None:
-        for field in ("seconds", "factor", "repair_seconds", "warm_up_seconds"):
+        for field in ("seconds", "factor", "repair_seconds"):
             value = getattr(self, field, None)
             if value is not None:
                 what = f"the {field} of a {type(self).__name__}"
@@ -87,23 +87,7 @@ class Weights(_Timed):
         return f"{_shown(self.seconds)} s: the weight of {which} x {_shown(self.factor)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Change(_Timed):
-    """Instances of a service appear, and others drain and go."""
-
-    service: str
-    appear: tuple[ModelledInstance, ...] = ()  #: Counted on after the instances before
-    warm_up_seconds: Number = 0  #: From their appearance to their first request
-    leave: tuple[int, ...] = ()  #: They get no more requests, and work off those that wait.
-
-    def __str__(self) -> str:
-        parts = [f"{len(self.appear)} appear"] * bool(self.appear)
-        parts += [f"{len(self.leave)} leave"] * bool(self.leave)
-        said = ", ".join(parts) or "no change"
-        return f"{_shown(self.seconds)} s: instances of {self.service}: {said}"
-
-
-Event = RateChange | Failure | Weights | Change
+Event = RateChange | Failure | Weights
 """What may happen in a run."""
 
 
@@ -112,13 +96,10 @@ def _shown(value: Number) -> str:
 
 
 class Action(NamedTuple):
-    """What an event does to some stations of a service, at a nanosecond.
-
-    The kind is ``weigh``, with a factor of the weights, ``fail`` or ``repair``.
-    """
+    """What an event does to some stations of a service, at a nanosecond."""
 
     at: int
-    kind: str
+    kind: str  #: ``weigh``, with a factor of the weights, ``fail`` or ``repair``
     stations: tuple[int, ...]
     factor: Fraction = Fraction(1)
 
@@ -126,8 +107,7 @@ class Action(NamedTuple):
 class Script(NamedTuple):
     """The events of one service."""
 
-    stations: list[Station]  #: All that it ever has
-    present: list[bool]  #: Whether each gets requests from the beginning
+    stations: list[Station]
     rates: list[tuple[int, Fraction]]  #: When its rate is multiplied, and by which factor
     actions: list[Action]  #: In the order of their times
     marks: list[tuple[int, int]]  #: The events that concern it: when, and which of all.
@@ -166,8 +146,6 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
     An event acts on the arrays of a service between two calls of its loop. At one nanosecond events
     come first, in the order they were given, then completions, then arrivals.
     """
-    instances = list(service.instances)
-    absent: set[int] = set()
     rates: list[tuple[int, Fraction]] = []
     steps: list[tuple[int, str, tuple[int, ...], Fraction]] = []  # of instances
     marks = []
@@ -176,9 +154,9 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
         if isinstance(event, Failure):
             hit: tuple[int, ...] = ()
             if event.gpu is not None:
-                hit = tuple(i for i, one in enumerate(instances) if one.gpu == event.gpu)
+                hit = tuple(i for i, one in enumerate(service.instances) if one.gpu == event.gpu)
             elif event.service == service.name and event.instance is not None:
-                hit = _known((event.instance,), instances, service.name)
+                hit = _known(event.instance, service)
             if hit:
                 steps.append((at, "fail", hit, Fraction(1)))
             if hit and event.repair_seconds is not None:
@@ -188,39 +166,25 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
             continue
         elif isinstance(event, RateChange):
             rates.append((at, exact(event.factor, "a factor")))
-        elif isinstance(event, Weights):
-            which = _known((event.instance,), instances, service.name)
-            steps.append((at, "weigh", which, exact(event.factor, "a factor")))
         else:
-            leaving = _known(event.leave, instances, service.name)
-            new = tuple(range(len(instances), len(instances) + len(event.appear)))
-            instances += event.appear
-            absent.update(new)
-            ready = at + nanoseconds(event.warm_up_seconds)
-            both = (at, "weigh", leaving, Fraction(0)), (ready, "weigh", new, Fraction(1))
-            steps += [step for step in both if step[2]]
+            which = _known(event.instance, service)
+            steps.append((at, "weigh", which, exact(event.factor, "a factor")))
         if len(rates) + len(steps) > before:
             marks.append((at, number))
-    stations = stations_of(instances)
+    stations = stations_of(service.instances)
     actions = [
         Action(at, kind, tuple(s for s, one in enumerate(stations) if one.instance in which), by)
         for at, kind, which, by in sorted(steps, key=lambda step: step[0])
     ]
-    return Script(
-        stations, [one.instance not in absent for one in stations],
-        sorted(rates, key=lambda change: change[0]), actions, sorted(marks),
-    )  # fmt: skip
+    return Script(stations, sorted(rates, key=lambda change: change[0]), actions, sorted(marks))
 
 
-def _known(
-    which: tuple[int, ...], instances: Sequence[ModelledInstance], service: str
-) -> tuple[int, ...]:
-    for at in which:
-        if not 0 <= at < len(instances):
-            raise InvalidOption(
-                f"service {service!r} has no instance {at}; it has {len(instances)}, counted from 0"
-            )
-    return which
+def _known(at: int, service: ModelledService) -> tuple[int, ...]:
+    """Return an instance's number, which the service must have."""
+    if not 0 <= at < (number := len(service.instances)):
+        said = f"service {service.name!r} has no instance {at}"
+        raise InvalidOption(f"{said}; it has {number}, counted from 0")
+    return (at,)
 
 
 EVENT_COLUMNS = ("seconds", "what", "target", "value")

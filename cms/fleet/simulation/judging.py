@@ -78,10 +78,7 @@ def short(part: int, whole: int) -> Fraction:
 def _cause(
     service: ModelledService, script: Script, routing: Routing, found: Outcome, verdict: Verdict
 ) -> str:
-    """Say why a limit was violated, where the loads tell, or how many requests would tell.
-
-    Of a service without a limit, what keeps it from being served at its rate.
-    """
+    """Say why a limit was violated, what keeps a rate from being served, or how many would tell."""
     tally, load = found.tally, service.load
     full = load is not None and load >= 1
     never = load is not None and tally.needed == NEVER_ENOUGH > tally.requests

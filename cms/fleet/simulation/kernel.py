@@ -294,10 +294,7 @@ def sink(ends: Any, orders: Any, under_way: Any, size: int) -> None:
 
 
 def beats(weight: Any, key: Any, one: int, other: int) -> bool:
-    """Whether a station has the smaller key for its weight; it stands before the other.
-
-    Ties go to the larger weight, then to the one that stands before.
-    """
+    """Whether a station has the smaller key for its weight; ties: the larger weight, the first."""
     first, second = weight[one], weight[other]
     if second == 0 or first == 0:
         return second == 0  # type: ignore[no-any-return]

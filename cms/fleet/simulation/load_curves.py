@@ -10,8 +10,7 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, shown
-from ..serving.fills import FillTimes, fills_of
-from ..serving.load_curve import LoadCurve, PointKey, key_of
+from ..serving.load_curve import FillTimes, LoadCurve, PointKey, fills_of, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .kernel import alone

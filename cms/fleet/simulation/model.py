@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidOption
 from ...values.numbers import shown
-from ..serving.fills import FillTimes
+from ..serving.load_curve import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule, evidence_of

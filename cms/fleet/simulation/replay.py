@@ -229,8 +229,7 @@ class _Run:
         self._raw, self._on_answers = raw, on_answers
         self._policy = routing.policy_for(len(script.stations))
         self._own = [station.weight for station in script.stations]
-        self._factors = [Fraction(int(there)) for there in script.present]
-        self._down = [0] * len(script.stations)
+        self._factors, self._down = [Fraction(1)] * len(self._own), [0] * len(self._own)
         self._actions = list(reversed(script.actions))
         # What a failure may still undo stays in the log: all requests that can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)

@@ -257,11 +257,11 @@ def test_without_scikit_learn_it_predicts_and_names_the_extra_to_train(
         ("ridge", lambda d: d["speed_widths"].update(pair=1.5), "pair"),
         ("ridge", lambda d: d["features"].pop(), "13 entries"),
         ("ridge", lambda d: d["speed"]["layers"][0].update(added=["1"]), "added"),
-        ("boosting", lambda d: d["speed"].update(trees=[]), "trees"),
-        ("boosting", lambda d: d["speed"]["trees"][3]["left"].__setitem__(0, 0), "left"),
-        ("boosting", lambda d: d["speed"]["trees"][3]["right"].__setitem__(0, -1), "left"),
-        ("boosting", lambda d: d["speed"]["trees"][3]["right"].pop(), "right"),
-        ("boosting", lambda d: d["speed"]["trees"][3]["feature"].__setitem__(0, 99), "feature"),
+        ("boosting", lambda d: d["speed"].update(roots=[]), "roots"),
+        ("boosting", lambda d: d["speed"]["left"].__setitem__(0, 0), "left"),
+        ("boosting", lambda d: d["speed"]["right"].__setitem__(0, -1), "left"),
+        ("boosting", lambda d: d["speed"]["right"].pop(), "right"),
+        ("boosting", lambda d: d["speed"]["feature"].__setitem__(0, 99), "feature"),
     ],
 )
 def test_a_file_that_is_no_predictor_is_refused(

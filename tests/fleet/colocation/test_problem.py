@@ -54,7 +54,6 @@ def test_the_share_is_what_activity_and_margin_leave_and_never_rises_with_them(
                 assert a == 0 or table[a][m] <= table[a - 1][m]
                 assert m == 0 or table[a][m] <= table[a][m - 1]
     assert [sm_share(a, 10, 5) for a in (20, "20.0001", "84.9", 85, "85.1")] == [70, 69, 5, 5, 0]
-    assert [sm_share(a, 10, 5, clamp=True) for a in (85, 86, 100)] == [5, 5, 5]
     for numbers, words in (((101, 10, 5), "101"), ((20, 101, 5), "margin"), ((20, 10, -1), "-1")):
         assert words in refusal(InvalidProblem, sm_share, *numbers)
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet.replanner import (
     Daily,
-    Envelopes,
     Known,
     NoPath,
     Path,
+    Planner,
     RateForecast,
     Rates,
     Start,
+    Windows,
     fewest,
     forecast_of,
     shortest,
 )
-from cms.values.numbers import exact
 
 
 class Table:
@@ -201,8 +201,8 @@ def foreseen(
 def test_a_day_is_foreseen_from_days_before_it(
     rates: list[int], steps: int, quantile: str, recent: int
 ) -> None:
-    found = Daily(quantile, recent * STEP).courses(history([*rates]), steps)
-    assert list(found.rates_rps["a"]) == foreseen([*rates], steps, exact(quantile, "q"), recent)
+    found = Daily(Fraction(quantile), recent * STEP).courses(history([*rates]), steps)
+    assert list(found.rates_rps["a"]) == foreseen([*rates], steps, Fraction(quantile), recent)
 
 
 @given(some_days, st.data())
@@ -255,10 +255,11 @@ def test_an_envelope_is_the_highest_rate_until_a_successor_stands(
     rates: list[int], every: int, lead: Fraction, data: st.DataObject
 ) -> None:
     own = tuple(map(Fraction, rates))
-    envelopes = Envelopes(RateForecast(Fraction(60), {"a": own}), every, lead, 99)
-    assume(envelopes.count >= 1)
-    assert envelopes.count == (len(rates) - 1) // every
-    b = data.draw(st.integers(1, envelopes.count))
+    courses = RateForecast(Fraction(60), {"a": own})
+    windows = Windows(courses, every, lead, 99, Planner([], [], []))
+    assume(windows.count >= 1)
+    assert windows.count == (len(rates) - 1) // every
+    b = data.draw(st.integers(1, windows.count))
     a = data.draw(st.integers(0, b - 1))
     first, last = a * every, min(b * every + lead, Fraction(len(rates) - 1))
 
@@ -268,7 +269,7 @@ def test_an_envelope_is_the_highest_rate_until_a_successor_stands(
 
     quarters = [Fraction(first) + Fraction(n, 4) for n in range(ceil(4 * (last - first)) + 1)]
     highest = max(line(min(at, last)) for at in [*quarters, last])
-    assert envelopes.of(a, b) == {"a": max(highest, own[first])}
-    assert envelopes.now == {"a": own[0]}
-    assert envelopes.of(a, b)["a"] <= envelopes.of(0, envelopes.count)["a"]
-    assert envelopes.hours == Fraction(every, 60)
+    assert windows.rates(a, b) == {"a": max(highest, own[first])}
+    assert windows.now == {"a": own[0]}
+    assert windows.rates(a, b)["a"] <= windows.rates(0, windows.count)["a"]
+    assert windows.hours == Fraction(every, 60)

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from cms.errors import FileError
 from cms.files.parsed import Parsed
 from cms.files.source import Source
-from cms.fleet.replanner.prometheus import rates_from_matrix
-from cms.fleet.replanner.rates import Rates
-from cms.fleet.replanner.rates_table import rates_from_table, read_rates
-from cms.fleet.replanner.times import Clock, read_moment
+from cms.fleet.replanner.rates import Clock, Rates, read_moment
+from cms.fleet.replanner.rates_input import rates_from_matrix, rates_from_table, read_rates
 from tests.samples import refusal
 
 LONG = "time,service,rate_rps\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from cms.fleet.simulation import Change, Event, Failure, ModelledService, RateChange, Weights
+from cms.fleet.simulation import Event, Failure, ModelledService, RateChange, Weights
 
 SECOND = 10**9
 
@@ -33,7 +33,7 @@ class Station:
     times: Sequence[int]
     idle: int
     instance: int
-    factor: Fraction
+    factor: Fraction = Fraction(1)
     waiting: list[Request] = field(default_factory=list)
     working: int = 0  # requests in batches under way
     routed: int = 0  # since the weights last changed
@@ -63,7 +63,6 @@ def replayed(
     retry: bool,
 ) -> Replayed:
     """Replay a service; arrivals are at the service's own rate, and events change that."""
-    instances, absent = list(service.instances), set[int]()
     happens: list[tuple[int, str, list[int], Fraction]] = []
     rates: list[tuple[int, Fraction]] = []
     for event in events:
@@ -73,28 +72,21 @@ def replayed(
         elif isinstance(event, Weights):
             happens.append((at, "weigh", [event.instance], _number(event.factor)))
         elif isinstance(event, Failure):
-            gpus = [each.gpu for each in instances]
+            gpus = [each.gpu for each in service.instances]
             hit = [i for i, gpu in enumerate(gpus) if event.gpu is not None and gpu == event.gpu]
             hit = hit if event.instance is None else [event.instance]
             happens.append((at, "fail", hit, Fraction(0)))
             if event.repair_seconds is not None:
                 happens.append((at + _ns(event.repair_seconds), "repair", hit, Fraction(0)))
-        elif isinstance(event, Change):
-            new = list(range(len(instances), len(instances) + len(event.appear)))
-            instances += event.appear
-            absent.update(new)
-            happens.append((at, "weigh", list(event.leave), Fraction(0)))
-            happens.append((at + _ns(event.warm_up_seconds), "weigh", new, Fraction(1)))
     happens = sorted((each for each in happens if each[2]), key=lambda each: each[0])
     rates.sort()
     stations = []
-    for number, each in enumerate(instances):
+    for number, each in enumerate(service.instances):
         alone = each.queue == "process"
-        there = Fraction(number not in absent)
         for _ in range(each.processes if alone else 1):
             weight = each.weight / (each.processes if alone else 1)
             idle = 1 if alone else each.processes
-            stations.append(Station(weight, each.fill_ns, idle, number, there))
+            stations.append(Station(weight, each.fill_ns, idle, number))
 
     under_way: list[tuple[int, int, Station, list[Request]]] = []
     found, begun = Replayed([], [], 0, stations), 0

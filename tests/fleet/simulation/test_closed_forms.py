@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from bench.loads import late_share
 from bench.peers.simpy_queues import ends_in_simpy
-from cms.fleet.serving.fills import fills_of
-from cms.fleet.serving.load_curve import LoadCurve, key_of
-from cms.fleet.serving.loads import sustainable_load
+from cms.fleet.serving.capacity import sustainable_load
+from cms.fleet.serving.load_curve import LoadCurve, fills_of, key_of
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.simulation import (
     ModelledInstance,

@@ -13,7 +13,6 @@ import pytest
 
 from cms.fleet.simulation import (
     ROUTINGS,
-    Change,
     Event,
     Failure,
     ModelledInstance,
@@ -83,19 +82,15 @@ def _instance(chance: random.Random, step: int) -> ModelledInstance:
 
 def _event(chance: random.Random, at: int, instances: Sequence[ModelledInstance]) -> list[Event]:
     seconds, which = Fraction(at, 1000), chance.randrange(len(instances))
-    kind = chance.randrange(7)
+    kind = chance.randrange(6)
     if kind == 0:
         # a request that would come just when its rate ends is neither here nor there
         between = seconds + Fraction(1, 10**6)
         return [RateChange(between, chance.choice(["0", "0.5", "1", "2"]))]
     if kind == 1:
         return [Weights(seconds, "chat", which, chance.choice(["0", "0.5", "1"]))]
-    if kind == 2:
-        new = (_instance(chance, MS),) * chance.randint(0, 2)
-        warm_up = Fraction(chance.choice([1, 7]), 1000) + Fraction(1, 10**5)
-        return [Change(seconds, "chat", new, warm_up, (which,) * chance.randint(0, 1))]
     repair = chance.choice([None, Fraction(chance.randint(1, 60), 1000) + Fraction(1, 10**4)])
-    if kind < 5:
+    if kind < 4:
         return [Failure(seconds, service="chat", instance=which, repair_seconds=repair)]
     return [Failure(seconds, gpu=instances[which].gpu, repair_seconds=repair)]
 

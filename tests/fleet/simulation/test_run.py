@@ -22,7 +22,6 @@ from cms.fleet.serving import RULES, LoadCurve, OperatingPoint, Plan, Service, b
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.simulation import (
     Bursts,
-    Change,
     EachItsOwn,
     Failure,
     Gamma,
@@ -58,7 +57,6 @@ def eventful(**more: Any) -> Simulation:
     ]
     events = [
         RateChange(1, "1.5"), Failure(2, gpu=1, repair_seconds=2), Weights(3, "chat", 0, "1/3"),
-        Change(4, "mail", (instance(batch=2, gpu=3),), 1, (0,)),
         Failure(5, service="mail", instance=1), RateChange(6, "0", "chat"),
     ]  # fmt: skip
     arguments: dict[str, Any] = {"seconds": 7, "events": events, "plain": True, "seed": 3}

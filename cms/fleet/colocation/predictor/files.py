@@ -17,7 +17,7 @@ from ....files.source import StrPath
 from ..files import part_of, require_length
 from ..weights import Profiles
 from ..weights import Value as ProfileValue
-from .models import LEAF, SIDES, AnyArray, Feature, Layers, Model, Trees
+from .models import LEAF, SIDES, Feature, Layers, Model, Trees
 from .predictor import Predictor, Widths
 from .training import MODELS
 
@@ -90,65 +90,39 @@ class _ProfilePart(m.Part):
     row: dict[str, Annotated[Any, f.Value(_read_value, _write_value)]] = Field(alias="is")
 
 
-class _TreePart(m.Part):
+class _TreesPart(m.Part):
+    start: _Float
+    roots: tuple[f.Count, ...]
     feature: tuple[_Index, ...]
     threshold: tuple[_PlainFloat, ...]
     left: tuple[_Index, ...]
     right: tuple[_Index, ...]
     value: tuple[_PlainFloat, ...]
 
-    def arrays(self, inputs: int) -> dict[str, AnyArray]:
+    def model(self, inputs: int) -> Trees:
         n = len(self.feature)
-        if not n:
-            raise f.refusal("at least one node", "feature")
-        ends = {"feature": inputs, "left": n, "right": n}
-        for key, column in self:
-            require_length(column, n, key)
-            if key in ends and max(column) >= ends[key]:
-                raise f.refusal(f"whole numbers from -1 to {ends[key] - 1}", key)
-        found = {key: np.array(value) for key, value in self}
-        left, right, leaves = found["left"], found["right"], found["left"] == LEAF
+        if not self.roots:
+            raise f.refusal("at least one tree", "roots")
+        for key in ("threshold", "left", "right", "value"):
+            require_length(getattr(self, key), n, key)
+        for key, end in (("roots", n), ("feature", inputs), ("left", n), ("right", n)):
+            if max(getattr(self, key), default=LEAF) >= end:
+                raise f.refusal(f"whole numbers below {end}", key)
+        trees = Trees(self.start, *(np.array(column) for key, column in self if key != "start"))
+        left, right, leaves = trees.left, trees.right, trees.left == LEAF
         ordered = (left > np.arange(n)) & (right > np.arange(n))
         if ((right == LEAF) != leaves).any() or not (leaves | ordered).all():
             expected = "both children behind their node, or -1 for both"
             raise f.refusal(expected, "left", what="{} and its right are no tree")
-        if (found["feature"][~leaves] == LEAF).any():
+        if (trees.feature[~leaves] == LEAF).any():
             raise f.refusal("a feature", "feature", what="{} has -1 at a node with children")
-        return found
-
-
-class _TreesPart(m.Part):
-    start: _Float
-    trees: tuple[_TreePart, ...]
-
-    def model(self, inputs: int) -> Trees:
-        if not self.trees:
-            raise f.refusal("at least one tree", "trees")
-        roots, size = [], 0
-        columns: dict[str, list[AnyArray]] = {key: [] for key in _TreePart.model_fields}
-        for index, tree in enumerate(self.trees):
-            with f.blaming("trees", index):
-                arrays = tree.arrays(inputs)
-            roots.append(size)
-            for key, column in arrays.items():
-                if key in ("left", "right"):
-                    column = np.where(column == LEAF, LEAF, column + size)
-                columns[key].append(column)
-            size += len(tree.feature)
-        joined = {key: np.concatenate(parts) for key, parts in columns.items()}
-        return Trees(self.start, np.array(roots, dtype=np.int64), **joined)
+        return trees
 
     @classmethod
     def from_object(cls, value: Trees, **other: Any) -> Self:
-        ends = [*value.roots[1:].tolist(), len(value.left)]
-        trees = []
-        for first, end in zip(value.roots.tolist(), ends, strict=True):
-            columns = {key: getattr(value, key)[first:end] for key in _TreePart.model_fields}
-            for side in ("left", "right"):
-                child = columns[side]
-                columns[side] = np.where(child == LEAF, LEAF, child - first)
-            trees.append(_TreePart.from_fields(**{k: v.tolist() for k, v in columns.items()}))
-        return cls.from_fields(start=value.start, trees=trees)
+        columns = cls.model_fields.keys() - {"start"}
+        told = {key: getattr(value, key).tolist() for key in columns}
+        return cls.from_fields(start=value.start, **told)
 
 
 class _LayerPart(m.Part):

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ....errors import UnsupportedProblem
 from ..weights import Profiles
 
-AnyArray: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
+from ..problem import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..weights import Profiles
 from .models import SIDES, Bools, Feature, Floats, Model, Place, encode
 

@@ -171,10 +171,7 @@ def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
 
 
 def hold_out(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
-    """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
-
-    Held out is its whole family, where profiles have one, on that side.
-    """
+    """Yield samples whose families on one side were held out, fold by fold, and the errors."""
     names = groups(samples.places, side, samples.profiles)
     known = sorted(set(names))
     order = np.random.default_rng(seed).permutation(len(known))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .day import colocation_day
+from .day import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay, colocation_day
 from .fleet import LineWeights
 from .loop import POLICIES
-from .result import DayOfJobs, LimitVerdict, PlayedPolicy, SharedDay
 from .terms import Diurnal, Noise, Terms, Traced
 
 __all__ = [

@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ....values.numbers import shown
-from ...colocation.classes import OfflineClass, OnlineClass, sm_share
-from ...colocation.problem import ColocationProblem, WeightFunction
+from ...colocation.problem import (
+    ColocationProblem,
+    OfflineClass,
+    OnlineClass,
+    WeightFunction,
+    sm_share,
+)
 from ...colocation.weights import MeasuredPair, by_models
 
 Shorts: TypeAlias = NDArray[np.int16]
@@ -95,10 +100,7 @@ class Beliefs:
     _rows: dict[int, Ints] = field(default_factory=dict)
 
     def rows(self, profile: Ints, activity: Ints) -> Ints:
-        """Return the weights beside GPUs of these profiles at these activities, in per cent.
-
-        The shape is (n, K); -1 where a pair is forbidden.
-        """
+        """Return weights by GPUs' profiles and activities in per cent: (n, K), -1 if forbidden."""
         wanted, back = np.unique(profile * 101 + activity, return_inverse=True)
         new = [key for key in wanted.tolist() if key not in self._rows]
         if new:

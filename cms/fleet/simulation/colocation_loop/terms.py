@@ -97,10 +97,7 @@ class Diurnal(CheckedFields):
     def minutes(
         self, problem: ColocationProblem, fleet: Fleet, begin: int, end: int, seed: int
     ) -> Ints:
-        """Return activities in hundredths of a per cent, shape (end - begin, G).
-
-        From and to minutes after midnight of the first day, which may be negative.
-        """
+        """Return activities, (end - begin, G), in hundredths of a per cent, after midnight."""
         at = np.arange(begin, end)[:, None] / _DAY
         peak = _float(self.peak) / 24 + (np.arange(fleet.gpus) % _PHASES) / 12
         lost = _float(self.swing) * (0.5 - 0.5 * np.cos(2 * np.pi * (at - peak)))

@@ -1,4 +1,4 @@
-"""Rates from the answer of a Prometheus range query, as it is."""
+"""Files of rates: CSV tables, long (``time,service,rate_rps``) or wide, and Prometheus' answers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from pydantic import ConfigDict
 from ...errors import FileError
 from ...files import fields as f
 from ...files import model as m
+from ...files.json_text import parse_json
 from ...files.parsed import Parsed
+from ...files.source import Source, StrPath, read_source
+from ...files.tables import read_table
 from ...values.numbers import shown
-from .rates import Rates, Sample, align_samples
-from .times import NoTime, read_moment
+from .rates import NoTime, OneClock, Rates, Sample, align_samples, read_moment
 
 #: The label that names a series' service, where the user names none.
 SERVICE_LABEL = "service"
@@ -33,22 +35,11 @@ _STEEP, _FEWEST_STEEP, _LEAST_RISE = 1, 12, 1000
 _LEVEL = 3
 #: So many moments in whole numbers, of which most rises are below this share, are a counter's.
 _FEWEST_WHOLE, _CREEPING = 24, Fraction(1, 100)
+#: The columns of a long table beside the time.
+_LONG = ("service", "rate_rps")
 
-
-def _read_time(value: Any) -> Any:
-    return value if isinstance(value, str) else f.read_number(value)
-
-
-def _read_value(value: Any) -> Fraction | None:
-    return None if value in _NO_NUMBERS else f.read_number(value)
-
-
-_Sampled = tuple[
-    Annotated[
-        Any, f.Value(lambda value: value if isinstance(value, str) else f.read_number(value))
-    ],
-    Annotated[Any, f.Value(_read_value)],
-]
+_Time = f.Value(lambda value: value if isinstance(value, str) else f.read_number(value))
+_Rate = f.Value(lambda value: None if value in _NO_NUMBERS else f.read_number(value))
 
 
 class _Foreign(m.Part):
@@ -63,7 +54,7 @@ class _Foreign(m.Part):
 
 class _Series(_Foreign):
     metric: dict[str, f.Text]
-    values: tuple[_Sampled, ...]
+    values: tuple[tuple[Annotated[Any, _Time], Annotated[Any, _Rate]], ...]
 
     @property
     def called(self) -> str:
@@ -78,6 +69,58 @@ class _Answer(_Foreign):
 class _Told(_Foreign):
     warnings: tuple[f.Text, ...] | None = None
     infos: tuple[f.Text, ...] | None = None
+
+
+def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
+    """Read observed rates: a CSV table, or the JSON of a Prometheus range query.
+
+    `path` may be ``-``, standard input. `service_label` says which label of a Prometheus series has
+    the service's name. Moments without a value are gaps (`Rates.gaps`). Rates are in requests per
+    second. A FileError has the place of what is wrong.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rates.csv"
+    >>> _ = path.write_text("time,service,rate_rps\\n0,chat,5\\n60,chat,7\\n180,chat,6\\n")
+    >>> rates = read_rates(path)
+    >>> print(rates, *(gap.said(rates.is_clock) for gap in rates.gaps), sep="; ")
+    1 service, 4 moments, every 60 s from 0 s to 180 s; chat: no value at 120 s
+    """
+    source = read_source(path, holds="a table of rates")
+    if (source.text or "").lstrip().startswith(("{", "[")):
+        return rates_from_matrix(Parsed(parse_json(source), source), service_label)
+    return rates_from_table(source)
+
+
+def rates_from_table(source: Source) -> Rates:
+    """Read rates from a CSV table, long or wide; empty cells, ``NaN`` and ``-`` are not known."""
+    table = read_table(source, ("time",), _LONG)
+    there = [name for name in _LONG if name in table.index]
+    clock = OneClock()
+    samples: dict[str, list[Sample]] = {}
+    if len(there) == 1:
+        raise table.error(
+            f"there is a column {there[0]!r} and none {({*_LONG} - {*there}).pop()!r}",
+            expected="time,service,rate_rps, or time and a column for each service",
+        )
+    names = [name for name in table.index if name != "time"]
+    if not names:
+        raise table.error(
+            "the only column is 'time'", expected="a column for each service beside it"
+        )
+    for row in table:
+        at = clock.time_of(row["time"])
+        cells = {row["service"].word(): row["rate_rps"]} if there else {n: row[n] for n in names}
+        for name, cell in cells.items():
+            rate = None if cell.is_missing else cell.number()
+            samples.setdefault(name, []).append(Sample(at, rate, cell.row.error))
+
+    def too_few(what: str) -> FileError:
+        expected = "two moments or more, and not more than a million rates"
+        return FileError(source.name, what, line=table.rows[0].line, expected=expected)
+
+    return align_samples(samples, clock.is_clock, too_few)
 
 
 def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
