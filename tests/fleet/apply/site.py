@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 from cms.cli.app import run as run_cms
 from cms.fleet.apply import open_starts
@@ -26,6 +27,7 @@ from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, write_transition
 from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, stand_ins
+from tests.fleet.stand_ins.machines import Ran
 from tests.fleet.stand_ins.serving import served
 from tests.fleet.stand_ins.slurm import Slurm
 
@@ -167,47 +169,25 @@ class Site(Watch):
         self.calls += when == "before"
         self.on_call(self.calls, when)
 
-    def _smi(self, node: str) -> Callable[[Sequence[str]], tuple[int, str, str]]:
-        acts = {"-cgi", "-cci", "-dgi", "-dci", "-mig", "--gpu-reset"}
-
-        def run(words: Sequence[str]) -> tuple[int, str, str]:
-            if not acts & set(words):
-                return self.nodes[node].smi(words)
-            self._changes("before")
-            ran = self.nodes[node].smi(words)
-            self._changes("after")
-            return ran
-
-        return run
+    def _around(self, act: Callable[[], Ran]) -> Ran:
+        self._changes("before")
+        ran = act()
+        self._changes("after")
+        return ran
 
     @contextmanager
     def _tools(self) -> Iterator[None]:
         with ExitStack() as stack:
-            for name, node in self.nodes.items():
-                stack.enter_context(served(node.folder, "nvidia-smi", self._smi(name)))
-                if self.tool != "nvidia-smi":
-                    given = node.folder / "given.yaml"
-
-                    def parted(
-                        words: Sequence[str], node: object = node, given: Path = given
-                    ) -> tuple[int, str, str]:
-                        self._changes("before")
-                        ran = node.mig_parted(words, given.read_text("utf-8"))  # type: ignore[attr-defined]
-                        self._changes("after")
-                        return ran  # type: ignore[no-any-return]
-
-                    stack.enter_context(served(node.folder, "nvidia-mig-parted", parted, given))
+            for node in self.nodes.values():
+                stack.enter_context(node.tools(self._around))
             for name, run in (
                 ("scontrol", self.slurm.scontrol), ("sinfo", self.slurm.sinfo),
                 ("slurmctld-again", self.slurm.again), ("work", self.work),
             ):  # fmt: skip
                 stack.enter_context(served(self.folder, name, run))
-            before = os.environ["PATH"]
-            os.environ["PATH"] = f"{self.folder}/served{os.pathsep}{before}"
-            try:
-                yield
-            finally:
-                os.environ["PATH"] = before
+            path = f"{self.folder}/served{os.pathsep}{os.environ['PATH']}"
+            stack.enter_context(patch.dict(os.environ, {"PATH": path}))
+            yield
 
     def _words(self, words: Sequence[str]) -> list[str]:
         state = str(self.folder / ".cms/apply")

@@ -16,10 +16,10 @@ import pytest
 
 from cms.fleet.deployment import Deployment, Instance
 from cms.fleet.deployment.export import advertise
-from cms.fleet.deployment.export.workloads import find_workloads
+from cms.fleet.deployment.export.workloads import Workload, find_workloads
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, write_transition
-from tests.fleet.export.cases import machines
+from tests.fleet.bridging import stand_ins
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.machines import Ran
 from tests.fleet.transition.cases import does, on_node, planned, reached, small
@@ -31,15 +31,13 @@ TOOL = "gpu-operator"
 class ClusterSite:
     """A cluster whose nodes are cut by mig-manager, and Deployments as they are exported."""
 
-    def __init__(self, folder: Path, found: Transition, c: Cluster) -> None:
-        self.folder, self.c, self.found = folder, c, found
+    def __init__(self, folder: Path, found: Transition, c: Cluster, pinned: bool) -> None:
+        self.folder, self.c, self.found, self.pinned = folder, c, found, pinned
         c.world.mig_config_map = "cms-mig-parted-config"  # as the patch of the export has it
         write_transition(found, folder / "transition.json")
         (folder / "fleet.toml").write_text("[apply]\npause = '0s'\ntimeout = '30s'\n", "utf-8")
-        counts = {each.name: each for each in find_workloads(found.start, lambda card: "")}
-        for each in find_workloads(found.target, lambda card: ""):
-            counts.setdefault(each.name, each)
-        running = {each.name for each in find_workloads(found.start, lambda card: "")}
+        running, counts = self.workloads(found.start), self.workloads(found.target)
+        counts |= running
         for name, each in counts.items():
             work = each.works[0]
             labels = {
@@ -47,6 +45,7 @@ class ClusterSite:
             }  # fmt: skip
             limits = {f"nvidia.com/mig-{each.key.profile}": "1"}
             container = {"name": "c", "image": "stand-in", "resources": {"limits": limits}}
+            tied = {"nodeSelector": {"kubernetes.io/hostname": each.key.place}} if pinned else {}
             c.apply({
                 "apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": name, "labels": labels},
@@ -54,7 +53,7 @@ class ClusterSite:
                     "replicas": each.replicas if name in running else 0,
                     "selector": {"matchLabels": {"cms.workload": name}},
                     "template": {
-                        "metadata": {"labels": labels}, "spec": {"containers": [container]},
+                        "metadata": {"labels": labels}, "spec": {"containers": [container], **tied},
                     },
                 },
             })  # fmt: skip
@@ -63,6 +62,10 @@ class ClusterSite:
         self.services = {name: each.key.service for name, each in counts.items()}
         self.lowest = self.capacities()
         c.api.watch = self.watch
+
+    def workloads(self, state: Deployment) -> dict[str, Workload]:
+        found = find_workloads(state, lambda card: card.node if self.pinned else "")
+        return {each.name: each for each in found}
 
     def watch(self) -> None:
         for name, rps in self.capacities().items():
@@ -103,7 +106,7 @@ class ClusterSite:
 
     def is_as(self, state: Deployment) -> bool:
         self.c.settle()
-        for node, offer in zip(state.nodes, advertise(state, "mixed"), strict=True):
+        for node, offer in zip(state.nodes, advertise(state), strict=True):
             told = self.c.get("Node", node.name)
             is_open = "unschedulable" not in told["spec"]
             is_open = is_open and "cms.cordoned" not in told["metadata"]["labels"]
@@ -111,15 +114,14 @@ class ClusterSite:
                 return False
         pods = Counter(pod["metadata"]["labels"]["cms.workload"] for pod in self.c.running()
                        if "cms.workload" in pod["metadata"]["labels"])  # fmt: skip
-        wanted = {each.name: each.replicas for each in find_workloads(state, lambda card: "")}
-        return dict(pods) == wanted
+        return pods == {name: each.replicas for name, each in self.workloads(state).items()}
 
 
 @contextmanager
-def site(folder: Path, found: Transition) -> Iterator[ClusterSite]:
-    with cluster(folder, machines(found.start)) as c:
+def site(folder: Path, found: Transition, *, pinned: bool = False) -> Iterator[ClusterSite]:
+    with cluster(folder, stand_ins(folder, found.start)) as c:
         c.kubectl("get", "nodes")  # an old kubectl is left out here, with the reason
-        yield ClusterSite(folder, found, c)
+        yield ClusterSite(folder, found, c, pinned)
 
 
 def arrives(here: ClusterSite, state: Deployment, *words: str) -> None:
@@ -172,15 +174,17 @@ def test_a_failure_of_mig_manager_is_mended(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("draw", range(20))
-def test_a_kill_at_any_moment_is_survived(tmp_path: Path, draw: int) -> None:
+def test_a_kill_at_any_moment_is_survived(tmp_path: Path, draw: int, pinned: bool) -> None:
     found = planned((4, 5, 7, 9)[draw % 4], TOOL)
-    with site(tmp_path, found) as here:
+    with site(tmp_path, found, pinned=pinned) as here:
         here.apply(kill_at=draw + 1)
         if draw % 2:
             arrives(here, found.target, "--resume")
         else:
             arrives(here, found.start, "--undo")
+        assert here.floors_held() or not pinned  # a drain evicts what the scheduler put elsewhere
 
 
 @pytest.mark.long

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "refuse_doubtful",
-    "refuse_unnumbered", "remove_head", "render", "require_word",
+    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "named_by",
+    "refuse_doubtful", "refuse_unnumbered", "remove_head", "render", "require_word",
 ]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -140,14 +140,14 @@ def require_word(text: str, what: str) -> str:
 
 def name_by_driver(deployment: Deployment) -> Deployment:
     """Return a deployment whose profiles have the names that each node's driver knows."""
+    named = {(c.node, c.index): named_by(node, c) for node in deployment.nodes for c in node.gpus}
+    return deployment.with_gpus(named)
 
-    def named(node: FleetNode, card: FleetGpu) -> FleetGpu:
-        held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
-        return replace(card, instances=tuple(held))
 
-    return deployment.with_gpus(
-        {(c.node, c.index): named(node, c) for node in deployment.nodes for c in node.gpus}
-    )
+def named_by(node: FleetNode, card: FleetGpu) -> FleetGpu:
+    """Return a GPU whose profiles have the names that its node's driver knows."""
+    held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
+    return replace(card, instances=tuple(held))
 
 
 def refuse_unnumbered(deployment: Deployment) -> None:

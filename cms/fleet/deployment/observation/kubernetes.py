@@ -43,7 +43,7 @@ def read_kubernetes(
                 expected=ASK,
             )
         possible = next((device for device in own if device.is_possible), None)
-        if possible is not None and not (cluster.lists_pods or cluster.lists_claims):
+        if possible is not None and not {"Pod", "ResourceClaim"} & cluster.listed:
             raise documents[0].error(
                 f"the GPUs of node {name!r} are cut as they are claimed ({possible.where}), and no "
                 "claim or pod is told of",
@@ -157,7 +157,7 @@ def _node_facts(
         product=None if gpus else label("gpu.product", plain),
         labels=FrozenMap(labels),
         gpus=gpus,
-        pods=tuple(each.pod for each in held) if cluster.lists_pods and is_fit else None,
+        pods=tuple(each.pod for each in held) if "Pod" in cluster.listed and is_fit else None,
         allocatable=dict(sorted(allocatable.items())) if is_fit else None,
         capacity=dict(sorted(capacity.items())) if is_fit else None,
         counted=counted if is_fit else None,

@@ -29,8 +29,8 @@ from .pods import MergeContext
 __all__ = ["SourceFile", "observe"]
 
 _KINDS = (
-    "a deployment of ours, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted "
-    "export, or kubectl get nodes,pods -A -o json"
+    "a deployment, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted export, or "
+    "kubectl get nodes,pods -A -o json"
 )
 _MANIFEST = re.compile(r"^(apiVersion|kind|format)\s*:", re.M)
 _KUBERNETES = ("Node", "Pod", "Deployment", "ResourceSlice", "ResourceClaim", "")
@@ -100,7 +100,7 @@ def observe(
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
-            raise FileError(source.name, "it is nothing that is known here", expected=_KINDS)
+            raise FileError(source.name, "no tool prints such a file", expected=_KINDS)
     facts = []
     for name, own in texts.items():
         told = read_nvidia_smi(*(source for source, _ in own))
