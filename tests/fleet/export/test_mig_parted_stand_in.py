@@ -137,7 +137,7 @@ def test_a_configuration_is_of_the_gpus_that_it_names() -> None:
     for entries, card, has in (
         ([filtered], b200, "0x20B710DE"),
         ([Entry((0,), None), Entry(None, None)], A30, "n/0"),
-        ([Entry((0,), None), Entry((0,), seven)], None, "GPU 0"),
+        ([Entry((0,), None), Entry((0,), seven)], None, "n/0"),
         ([Entry((0, 3), None)], A30, "GPU 3"),
         ([Entry(None, seven)], None, "'n'"),
     ):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
+from tests.fleet import smi
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,
@@ -136,31 +137,13 @@ class NvidiaSmi:
 
     def log(self) -> None:
         """All of it in XML, as far as anybody reads it here."""
-        self.say(
-            '<?xml version="1.0" ?>', '<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">',
-            "<nvidia_smi_log>", "\t<driver_version>580.95.05</driver_version>",
-            f"\t<attached_gpus>{len(self.gpus)}</attached_gpus>",
-        )  # fmt: skip
-        for gpu, card in self.shown():
-            sizes = dict(zip(card.model.by_name, card.model.sms, strict=True))
-            devices = "".join(
-                f"\n\t\t\t<mig_device><index>{number}</index>"
-                f"<gpu_instance_id>{held.gi}</gpu_instance_id>"
-                "<compute_instance_id>0</compute_instance_id>"
-                "<device_attributes><shared><multiprocessor_count>"
-                f"{sizes[held.profile]}</multiprocessor_count></shared></device_attributes>"
-                "</mig_device>"
-                for number, held in enumerate(_devices(card))
-            )
-            self.say(
-                f'\t<gpu id="{self.bus(gpu)}">',
-                f"\t\t<product_name>{card.model.product}</product_name>",
-                f"\t\t<mig_mode><current_mig>{card.mode}</current_mig>"
-                f"<pending_mig>{card.pending}</pending_mig></mig_mode>",
-                f"\t\t<mig_devices>{devices or 'None'}</mig_devices>",
-                f"\t\t<uuid>{card.uuid}</uuid>", "\t</gpu>",
-            )  # fmt: skip
-        self.say("</nvidia_smi_log>")
+        cards = []
+        for _, each in self.shown():
+            sizes = dict(zip(each.model.by_name, each.model.sms, strict=True))
+            devices = [(held.gi, sizes[held.profile]) for held in _devices(each)]
+            told = each.uuid, each.mode, each.model.product
+            cards.append(smi.card(*told, pending=each.pending, devices=devices))
+        self.write(smi.log(*cards, driver="580.95.05"))
 
     def query(self, name: str) -> None:
         for _, card in self.shown():
@@ -169,45 +152,26 @@ class NvidiaSmi:
                 raise Refusal(f'Field "{name}" is not a valid field.')
             self.say(facts[name])
 
-    def table(self, width: int, head: Sequence[str], rows: Sequence[str]) -> None:
-        frame = f"+{'-' * width}+"
-        self.say(frame, *(f"|{line:<{width}}|" for line in head), f"|{'=' * width}|")
-        for row in rows:
-            self.say(f"|{row:<{width}}|", frame)
-
     def list_gpu_instances(self) -> None:
         found = ((gpu, i, self.profile(gpu, i)) for gpu, i in self.chosen(self.driver.listed()))
-        self.table(
-            57,
-            (
-                " GPU instances:",
-                " GPU   Name               Profile  Instance   Placement",
-                "                            ID       ID       Start:Size",
-            ),
-            [
-                f"{gpu:>4}  {'MIG ' + held.profile:<20}{its.number:>4}{held.gi:>9}"
-                f"{held.start:>11}:{its.size}"
-                for gpu, held, its in found
-            ],
+        self.write(
+            smi.lgi(*(f"{gpu} {i.profile} {i.gi} {i.start}:{p.size}" for gpu, i, p in found))
         )
 
     def list_compute_instances(self) -> None:
-        found = self.chosen(self.driver.listed(), whole=True)
-        parts = ((gpu, held, self.profile(gpu, held)) for gpu, held in found)
-        self.table(
-            68,
-            (
-                " Compute instances:",
-                " GPU     GPU       Name             Profile   Instance   Placement",
-                "       Instance                       ID        ID       Start:Size",
-                "         ID",
-            ),
-            [
-                f"{gpu:>4}{held.gi:>7}       {'MIG ' + held.profile:<18}{its.default_ci:>4}"
-                f"{0:>10}{0:>11}:{its.compute}"
-                for gpu, held, its in parts
-            ],
+        frame = f"+{'-' * 68}+"
+        self.say(
+            frame,
+            "| Compute instances:                                                 |",
+            "| GPU     GPU       Name             Profile   Instance   Placement  |",
+            "|       Instance                       ID        ID       Start:Size |",
+            "|         ID                                                         |",
+            f"|{'=' * 68}|",
         )
+        for gpu, held in self.chosen(self.driver.listed(), whole=True):
+            its = self.profile(gpu, held)
+            row = f"{gpu:>4}{held.gi:>7}       {'MIG ' + held.profile:<18}{its.default_ci:>4}"
+            self.say(f"|{f'{row}{0:>10}{0:>11}:{its.compute}':<68}|", frame)
 
     # What is done: what is printed of it nobody reads
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ....errors import InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
-from ..instance import Instance
 from ..model import Deployment, FleetGpu, FleetNode
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "named_by",
-    "refuse_doubtful", "refuse_unnumbered", "remove_head", "render", "require_word",
+    "refuse_unnumbered", "remove_head", "render", "require_word",
 ]  # fmt: skip
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -182,13 +181,3 @@ def find_current(deployment: Deployment, now: Deployment | None) -> dict[str, Fl
                     "the same GPUs in both"
                 )
     return found
-
-
-def refuse_doubtful(card: FleetGpu, instance: Instance, doubts: Mapping[str, str]) -> NoReturn:
-    """Refuse to delete an instance that may be foreign; see `cms.fleet.deployment.guesses`."""
-    place = card.name if instance.start is None else f"{card.name}:{instance.start}"
-    raise InvalidProblem(
-        f"{card.name} has {instance.place} today, which would be deleted and may be what "
-        f"{doubts[instance.profile]} holds, since the device plug-in does not tell; expected it at "
-        f"its place, or that nobody holds it: cms observe ... --reclaim {place}"
-    )

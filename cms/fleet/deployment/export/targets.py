@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ..checking import check_deployment
+from ..checking import find_impossible
 from ..difference import with_fixed
 from ..model import Deployment
 from . import gpu_operator, mig_parted, slurm
@@ -52,9 +52,8 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
             f"there is no target {target!r}{nearest(target, TARGETS)}; "
             f"the targets: {', '.join(TARGETS)}"
         )
-    if faults := [fault for fault in check_deployment(deployment) if fault.kind != "capacity"]:
-        more = f", and {len(faults) - 1} more like this" if len(faults) > 1 else ""
-        raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
+    if why := find_impossible(deployment):
+        raise InvalidProblem(f"it cannot be written for any tool: {why}")
     for node in deployment.nodes:
         require_word(node.name, "node")
     options = options or ExportOptions()
