@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ..checking import find_impossible
 from ..difference import with_fixed
 from ..model import Deployment
-from . import gpu_operator, mig_parted, slurm
+from . import gpu_operator, kubernetes, mig_parted, slurm
 from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
-from .kubernetes import write_dra, write_kubernetes
 
 __all__ = ["TARGETS", "export"]
 
@@ -21,8 +21,8 @@ TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "mig-parted": mig_parted.write,
     "gpu-operator": gpu_operator.write,
     "slurm": slurm.write,
-    "kubernetes": write_kubernetes,
-    "dra": write_dra,
+    "kubernetes": partial(kubernetes.write, "kubernetes"),
+    "dra": partial(kubernetes.write, "dra"),
 }
 
 #: Those that are told GPUs by number.

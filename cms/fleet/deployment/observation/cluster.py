@@ -16,10 +16,10 @@ from ..instance import WHOLE, State
 from ..kubernetes_objects import ClaimObject, NodeObject, PodObject, SliceObject, read_object
 from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .dra import Device, results_of, where
-from .facts import SHARED, PodFacts
+from .facts import PodFacts
 
 __all__ = [
-    "ASK", "PREFIX", "Cluster", "PodHolding", "ResourceNames", "gather", "held_in", "profile_of",
+    "ASK", "PREFIX", "Cluster", "PodHolding", "count_profiles", "gather", "held_in", "profile_of",
 ]  # fmt: skip
 
 ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
@@ -47,28 +47,24 @@ class PodHolding(NamedTuple):
     at: Parsed
 
 
-class ResourceNames(NamedTuple):
-    """What the resources of a node stand for."""
+def profile_of_resource(resource: str, single: str | None) -> str | None:
+    """Return the profile of a resource, or WHOLE; None if it is of no GPU.
 
-    single: str | None  # the profile that nvidia.com/gpu stands for
-    is_shared: bool
+    `single`: The profile that ``nvidia.com/gpu`` stands for on a node, if not for a GPU.
+    """
+    if resource in ("nvidia.com/gpu", "nvidia.com/gpu.shared"):
+        return single or WHOLE
+    _, is_part, written = resource.partition(f"{PREFIX}mig-")
+    return profile_of(written) if is_part else None
 
-    def profile(self, resource: str) -> str | None:
-        """Return the profile of a resource, WHOLE, SHARED, or None if it is of no GPU."""
-        if resource == "nvidia.com/gpu.shared":
-            return SHARED
-        if resource == "nvidia.com/gpu":
-            return self.single or (SHARED if self.is_shared else WHOLE)
-        _, is_part, written = resource.partition(f"{PREFIX}mig-")
-        return profile_of(written) if is_part else None
 
-    def counts_of(self, resources: Mapping[str, int]) -> Counter[str]:
-        """Count what resources stand for, by profile."""
-        found: Counter[str] = Counter()
-        for resource, count in resources.items():
-            if (profile := self.profile(resource)) is not None:
-                found[profile] += count
-        return found
+def count_profiles(resources: Mapping[str, int], single: str | None) -> Counter[str]:
+    """Count what the resources of a node stand for, by profile."""
+    found: Counter[str] = Counter()
+    for resource, count in resources.items():
+        if (profile := profile_of_resource(resource, single)) is not None:
+            found[profile] += count
+    return found
 
 
 def profile_of(written: str) -> str | None:
@@ -130,7 +126,7 @@ def _kind(item: Parsed) -> str:
 def held_in(
     cluster: Cluster,
     devices: Mapping[tuple[str, str], Device],
-    names: Mapping[str, ResourceNames],
+    singles: Mapping[str, str | None],
     service_label: str | None,
 ) -> Iterator[PodHolding]:
     """Yield the pods that hold GPUs, or parts of them."""
@@ -153,8 +149,8 @@ def held_in(
             users.add(claim)
             own += given[claim]
         resources = _resources(pod)
-        if node not in names:
-            if own or any(ResourceNames(None, False).profile(each) for each in resources):
+        if node not in singles:
+            if own or any(profile_of_resource(each, None) for each in resources):
                 at = at.at("spec").at("nodeName")
                 raise at.error(
                     f"{at.label()}: pod {name} holds GPUs of node {node!r}, which is not told of",
@@ -168,7 +164,7 @@ def held_in(
                     f"{device.node!r} ({device.where})",
                     expected="objects of one time",
                 )
-        profiles = names[node].counts_of(resources).elements()
+        profiles = count_profiles(resources, singles[node]).elements()
         facts = _pod_facts(name, at, pod, (*profiles,), own, service_label)
         if facts.profiles:
             yield PodHolding(node, facts, tuple(own), at)
