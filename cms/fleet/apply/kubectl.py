@@ -20,7 +20,12 @@ from ..deployment.export.gpu_operator import config_map, kubernetes_name
 from ..deployment.export.mig_parted import configs_of, merged, name_of, text_of
 from ..deployment.export.workloads import WorkloadKey, dns_label
 from ..deployment.instance import Instance
-from ..deployment.kubernetes_objects import NodeObject, PodObject, read_object
+from ..deployment.kubernetes_objects import (
+    DeploymentObject,
+    NodeObject,
+    PodObject,
+    read_object,
+)
 from ..deployment.model import FleetGpu, FleetNode
 from .nvidia_smi import list_cuts
 from .shell import ActionFailed
@@ -32,7 +37,6 @@ __all__ = ["Deployments", "GpuOperator"]
 _CONFIG, _STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 _CORDONED, _WORKLOAD = "cms.cordoned", "cms.workload"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
-_ENDED = ("Succeeded", "Failed")
 
 
 def _ask(job: Job, *words: str, given: str = "") -> Any:
@@ -44,12 +48,26 @@ def _ask(job: Job, *words: str, given: str = "") -> Any:
         raise ActionFailed(f"kubectl {' '.join(words)}: {ran.said}") from None
 
 
-def _objects(job: Job, *words: str) -> list[Any]:
+def _list(job: Job, model: type[Any], *words: str) -> list[Any]:
+    """Return the objects that `kubectl` lists."""
     told = _ask(job, "get", *words)
     found = told.get("items", []) if isinstance(told, dict) else None
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(found, list):
         raise ActionFailed(f"kubectl get {' '.join(words)} answers no list of objects")
-    return found
+    return [_read(each, model) for each in found]
+
+
+def _list_pods(job: Job, *words: str) -> list[PodObject]:
+    """Return the pods that `kubectl` lists and that have not ended."""
+    pods: list[PodObject] = _list(job, PodObject, "pods", *words)
+    return [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+
+
+def _read(value: Any, model: type[Any]) -> Any:
+    try:
+        return read_object(Parsed(value, Source("kubectl")), model)
+    except CmsError as fault:
+        raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
 
 
 class GpuOperator:
@@ -128,9 +146,7 @@ class GpuOperator:
         return found
 
     def _pods(self, node: str) -> list[PodObject]:
-        found = _objects(self.job, "pods", "-A", f"--field-selector=spec.nodeName={node}")
-        pods = [_read(each, PodObject) for each in found]
-        return [pod for pod in pods if pod.phase not in _ENDED]
+        return _list_pods(self.job, "-A", f"--field-selector=spec.nodeName={node}")
 
     def close(self, unit: Unit) -> None:
         """Cordon the node, unless somebody else has; a label says that `cms` did."""
@@ -192,13 +208,6 @@ class GpuOperator:
         ]
 
 
-def _read(value: Any, model: type[Any]) -> Any:
-    try:
-        return read_object(Parsed(value, Source("kubectl")), model)
-    except CmsError as fault:
-        raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
-
-
 class Deployments:
     """Work is started and stopped by the replicas of the Deployments of `cms export`.
 
@@ -208,11 +217,8 @@ class Deployments:
 
     def __init__(self, job: Job, running: Iterable[Seat]) -> None:
         self.job = job
-        listed = _objects(job, "deployments", "-A", "-l", _WORKLOAD)
-        self._spaces = {
-            each["metadata"]["name"]: each["metadata"].get("namespace", "default")
-            for each in listed
-        }
+        listed = _list(job, DeploymentObject, "deployments", "-A", "-l", _WORKLOAD)
+        self._spaces = {each.name: each.namespace for each in listed}
         self._planned = Counter(map(self._name, running))
         self._asked: dict[tuple[Turn, object], str] = {}  # what, of which seat, of which Deployment
         self._lock = threading.RLock()
@@ -233,9 +239,7 @@ class Deployments:
         return found[0]
 
     def _pods(self, name: str) -> list[PodObject]:
-        words = "pods", "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}"
-        pods = [_read(each, PodObject) for each in _objects(self.job, *words)]
-        return [pod for pod in pods if pod.phase not in _ENDED]
+        return _list_pods(self.job, "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}")
 
     def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
         """Count pods over all of a Deployment, those aside that others have still to end.
