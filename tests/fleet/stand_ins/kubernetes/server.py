@@ -155,7 +155,8 @@ class ApiServer:
         self.world = world
         self.pace = pace
         self.closing = False
-        self.watch: Callable[[], object] = lambda: None  # called after every request
+        # called with its method before and after every request
+        self.watch: Callable[[str, str], None] = lambda method, when: None
         self.log: list[tuple[str, str]] = []  # every request: method and path with query
         self._at_rest: tuple[int, str, str] | None = None
         self._http = _Threads(("127.0.0.1", 0), _Handler)
@@ -244,9 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
                 with store.lock:
                     api.log.append((self.command or "", self.path))
                     request = Request.read(self.command or "", path, query, content, body)
+                    api.watch(request.method, "before")
                     code, said = answer(api.world, request)
                     api.step(api.pace)
-                    api.watch()
+                    api.watch(request.method, "after")
         except Refused as error:
             code, said = error.code, error.status
         text = json.dumps(said).encode()
