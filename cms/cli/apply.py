@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -128,9 +128,10 @@ def apply(
     if check:
         heeded = "target sources current check node device max_age output"
         options.refuse_others(context, heeded, "it is for finding the way; leave out --check")
-        if target is None:
-            raise options.usage_error("name what should run", "TARGET")
         read = [*(sources or ()), *([] if current is None else [str(current)])]
+        if target is None or not read:
+            words = "name what should run and what runs: cms apply TARGET --check SOURCE..."
+            raise options.usage_error(words, "SOURCE" if target else "TARGET")
         return report_drift(session, target, read, node, device, max_age, output)
     for name, value in (("SOURCE", sources), ("--node", node), ("--gpu", device)):
         if value:
@@ -227,8 +228,11 @@ def _go_on(
     """Go on with an earlier apply, or back."""
     from cms.fleet.apply import Journal, begin_undo, hold_lock
 
+    if folder is not None and folder.is_file():
+        raise options.usage_error(f"{folder} is a file; expected the folder of {_STATE}", "TARGET")
     path = (folder or session.folder / ".cms" / "apply") / _STATE
-    with hold_lock(session.folder / ".cms" / "lock"):
+    is_told = dry_run or not path.exists()  # and nothing is changed, nor a lock needed
+    with nullcontext() if is_told else hold_lock(session.folder / ".cms" / "lock"):
         with session.reading():
             journal = Journal.read(path)
             prepared = _prepare(session, begin_undo(journal) if undo else journal.head)

@@ -19,6 +19,7 @@ def differ(
 ) -> tuple[Page, dict[str, Any], bool]:
     """Return what is kept, restarted, created and deleted; whether nothing changes."""
     from cms.fleet.deployment import difference
+    from cms.fleet.deployment.difference import join_services
     from cms.fleet.deployment.observation.numbering import renumber_gpus
     from cms.fleet.deployment.verifying import settle_guesses
     from cms.fleet.report.deployments import difference_page
@@ -27,9 +28,7 @@ def differ(
     before, after = renumber_gpus(before, after), renumber_gpus(after, before)
     refuse_stale(session, before, max_age, written=True)
     found = difference(settle_guesses(before, after), after)
-    own = {service.name for service in after.services}
-    gone = (service for service in before.services if service.name not in own)
-    both = replace(after, services=(*after.services, *gone), plan=None)  # those gone have colours
+    both = replace(after, services=join_services(after, before), plan=None)  # all have colours
     names = f"{Path(document.source.name).name} -> {target.name}"
     said = {
         "is_empty": found.is_empty,

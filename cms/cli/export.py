@@ -104,7 +104,7 @@ def export(
             ]
         return said
 
-    where = where_written(output)
+    where = "nothing is written without -o DIR" if output is None else f"written to {output}"
     session.show(document, lambda: export_page(exports, meant, where, offers=advertise), None)
     if exports:
         files = {
@@ -113,11 +113,6 @@ def export(
         files[TARGET] = document_text(lambda: deployment_to_json(meant), TARGET)
         session.write_folder(files, output, force=force)
     return Exit.ANSWER
-
-
-def where_written(folder: Path | None) -> str:
-    """Say where the folder of ``--output`` is, if there is one."""
-    return "nothing is written without -o DIR" if folder is None else f"written to {folder}"
 
 
 def export_options(session: Session, current: Deployment | None = None) -> ExportOptions:

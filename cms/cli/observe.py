@@ -82,6 +82,7 @@ def observe(
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         from cms.fleet.deployment import deployment_to_json
+        from cms.fleet.deployment.difference import join_services
         from cms.fleet.deployment.observation import owners
         from cms.fleet.report.deployments import deployment_page
 
@@ -98,9 +99,7 @@ def observe(
             if each.work is not None
         }
         if adopt and known is not None:
-            own = {service.name for service in found.services}
-            others = (service for service in known.services if service.name not in own)
-            services = (*found.services, *others)
+            services = join_services(found, known)
             found = replace(found, services=services, rule=found.rule or known.rule)
         named = "--adopt"
         try:

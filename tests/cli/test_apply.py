@@ -108,7 +108,8 @@ def test_nobody_is_asked_where_nobody_can_answer(here: Path, cms: Cms) -> None:
     assert "expected start, stop, ready and drained" in cms(way, "--yes", code=1).err
     assert "it goes with --check" in cms(way, "now.json --yes", code=2).err
     assert "leave it out" in cms("apply --resume --floor 0 --yes", code=2).err
-    assert "there is no state to go on from" in cms("apply --undo --yes", code=1).err
+    assert "nothing was begun here" in cms("apply --undo --dry-run", code=1).err
+    assert not (here / ".cms").exists()
 
 
 def test_only_what_holds_and_what_was_asked_for_is_carried_out(here: Path, cms: Cms) -> None:

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from cms.testing import CHECKS
 from tests.conftest import Install
 from tests.documentation.pages import DOCS, DOCUMENTS, PAGES, blocks, shown
-from tests.documentation.transcripts import Shell, difference, typed
+from tests.documentation.transcripts import Shell, difference, nodes_behind_ssh, typed
 
 #: Typed where what it shows is installed, by the test of its own.
 PLUGIN = DOCS / "methods" / "write-an-algorithm.md"
@@ -28,9 +28,10 @@ TYPED = [
 def type_again(page: Path) -> None:
     """Commands first, then Python, which may read what they wrote."""
     shell = Shell()
-    for command, said, *_ in typed(page.read_text("utf-8")):
-        differs = difference(said, shell.run(command))
-        assert not differs, f"$ {command}\n{differs}"
+    with nodes_behind_ssh():
+        for command, said, *_ in typed(page.read_text("utf-8")):
+            differs = difference(said, shell.run(command))
+            assert not differs, f"$ {command}\n{differs}"
     told: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     text = "\n".join(blocks(page, "pycon"))

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from difflib import unified_diff
 from doctest import ELLIPSIS, OutputChecker
 from io import StringIO
@@ -22,6 +22,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from cms.cli.app import run
+from tests.fleet.stand_ins.machines import StandInNode, behind_ssh
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 # A command takes the lines that end with a backslash, and a text up to END.
@@ -32,7 +33,20 @@ _COMMAND = re.compile(
 _PROGRESS = re.compile(r"^ +(time  .*|[0-9.]+s  .*)\n", re.M)
 #: As wide as a file is, whatever terminal the tests run in.
 _WIDE = {"COLUMNS": "100"}
-_SECONDS = re.compile(r"\b[0-9]+\.[0-9]+ s\b")
+_SECONDS = re.compile(r"\b[0-9]+\.[0-9]+ s\b|\b\d{4}-\d\d-\d\dT[\d:]+Z")
+
+
+@contextmanager
+def nodes_behind_ssh() -> Iterator[None]:
+    """Let `ssh` reach two nodes that do not exist; on the second is an instance of others."""
+    with tempfile.TemporaryDirectory() as folder:
+        nodes = {
+            name: StandInNode(Path(folder) / name, ["a100-80gb"] * 2, seed=seed)
+            for seed, name in enumerate(("node-a", "node-b"))
+        }
+        nodes["node-b"].put(0, [("3g.40gb", 4)])
+        with behind_ssh(nodes):
+            yield
 
 
 class Typed(NamedTuple):
@@ -121,6 +135,6 @@ def renewed(page: str) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         document = Path(name).resolve()
-        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        with tempfile.TemporaryDirectory() as folder, chdir(folder), nodes_behind_ssh():
             text = renewed(document.read_text("utf-8"))
         document.write_text(text, "utf-8")

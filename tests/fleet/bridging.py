@@ -54,4 +54,4 @@ def write(folder: Path, export: Export) -> None:
 def changes(node: StandInNode) -> list[str]:
     """Every command so far that was to change something."""
     reads = (" -lgi", " -lci", " -L", " --query-gpu", " -q -x")
-    return [line for line in node.log() if not any(word in line for word in reads)]
+    return [line for line in node.log if not any(word in line for word in reads)]

@@ -47,7 +47,7 @@ def lgi(*rows: str) -> str:
     frame = f"+{'-' * 55}+\n"
     said = [row.split() for row in rows]
     lines = [
-        f"|{gpu:>4}  MIG {name:<16}{9:>4}{number:>9}{place:>13}     |\n{frame}"
+        f"|{gpu:>4}  MIG {name:<14}{9:>4}{number:>9}{place:>13}     |\n{frame}"
         for gpu, name, number, place in said
     ]
     head = (

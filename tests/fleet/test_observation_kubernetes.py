@@ -99,19 +99,20 @@ def test_a_gpu_may_be_one_instance_and_media_engines_the_profile_without_them() 
         assert not any("given away" in said for said in found.warnings)
 
 
-def test_shared_gpus_are_kept_off_and_shared_parts_fixed() -> None:
+def test_nothing_is_planned_on_gpus_that_are_shared_or_parts_of_which_are() -> None:
     wholes = {STRATEGY: "mps", COUNT: "2", "nvidia.com/mig.capable": "false"}
-    for name in ("gpu", "gpu.shared"):
-        found = merge(told(node("a", wholes, **{name: "8"}), pod(resource=name), ELSEWHERE))
-        assert [i.owner for _, i in found.deployment.instances()] == ["pods prod/chat-1"] * 2
-        assert "shared by mps" in found.warnings[0]
+    product = {"nvidia.com/gpu.product": f"{PRODUCT}-SHARED", COUNT: "2"}
     parts = {"nvidia.com/mig-3g.40gb.sharing-strategy": "time-slicing", COUNT: "2"}
-    for labels, offered in ((parts, {"mig-3g.40gb.shared": "8"}), (wholes, {"gpu": "8"})):
-        other = node("b", {**wholes, STRATEGY: "none"}, gpu="2")
-        found = merge(told(node("a", labels, **offered), other, ELSEWHERE))
+    other = node("b", {**wholes, STRATEGY: "none"}, gpu="2")
+    for labels, resource in (
+        (wholes, "gpu"), (wholes, "gpu.shared"), (product, "gpu"), (parts, "mig-3g.40gb.shared"),
+    ):  # fmt: skip
+        objects = [node("a", labels, **{resource: "8"}), pod(resource=resource), other, ELSEWHERE]
+        found = merge(told(*objects))
         modes = {n.name: {card.mode for card in n.gpus} for n in found.deployment.nodes}
         assert modes == {"a": {Mode.FIXED}, "b": {Mode.WHOLE}}
         assert any(said.startswith("a/0, 1: fixed") for said in found.warnings)
+        assert any("its GPUs are shared by " in said for said in found.warnings)
 
 
 def test_cards_that_no_device_file_describes_are_fixed_whatever_is_counted_on_them() -> None:

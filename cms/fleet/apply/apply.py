@@ -23,8 +23,7 @@ from .frontier import PER_NODE, find_makespan
 from .hooks import HOOKS, Hooks
 from .journal import Head, Journal
 from .kubectl import Deployments, GpuOperator
-from .mig_parted import MigParted
-from .nvidia_smi import NvidiaSmi
+from .nvidia_smi import MigParted, NvidiaSmi
 from .runner import Outcome, Runner
 from .scripts import write_scripts
 from .shell import ActionFailed

@@ -11,13 +11,15 @@ from ...values.numbers import exact, format_exact
 from ..deployment.instance import Instance
 from ..deployment.labels import point_label
 from ..deployment.transition import Transition
-from .shell import ActionFailed, run_command
+from .shell import ActionFailed, Ran, run_command
+from .tool import Turn
 from .units import Seat
 
 __all__ = ["HOOKS", "Hooks"]
 
 #: The commands that there have to be.
 HOOKS = ("start", "stop", "ready", "drained")
+_ASKED = {"start": "ready", "stop": "drained"}
 
 
 @dataclass(frozen=True)
@@ -33,41 +35,30 @@ class Hooks:
     commands: Mapping[str, str]
     timeout_s: float
 
-    def is_drained(self, seat: Seat, place: Instance | None) -> bool:
-        """Ask whether nothing of it is left."""
-        return self._run("drained", seat, place)[0] == 0
+    def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
+        """Ask whether it serves, or nothing of it is left."""
+        return self._run(_ASKED[what], seat, place).code == 0
 
-    def is_ready(self, seat: Seat, place: Instance | None) -> bool:
-        """Ask whether it serves."""
-        return self._run("ready", seat, place)[0] == 0
-
-    def start(self, seat: Seat, place: Instance | None) -> None:
-        """Have it begin."""
-        self._act("start", seat, place)
-
-    def stop(self, seat: Seat, place: Instance | None) -> None:
-        """Have it end, where what is measured allows."""
+    def do(self, what: Turn, seat: Seat, place: Instance | None) -> None:
+        """Have it begin, or end where what is measured allows."""
         assert seat.instance.work is not None
         name = seat.instance.work.service
         floor = self.transition.floors.get(name)
-        if "capacity" in self.commands and floor is not None and seat.instance.supply_rps:
-            said = self._run("capacity", seat, place)[1].strip()
+        is_measured = what == "stop" and "capacity" in self.commands
+        if is_measured and floor is not None and seat.instance.supply_rps:
+            said = self._run("capacity", seat, place).out.strip()
             if said and _number(said, name) < floor.rps + seat.instance.supply_rps:
                 raise ActionFailed(
                     f"{name} has {said} requests/s now; before {seat} stops it needs what that "
                     f"supplies beside its floor of {floor}"
                 )
-        self._act("stop", seat, place)
+        ran = self._run(what, seat, place)
+        if ran.code:
+            raise ActionFailed(f"[work] {what} of {seat} ended with {ran.code}: {ran.said}")
 
-    def _act(self, what: str, seat: Seat, place: Instance | None) -> None:
-        code, said = self._run(what, seat, place)
-        if code:
-            raise ActionFailed(f"[work] {what} of {seat} ended with {code}: {said}")
-
-    def _run(self, what: str, seat: Seat, place: Instance | None) -> tuple[int, str]:
-        words = ["sh", "-c", self.commands[what]]
-        ran = run_command(words, self.timeout_s, more=self._about(seat, place))
-        return ran.code, ran.out if ran.code == 0 else ran.said
+    def _run(self, name: str, seat: Seat, place: Instance | None) -> Ran:
+        words = ["sh", "-c", self.commands[name]]
+        return run_command(words, self.timeout_s, more=self._about(seat, place))
 
     def _about(self, seat: Seat, place: Instance | None) -> dict[str, str]:
         work, card = seat.instance.work, seat.gpu

@@ -96,9 +96,11 @@ class Journal:
         """Read how far an apply has come; a last line that was cut off does not count."""
         try:
             text = path.read_bytes()
+        except FileNotFoundError:
+            what = "nothing was begun here, so there is nothing to go on with or to undo"
+            raise FileError(path, what, expected="the folder of an earlier 'cms apply'") from None
         except OSError as fault:
-            why = f"there is no state to go on from: {fault.strerror}"
-            raise FileError(path, why, expected="the folder of an earlier 'cms apply'") from None
+            raise FileError(path, f"it cannot be read: {fault.strerror}") from None
         size = text.rfind(b"\n") + 1
         lines = text[:size].decode(errors="replace").splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith('{"format"')]

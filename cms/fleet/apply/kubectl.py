@@ -20,11 +20,16 @@ from ..deployment.export.gpu_operator import config_map, kubernetes_name
 from ..deployment.export.mig_parted import configs_of, merged, name_of, text_of
 from ..deployment.export.workloads import WorkloadKey, dns_label
 from ..deployment.instance import Instance
-from ..deployment.kubernetes_objects import NodeObject, PodObject, read_object
+from ..deployment.kubernetes_objects import (
+    DeploymentObject,
+    NodeObject,
+    PodObject,
+    read_object,
+)
 from ..deployment.model import FleetGpu, FleetNode
-from .mig_parted import list_cuts
+from .nvidia_smi import list_cuts
 from .shell import ActionFailed
-from .tool import Job, Look
+from .tool import Job, Look, Turn
 from .units import Seat, Unit
 
 __all__ = ["Deployments", "GpuOperator"]
@@ -32,7 +37,6 @@ __all__ = ["Deployments", "GpuOperator"]
 _CONFIG, _STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 _CORDONED, _WORKLOAD = "cms.cordoned", "cms.workload"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
-_ENDED = ("Succeeded", "Failed")
 
 
 def _ask(job: Job, *words: str, given: str = "") -> Any:
@@ -44,12 +48,26 @@ def _ask(job: Job, *words: str, given: str = "") -> Any:
         raise ActionFailed(f"kubectl {' '.join(words)}: {ran.said}") from None
 
 
-def _objects(job: Job, *words: str) -> list[Any]:
+def _list(job: Job, model: type[Any], *words: str) -> list[Any]:
+    """Return the objects that `kubectl` lists."""
     told = _ask(job, "get", *words)
     found = told.get("items", []) if isinstance(told, dict) else None
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(found, list):
         raise ActionFailed(f"kubectl get {' '.join(words)} answers no list of objects")
-    return found
+    return [_read(each, model) for each in found]
+
+
+def _list_pods(job: Job, *words: str) -> list[PodObject]:
+    """Return the pods that `kubectl` lists and that have not ended."""
+    pods: list[PodObject] = _list(job, PodObject, "pods", *words)
+    return [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
+
+
+def _read(value: Any, model: type[Any]) -> Any:
+    try:
+        return read_object(Parsed(value, Source("kubectl")), model)
+    except CmsError as fault:
+        raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
 
 
 class GpuOperator:
@@ -128,9 +146,7 @@ class GpuOperator:
         return found
 
     def _pods(self, node: str) -> list[PodObject]:
-        found = _objects(self.job, "pods", "-A", f"--field-selector=spec.nodeName={node}")
-        pods = [_read(each, PodObject) for each in found]
-        return [pod for pod in pods if pod.phase not in _ENDED]
+        return _list_pods(self.job, "-A", f"--field-selector=spec.nodeName={node}")
 
     def close(self, unit: Unit) -> None:
         """Cordon the node, unless somebody else has; a label says that `cms` did."""
@@ -164,12 +180,9 @@ class GpuOperator:
             return state in ("success", "failed")
 
         self.job.shell.wait_until(
-            is_answered,
-            lambda: (
-                f"mig-manager has not answered on node {unit.node}, which stays cordoned (is "
-                f"{self.job.export.config_map} the ConfigMap of the cluster policy?)"
-            ),
-        )
+            is_answered, f"mig-manager has not answered on node {unit.node}, which stays cordoned "
+            f"(is {self.job.export.config_map} the ConfigMap of the cluster policy?)",
+        )  # fmt: skip
         return f"mig-manager says {state}"
 
     def open(self, unit: Unit) -> None:
@@ -195,13 +208,6 @@ class GpuOperator:
         ]
 
 
-def _read(value: Any, model: type[Any]) -> Any:
-    try:
-        return read_object(Parsed(value, Source("kubectl")), model)
-    except CmsError as fault:
-        raise ActionFailed(f"kubectl says what is not understood: {fault}") from None
-
-
 class Deployments:
     """Work is started and stopped by the replicas of the Deployments of `cms export`.
 
@@ -211,14 +217,10 @@ class Deployments:
 
     def __init__(self, job: Job, running: Iterable[Seat]) -> None:
         self.job = job
-        listed = _objects(job, "deployments", "-A", "-l", _WORKLOAD)
-        self._spaces = {
-            each["metadata"]["name"]: each["metadata"].get("namespace", "default")
-            for each in listed
-        }
+        listed = _list(job, DeploymentObject, "deployments", "-A", "-l", _WORKLOAD)
+        self._spaces = {each.name: each.namespace for each in listed}
         self._planned = Counter(map(self._name, running))
-        self._leaving: dict[object, str] = {}
-        self._coming: set[object] = set()
+        self._asked: dict[tuple[Turn, object], str] = {}  # what, of which seat, of which Deployment
         self._lock = threading.RLock()
 
     def _name(self, seat: Seat) -> str:
@@ -236,56 +238,43 @@ class Deployments:
             )
         return found[0]
 
-    def _scale(self, name: str) -> None:
-        patch = json.dumps({"spec": {"replicas": self._planned[name]}})
-        words = "patch", "deployment", name, "-n", self._spaces[name], "--type=merge", "-p", patch
-        self.job.shell.here("kubectl", *words)
-
     def _pods(self, name: str) -> list[PodObject]:
-        words = "pods", "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}"
-        pods = [_read(each, PodObject) for each in _objects(self.job, *words)]
-        return [pod for pod in pods if pod.phase not in _ENDED]
+        return _list_pods(self.job, "-n", self._spaces[name], "-l", f"{_WORKLOAD}={name}")
 
-    def is_drained(self, seat: Seat, place: Instance | None) -> bool:
-        """Whether no more pods are left than were to stay, or than others have still to end."""
+    def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
+        """Count pods over all of a Deployment, those aside that others have still to end.
+
+        Started: all that are to run are ready. Stopped: no more are left than are to stay.
+        """
         with self._lock:
-            name = self._leaving.get(seat.key)
-            if name is None:
+            if (what, seat.key) not in self._asked:
                 return False
-            others = [*self._leaving.values()].count(name) - 1
-            if len(self._pods(name)) > self._planned[name] + others:
+            name = self._name(seat)
+            pods, leaving = self._pods(name), self._leaving(name)
+            if what == "start":
+                return sum(map(_is_ready, pods)) >= self._planned[name] + leaving
+            if len(pods) > self._planned[name] + leaving - 1:
                 return False
-            del self._leaving[seat.key]
+            del self._asked[what, seat.key]
             return True
 
-    def stop(self, seat: Seat, place: Instance | None) -> None:
-        """Ask for one pod less, of this node if the scheduler heeds what a deletion costs."""
+    def do(self, what: Turn, seat: Seat, place: Instance | None) -> None:
+        """Ask for one pod more, or less: of this node if the scheduler heeds a deletion's cost."""
         with self._lock:
             name = self._name(seat)
-            self._planned[name] -= 1
-            self._leaving[seat.key] = name
+            self._planned[name] += 1 if what == "start" else -1
+            self._asked[what, seat.key] = name
             here = (pod for pod in self._pods(name) if pod.node_name == seat.gpu.node)
-            for pod in list(here)[: [*self._leaving.values()].count(name)]:
+            for pod in [*here][: self._leaving(name)] if what == "stop" else ():
                 words = "-n", pod.namespace, f"{_COST}=-1000"
                 self.job.shell.here("kubectl", "annotate", "--overwrite", "pod", pod.name, *words)
-            self._scale(name)
+            patch = json.dumps({"spec": {"replicas": self._planned[name]}})
+            how = "-n", self._spaces[name], "--type=merge", "-p", patch
+            self.job.shell.here("kubectl", "patch", "deployment", name, *how)
 
-    def is_ready(self, seat: Seat, place: Instance | None) -> bool:
-        """Whether all pods that are to run are ready, those that have still to end aside."""
-        with self._lock:
-            if seat.key not in self._coming:
-                return False
-            name = self._name(seat)
-            ready = [pod for pod in self._pods(name) if _is_ready(pod)]
-            return len(ready) >= self._planned[name] + [*self._leaving.values()].count(name)
-
-    def start(self, seat: Seat, place: Instance | None) -> None:
-        """Ask for one pod more."""
-        with self._lock:
-            name = self._name(seat)
-            self._planned[name] += 1
-            self._coming.add(seat.key)
-            self._scale(name)
+    def _leaving(self, name: str) -> int:
+        """Count the pods of a Deployment that have still to end."""
+        return sum(what == "stop" and named == name for (what, _), named in self._asked.items())
 
 
 def _is_ready(pod: PodObject) -> bool:

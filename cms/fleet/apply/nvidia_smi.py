@@ -1,15 +1,17 @@
-"""By ``nvidia-smi``: each instance by itself at its start; what runs beside it goes on."""
+"""On the node: ``nvidia-smi`` makes an instance at its start, ``nvidia-mig-parted`` whole GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..deployment.export.mig_parted import cut_of, name_of, text_of
 from ..deployment.instance import Instance, Mode
 from ..deployment.model import FleetGpu
-from .tool import SmiTool
+from ..deployment.observation.mig_parted import Cut
+from .tool import Job, SmiTool
 from .units import Unit, find_place
 
-__all__ = ["FUNCTIONS", "NvidiaSmi"]
+__all__ = ["FUNCTIONS", "MigParted", "NvidiaSmi", "list_cuts"]
 
 #: Shell functions that do nothing where nothing is to be done: names are those that drivers use.
 FUNCTIONS = r"""
@@ -40,7 +42,7 @@ mig() { # GPU Enabled 1, or GPU Disabled 0
 
 
 class NvidiaSmi(SmiTool):
-    """Instances are created and deleted one by one."""
+    """Instances are created and deleted one by one; what runs beside them goes on."""
 
     def change(self, unit: Unit) -> str:
         """Run the commands of what is still to be done."""
@@ -74,3 +76,33 @@ class NvidiaSmi(SmiTool):
         first = self.job.node(card.node).calls(card.gpu, profile.name)
         names = "|".join(dict.fromkeys((first, profile.name, *profile.other_names)))
         return f"{does} {card.index} '{names}' {each.start}"
+
+
+class MigParted(NvidiaSmi):
+    """GPUs are emptied and cut anew by counts, which `nvidia-smi` shows; it chooses the starts."""
+
+    by_start = False
+
+    def change(self, unit: Unit) -> str:
+        """Remove what is half made, which mig-parted does not see, and have the GPUs cut."""
+        half = [
+            self.line("del", card, each)
+            for card in unit.befores
+            for each in (self._seen[card.name].instances if card.name in self._seen else ())
+            if not each.is_whole
+        ]
+        lines = "\n".join([*half, *self.commands(unit)])
+        return self.on_node(unit.node, FUNCTIONS + lines).said
+
+    def commands(self, unit: Unit) -> Sequence[str]:
+        """Return the command, with a configuration that names the unit's GPUs alone."""
+        before, after = (list_cuts(self.job, side) for side in (unit.befores, unit.afters))
+        if before == after:
+            return []
+        name = name_of(after)
+        return [f"nvidia-mig-parted apply -f - -c {name} <<'END'\n{text_of({name: after})}END"]
+
+
+def list_cuts(job: Job, cards: Sequence[FleetGpu]) -> dict[int, Cut]:
+    """Return how GPUs are cut by index, as their drivers call it; those fixed stay as they are."""
+    return {card.index: cut_of(card) for card in job.named(cards) if card.mode is not Mode.FIXED}

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...errors import CmsError
 from .frontier import PER_NODE, Frontier
 from .journal import Journal
 from .shell import ActionFailed, Shell
-from .tool import Look, Tool, Worker
+from .tool import Look, Tool, Turn, Worker
 from .units import Seat, Unit
 
 __all__ = ["Outcome", "Runner"]
@@ -20,6 +21,7 @@ __all__ = ["Outcome", "Runner"]
 #: Looks at a listing that may lag behind the command that changed it.
 _LOOKS = 5
 _POLL_SECONDS = 0.2
+_NEVER = {"start": "does not become ready", "stop": "does not end"}
 
 
 @dataclass
@@ -126,13 +128,13 @@ class Runner:
         if look is not Look.AFTER and (unit.partitions or phase != "changed"):
             self.tool.close(unit)
             if phase not in ("stopped", "changed"):
-                self._await_work(unit.stops, "is_drained", "stop", "does not end")
+                self._await_work("stop", unit.stops)
             self.journal.note(unit.number, "stopped")
             if unit.partitions:
                 self._change(unit, None if unit.stops else look)
         self.journal.note(unit.number, "changed")
         self.tool.open(unit)
-        self._await_work(unit.starts, "is_ready", "start", "does not become ready")
+        self._await_work("start", unit.starts)
 
     def _change(self, unit: Unit, look: Look | None) -> None:
         """Have the tool change the GPUs, twice where the first time was half of it."""
@@ -146,16 +148,15 @@ class Runner:
                 time.sleep(self.shell.pause_s)
         raise ActionFailed(f"the GPU is not as it should be afterwards; the tool said: {said}")
 
-    def _await_work(self, seats: tuple[Seat, ...], asked: str, do: str, never: str) -> None:
-        """Do something with each work that is not so yet, and wait until it is."""
-        waiting = []
-        for seat in seats if self.worker is not None else ():
-            place = self.tool.find(seat)
-            if not getattr(self.worker, asked)(seat, place):
-                getattr(self.worker, do)(seat, place)
-                waiting.append((seat, place))
-        for seat, place in waiting:
-            self.shell.wait_until(
-                lambda seat=seat, place=place: getattr(self.worker, asked)(seat, place),  # type: ignore[misc]
-                lambda seat=seat: f"{seat} {never}; nothing is forced",  # type: ignore[misc]
-            )
+    def _await_work(self, what: Turn, seats: tuple[Seat, ...]) -> None:
+        """Start or stop each work that is not so yet, and wait until it is."""
+        worker, never = self.worker, _NEVER[what]
+        if worker is None:
+            return
+        places = [(seat, self.tool.find(seat)) for seat in seats]
+        waiting = [each for each in places if not worker.is_done(what, *each)]
+        for each in waiting:
+            worker.do(what, *each)
+        for each in waiting:
+            words = f"{each[0]} {never}; nothing is forced"
+            self.shell.wait_until(partial(worker.is_done, what, *each), words)

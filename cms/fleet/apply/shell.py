@@ -69,12 +69,12 @@ class Shell:
         words = [word.replace("{node}", node) for word in shlex.split(self.template)]
         return run_command([*words, command], self.timeout_s)
 
-    def wait_until(self, is_so: Callable[[], bool], otherwise: Callable[[], str]) -> None:
+    def wait_until(self, is_so: Callable[[], bool], otherwise: str | Callable[[], str]) -> None:
         """Look until something is so; ActionFailed, in the words of `otherwise`, if it never is."""
         until = time.monotonic() + self.timeout_s
         while not is_so():
             if time.monotonic() >= until:
-                raise ActionFailed(otherwise())
+                raise ActionFailed(otherwise if isinstance(otherwise, str) else otherwise())
             time.sleep(self.pause_s)
 
     def here(self, *words: str, given: str = "") -> Ran:

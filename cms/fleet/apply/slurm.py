@@ -12,7 +12,7 @@ from pathlib import Path
 from ...files.source import write_bytes
 from ..deployment.export.slurm import node_line, offered, throughout
 from ..deployment.model import FleetNode
-from .mig_parted import MigParted
+from .nvidia_smi import MigParted
 from .shell import ActionFailed
 from .tool import Look
 from .units import Unit
@@ -71,10 +71,8 @@ class Slurm(MigParted):
             said = super().change(unit)
             self.job.shell.wait_until(
                 lambda: super(Slurm, self).look(unit, begun=True) is Look.AFTER,
-                lambda: (
-                    f"the GPUs of {unit.node} are not cut as they should be; it stays drained. "
-                    f"mig-parted said: {said}"
-                ),
+                f"the GPUs of {unit.node} are not cut as they should be; it stays drained. "
+                f"mig-parted said: {said}",
             )
         self._offer(unit, "after")
         self._await(unit, lambda state: not _has(state, ("inval",)), "has fewer devices than its "
@@ -93,7 +91,7 @@ class Slurm(MigParted):
 
         if unit.partitions:
             words = f"{unit.node} is cut, but is not resumed by scontrol"
-            self.job.shell.wait_until(is_open, lambda: words)
+            self.job.shell.wait_until(is_open, words)
 
     def commands(self, unit: Unit) -> Sequence[str]:
         """Return the calls of scontrol and of mig-parted, waits aside."""

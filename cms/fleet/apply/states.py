@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from ..deployment.difference import join_services
 from ..deployment.instance import Kind, Mode, StartSource, State, Work
 from ..deployment.model import Deployment
 from ..deployment.transition import Transition, What
@@ -92,6 +93,5 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
 
 def _both(transition: Transition) -> Deployment:
     start, target = transition.start, transition.target
-    own = {service.name for service in target.services}
-    gone = (service for service in start.services if service.name not in own)
-    return replace(start, services=(*target.services, *gone), rule=target.rule or start.rule)
+    services = join_services(target, start)
+    return replace(start, services=services, rule=target.rule or start.rule)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from threading import Lock
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from ...errors import CmsError
 from ...files.source import Source
 from ..deployment.export import ExportOptions
+from ..deployment.export.export import named_by
 from ..deployment.instance import Instance, Mode
 from ..deployment.labels import SERVICE_LABEL
 from ..deployment.model import FleetGpu, FleetNode
@@ -25,7 +26,7 @@ from ..deployment.transition import Transition
 from .shell import ActionFailed, Ran, Shell
 from .units import Place, Seat, Unit, find_place
 
-__all__ = ["Job", "Look", "SmiTool", "Tool", "Worker"]
+__all__ = ["Job", "Look", "SmiTool", "Tool", "Turn", "Worker"]
 
 #: What a node is asked; every reader takes it from the texts of `nvidia-smi` alone.
 _LISTING = "nvidia-smi mig -lgi; nvidia-smi -q -x; nvidia-smi -L"
@@ -64,33 +65,21 @@ class Job:
 
     def named(self, cards: Sequence[FleetGpu]) -> tuple[FleetGpu, ...]:
         """Return GPUs with their whole instances, called as their nodes' drivers call them."""
-        return tuple(
-            replace(
-                card,
-                instances=tuple(
-                    replace(each, profile=self.node(card.node).calls(card.gpu, each.profile))
-                    for each in card.instances
-                    if each.is_whole
-                ),
-            )
-            for card in cards
-        )
+        whole = (replace(c, instances=tuple(i for i in c.instances if i.is_whole)) for c in cards)
+        return tuple(named_by(self.node(card.node), card) for card in whole)
+
+
+Turn: TypeAlias = Literal["start", "stop"]
 
 
 class Worker(Protocol):
     """What starts and stops work. `place`: The instance of a seat as it was observed."""
 
-    def is_drained(self, seat: Seat, place: Instance | None) -> bool:
-        """Whether nothing of it is left."""
+    def is_done(self, what: Turn, seat: Seat, place: Instance | None) -> bool:
+        """Whether it serves with all of its capacity, or nothing of it is left."""
 
-    def stop(self, seat: Seat, place: Instance | None) -> None:
-        """Take it out of service and end it."""
-
-    def is_ready(self, seat: Seat, place: Instance | None) -> bool:
-        """Whether it serves with all of its capacity."""
-
-    def start(self, seat: Seat, place: Instance | None) -> None:
-        """Begin to serve."""
+    def do(self, what: Turn, seat: Seat, place: Instance | None) -> None:
+        """Begin to serve, or take it out of service and end it."""
 
 
 class Tool(Protocol):

@@ -22,7 +22,7 @@ from .model import Deployment, FleetGpu, FleetNode
 from .turns import turn_faults
 from .wanted import DesiredState
 
-__all__ = ["check_deployment", "check_gpu", "has_our_work", "require_possible"]
+__all__ = ["check_deployment", "check_gpu", "find_impossible", "has_our_work", "require_possible"]
 
 
 def check_deployment(
@@ -66,12 +66,17 @@ def check_deployment(
     return tuple(found)
 
 
+def find_impossible(fleet: Deployment) -> str:
+    """Say why a deployment cannot be as it is written, whatever it supplies; empty if it can."""
+    faults = [str(fault) for fault in check_deployment(fleet) if fault.kind != "capacity"]
+    more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+    return "".join(faults[:1]) + more
+
+
 def require_possible(fleet: Deployment) -> None:
     """Refuse a deployment that cannot be as it is written, whatever it supplies."""
-    faults = [fault for fault in check_deployment(fleet) if fault.kind != "capacity"]
-    if faults:
-        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
-        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}{more}")
+    if why := find_impossible(fleet):
+        raise InvalidProblem(f"the fleet cannot be as it is written: {why}")
 
 
 def check_gpu(card: FleetGpu) -> tuple[Violation, ...]:
@@ -123,14 +128,10 @@ def _sums(card: FleetGpu, profiles: list[Profile]) -> Iterator[Violation]:
     for name, count in Counter(profile.name for profile in profiles).items():
         if count > (most := gpu.profile(name).max):
             yield Violation("maximum", card.name, f"{count} x {name}", f"at most {most}")
-    compute = sum(profile.compute for profile in profiles)
-    if compute > gpu.compute_slices:
-        has = f"{compute} compute slices in use"
-        yield Violation("compute", card.name, has, f"at most {gpu.compute_slices}")
-    memory = sum(profile.memory for profile in profiles)
-    if memory > gpu.memory_slices:  # says something only where starts are not known
-        has = f"{memory} memory slices in use"
-        yield Violation("memory", card.name, has, f"at most {gpu.memory_slices}")
+    # memory says something only where starts are not known
+    for kind, most in (("compute", gpu.compute_slices), ("memory", gpu.memory_slices)):
+        if (used := sum(getattr(profile, kind) for profile in profiles)) > most:
+            yield Violation(kind, card.name, f"{used} {kind} slices in use", f"at most {most}")
     media = [profile.name for profile in profiles if profile.has_media_engines]
     if len(media) > 1:
         has = f"media engines in {' and '.join(media)}"

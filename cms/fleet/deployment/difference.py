@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ...errors import InvalidProblem
+from ..serving.service import Service
 from .instance import WHOLE, Instance, Mode, State
 from .model import Deployment, FleetGpu
 
-__all__ = ["Difference", "GpuDifference", "difference", "with_fixed"]
+__all__ = ["Difference", "GpuDifference", "difference", "join_services", "with_fixed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,6 @@ class GpuDifference:
     def is_untouched(self) -> bool:
         """Whether nothing happens on it."""
         return not (self.restarted or self.created or self.deleted or self.changes_mode)
-
-    @property
-    def is_cut_anew(self) -> bool:
-        """Whether its instances, work aside, become others."""
-        return bool(self.created or self.deleted or self.changes_mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +121,14 @@ def with_fixed(target: Deployment, now: Deployment) -> Deployment:
         if is_free and Mode.FIXED in (card.mode, today.mode) and card.mode is not today.mode:
             cards[card.node, card.index] = today
     return target.with_gpus(cards) if cards else target
+
+
+def join_services(*deployments: Deployment) -> tuple[Service, ...]:
+    """Return the services of deployments; of those with one name the first."""
+    found: dict[str, Service] = {}
+    for service in (service for each in deployments for service in each.services):
+        found.setdefault(service.name, service)
+    return tuple(found.values())
 
 
 def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:

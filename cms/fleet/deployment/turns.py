@@ -11,18 +11,24 @@ keeps `collect_then_run` keeps it, too: two cycles are at least a cycle and a ba
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import TypeAlias
 
-from ...errors import UnsupportedProblem
+from ...errors import InvalidProblem, UnsupportedProblem
 from ...schedule.faults import Violation
 from ...values.words import short
+from ..serving.operating_point import mps_share
+from ..serving.plan import Plan, PlanGroup
 from ..serving.service import Service
-from ..serving.time_sharing import amount_of, slot_ms
+from ..serving.time_sharing import SharedServing, amount_of, slot_ms
 from .instance import Instance, Mode, Work
 from .model import FleetGpu
 
-__all__ = ["refuse_turns", "shares_of", "takes_turns", "turn_faults"]
+__all__ = [
+    "Content", "contents_of", "refuse_turns", "shares_of", "takes_turns", "turn_faults",
+]  # fmt: skip
 
 
 def takes_turns(card: FleetGpu, instance: Instance) -> bool:
@@ -95,3 +101,50 @@ def _faults(
                 f"a limit of {short(cycle + length, math.ceil)} ms or more; it is {short(limit)}"
             )
             yield Violation("turn", card.name, has, needs)
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+#: What is on a GPU: its key, and the instances on it.
+Content: TypeAlias = "tuple[str, tuple[Instance, ...]]"
+
+
+def contents_of(plan: Plan) -> dict[Content, int]:
+    """Return what a plan of services that share GPUs in time has on them, and on how many.
+
+    An instance is a service in a share, which begins at a per cent; the largest share at 0. Shares
+    that idle are left out. In the order of a `FleetGpu`.
+    """
+    if not isinstance(plan.serving, SharedServing):
+        raise UnsupportedProblem(
+            "the instances of this plan serve one service each; take a transition to it"
+        )
+    if plan.solution.cost is None:
+        raise InvalidProblem(
+            f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"
+        )
+    found: Counter[Content] = Counter()
+    for group in plan.groups:
+        if held := tuple(sorted(_held(group), key=lambda each: each.order)):
+            found[group.gpu, held] += group.count
+    return dict(found)
+
+
+def _held(group: PlanGroup) -> Iterator[Instance]:
+    shares = []
+    for each in group.instances:
+        if not each.serves:
+            continue
+        share = mps_share(each.profile)
+        if share is None:
+            raise UnsupportedProblem(
+                f"the plan shares {each.profile} in time, an instance of MIG: nothing can be "
+                "prepared beside it; plan with shares under MPS (mps:60), or place the plan anew"
+            )
+        names = tuple((one.service, one.point.batch) for one in each.serves)
+        shares += [(-share, names, each)] * each.count
+    start = 0
+    for minus, _, each in sorted(shares, key=lambda one: one[:2]):
+        for one in each.serves:
+            yield Instance(each.profile, start, Work(one.service, one.point, one.rate_rps))
+        start -= minus

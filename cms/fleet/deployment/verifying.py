@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
-from .difference import GpuDifference, difference, with_fixed
+from .difference import GpuDifference, difference, join_services, with_fixed
 from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, StartSource, State, Work
 from .model import Deployment, FleetGpu, FleetNode
 
@@ -246,13 +246,11 @@ def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
 def _only(deployment: Deployment, kept: Iterable[FleetGpu], target: Deployment) -> Deployment:
     """Return the nodes with some GPUs alone; the target's services are known as well."""
     cards = {card.name: card for card in kept}
-    own = {service.name for service in deployment.services}
-    more = (service for service in target.services if service.name not in own)
     nodes = tuple(
         replace(node, gpus=tuple(cards[c.name] for c in node.gpus if c.name in cards))
         for node in deployment.nodes
     )
-    return Deployment(nodes, (*deployment.services, *more))
+    return Deployment(nodes, join_services(deployment, target))
 
 
 def _of_instances(each: GpuDifference) -> Iterator[Violation]:

@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 from cms.cli.app import run as run_cms
 from cms.fleet.apply import open_starts
@@ -26,6 +28,7 @@ from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, write_transition
 from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, stand_ins
+from tests.fleet.stand_ins.machines import Ran
 from tests.fleet.stand_ins.serving import served
 from tests.fleet.stand_ins.slurm import Slurm
 
@@ -59,40 +62,92 @@ def called(work: Work) -> Called:
     return work.service, point_label(work)
 
 
-class Watch:
-    """What works may come, and the least capacity that each service has had."""
+class Watched(ABC):
+    """What `cms apply` changes: it counts each change, and a test may do something then."""
 
-    def __init__(self) -> None:
-        self.known: dict[Called, Work] = {}
-        self.lowest: dict[str, Fraction] = {}
+    def __init__(self, folder: Path, found: Transition, tool: str) -> None:
+        self.folder, self.tool = folder, tool
+        self.lowest: dict[str, Fraction] = {}  # the least capacity that each service has had
+        self.calls = 0
+        self.on_call: Callable[[int, str], None] = lambda number, when: None
+        folder.mkdir(exist_ok=True, parents=True)
+        write_transition(found, folder / "transition.json")
 
-    def learn(self, found: Transition) -> None:
-        sides = (each for side in (found.start, found.target) for _, each in side.instances())
-        coming = (each for action in found.actions for each in action.adds)
-        works = (each.work for each in (*sides, *coming) if each.work is not None)
-        self.known |= {called(work): work for work in works}
+    @abstractmethod
+    def tools(self) -> AbstractContextManager[None]:
+        """Let commands reach it."""
+
+    @abstractmethod
+    def trace(self) -> object:
+        """All that has been done: equal ones, and nothing was done in between."""
+
+    @abstractmethod
+    def is_as(self, found: Transition, state: Deployment) -> bool:
+        """Whether all is as a state on the way has it, but for starts that the tool chose."""
 
     def floors_held(self, found: Transition) -> bool:
         floors = {name: floor.rps for name, floor in found.floors.items() if floor.rps}
         return all(self.lowest.get(name, Fraction(0)) >= rps for name, rps in floors.items())
 
+    def is_clean(self) -> bool:
+        """Whether nothing was refused, and no node is left drained."""
+        return True
 
-class Site(Watch):
+    def changes(self, when: str) -> None:
+        """Count what is about to change something, or has."""
+        self.calls += when == "before"
+        self.on_call(self.calls, when)
+
+    def _words(self, words: Sequence[str]) -> list[str]:
+        state = str(self.folder / ".cms/apply")
+        going = state if {"--resume", "--undo"} & {*words} else str(self.folder / "transition.json")
+        named = () if going == state else ("--tool", self.tool)
+        return [
+            "apply", going, "--fleet", str(self.folder / "fleet.toml"), "--max-age", "none",
+            "--yes", *named, *words,
+        ]  # fmt: skip
+
+    def apply(self, *words: str) -> int:
+        """Type the command in this process."""
+        with self.tools():
+            return run_cms(self._words([w for w in words if w]))
+
+    def killed(self, number: int, when: str, *words: str, sign: int = signal.SIGKILL) -> int:
+        """Type it in a process of its own, and send that a signal at a change."""
+        with self.tools():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "cms", *self._words(words)], cwd=self.folder,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            first = self.calls
+
+            def end(call: int, at: str) -> None:
+                if (call - first, at) == (number, when):
+                    process.send_signal(sign)
+                    if sign == signal.SIGKILL:
+                        process.wait()
+
+            self.on_call = end
+            code = process.wait(timeout=300)
+            self.on_call = lambda call, at: None
+            while any(f"{self.folder}/" in each for each in _environments()):
+                time.sleep(0.05)  # what a dead process had begun on a node ends by itself
+        return code
+
+
+class Site(Watched):
     """Nodes that do what `cms apply` says; for Slurm with a controller before them."""
 
     def __init__(
         self, folder: Path, found: Transition, tool: str = "nvidia-smi", timeout: str = "4s",
         more: str = "", **options: object,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.folder, self.tool, start = folder, tool, found.start
-        folder.mkdir(exist_ok=True, parents=True)
+        super().__init__(folder, found, tool)
+        start = found.start
         self.nodes = stand_ins(folder, start, **options)
         self.works: dict[tuple[str, int, int], tuple[Work, int]] = {}
         self.capacities: dict[str, Fraction] = {}
         self.refused = 0
-        self.calls = 0
-        self.on_call: Callable[[int, str], None] = lambda number, when: None
         for card, each in start.instances():
             if each.work is not None and each.start is not None and each.is_managed:
                 self._begin((card.node, card.index, each.start), each.work)
@@ -106,8 +161,10 @@ class Site(Watch):
                     (folder / "conf/cms" / Path(path).name).write_text(line, encoding="utf-8")
             self.slurm.scontrol(["reconfigure"])
             self.slurm.log.clear()
-        self.learn(found)
-        write_transition(found, folder / "transition.json")
+        sides = (each for side in (start, found.target) for _, each in side.instances())
+        coming = (each for action in found.actions for each in action.adds)
+        works = (each.work for each in (*sides, *coming) if each.work is not None)
+        self.known = {called(work): work for work in works}  # that may come
         (folder / "reach.sh").write_text(_REACH.format(folder=folder), encoding="utf-8")
         self.settle(timeout, more)
 
@@ -143,110 +200,49 @@ class Site(Watch):
         is_there = has is not None and called(has[0]) == call
         if what == "stop" and is_there:
             assert has is not None
-            self._changes("before")
+            self.changes("before")
             del self.works[at]
             self.nodes[node].leave(has[1])
             self.capacities[service] -= has[0].supply_rps
             self.lowest[service] = min(self.lowest[service], self.capacities[service])
-            self._changes("after")
+            self.changes("after")
         elif what == "start" and not is_there:
             held = {one.start: one for one in self.nodes[node].instances(at[1])}
             if has is not None or held[at[2]].profile != profile or held[at[2]].hollow:
                 self.refused += 1
                 return 1, "", "no place for it"
-            self._changes("before")
+            self.changes("before")
             self._begin(at, self.known[call])
             self.lowest.setdefault(service, Fraction(0))
-            self._changes("after")
+            self.changes("after")
         for name, each in self.slurm.nodes.items():
             each.jobs = {str(place) for place in self.works if place[0] == name}
         return int(is_there if what == "drained" else what == "ready" and not is_there), "", ""
 
-    def _changes(self, when: str) -> None:
-        """Count what is about to change something, or has; a test may do something then."""
-        self.calls += when == "before"
-        self.on_call(self.calls, when)
-
-    def _smi(self, node: str) -> Callable[[Sequence[str]], tuple[int, str, str]]:
-        acts = {"-cgi", "-cci", "-dgi", "-dci", "-mig", "--gpu-reset"}
-
-        def run(words: Sequence[str]) -> tuple[int, str, str]:
-            if not acts & set(words):
-                return self.nodes[node].smi(words)
-            self._changes("before")
-            ran = self.nodes[node].smi(words)
-            self._changes("after")
-            return ran
-
-        return run
+    def _around(self, act: Callable[[], Ran]) -> Ran:
+        self.changes("before")
+        ran = act()
+        self.changes("after")
+        return ran
 
     @contextmanager
-    def _tools(self) -> Iterator[None]:
+    def tools(self) -> Iterator[None]:
         with ExitStack() as stack:
-            for name, node in self.nodes.items():
-                stack.enter_context(served(node.folder, "nvidia-smi", self._smi(name)))
-                if self.tool != "nvidia-smi":
-                    given = node.folder / "given.yaml"
-
-                    def parted(
-                        words: Sequence[str], node: object = node, given: Path = given
-                    ) -> tuple[int, str, str]:
-                        self._changes("before")
-                        ran = node.mig_parted(words, given.read_text("utf-8"))  # type: ignore[attr-defined]
-                        self._changes("after")
-                        return ran  # type: ignore[no-any-return]
-
-                    stack.enter_context(served(node.folder, "nvidia-mig-parted", parted, given))
+            for node in self.nodes.values():
+                stack.enter_context(node.tools(self._around))
             for name, run in (
                 ("scontrol", self.slurm.scontrol), ("sinfo", self.slurm.sinfo),
                 ("slurmctld-again", self.slurm.again), ("work", self.work),
             ):  # fmt: skip
                 stack.enter_context(served(self.folder, name, run))
-            before = os.environ["PATH"]
-            os.environ["PATH"] = f"{self.folder}/served{os.pathsep}{before}"
-            try:
-                yield
-            finally:
-                os.environ["PATH"] = before
+            path = f"{self.folder}/served{os.pathsep}{os.environ['PATH']}"
+            stack.enter_context(patch.dict(os.environ, {"PATH": path}))
+            yield
 
-    def _words(self, words: Sequence[str]) -> list[str]:
-        state = str(self.folder / ".cms/apply")
-        going = state if {"--resume", "--undo"} & {*words} else str(self.folder / "transition.json")
-        named = () if going == state else ("--tool", self.tool)
-        return [
-            "apply", going, "--fleet", str(self.folder / "fleet.toml"), "--max-age", "none",
-            "--yes", *named, *words,
-        ]  # fmt: skip
-
-    def apply(self, *words: str) -> int:
-        """Type the command in this process."""
-        with self._tools():
-            return run_cms(self._words([w for w in words if w]))
-
-    def killed(self, number: int, when: str, *words: str, sign: int = signal.SIGKILL) -> int:
-        """Type it in a process of its own, and send that a signal at a change."""
-        with self._tools():
-            process = subprocess.Popen(
-                [sys.executable, "-m", "cms", *self._words(words)], cwd=self.folder,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            first = self.calls
-
-            def end(call: int, at: str) -> None:
-                if (call - first, at) == (number, when):
-                    process.send_signal(sign)
-                    if sign == signal.SIGKILL:
-                        process.wait()
-
-            self.on_call = end
-            code = process.wait(timeout=300)
-            self.on_call = lambda call, at: None
-            while any(f"{self.folder}/" in each for each in _environments()):
-                time.sleep(0.05)  # what a dead process had begun on a node ends by itself
-        return code
+    def is_clean(self) -> bool:
+        return not self.refused and not any(node.drain for node in self.slurm.nodes.values())
 
     def trace(self) -> object:
-        """All that has been done: equal ones, and nothing was done in between."""
         done = [changes(node) for node in self.nodes.values()]
         return done, dict(self.works), list(self.slurm.log)
 
@@ -264,16 +260,14 @@ class Site(Watch):
         return found.with_gpus(cards)
 
     def is_as(self, found: Transition, state: Deployment) -> bool:
-        """Whether all is as a state on the way has it, but for starts that the tool chose."""
         if self.tool == "nvidia-smi":
             return difference(self.seen(state), state).is_empty
         return verify(self.seen(state), open_starts(found, state)) == ()
 
 
-def arrives(site: Site, found: Transition, *words: str) -> None:
+def arrives(site: Watched, found: Transition, *words: str) -> None:
     """Type it once more: it ends well, and all is as at the end, or as at the beginning."""
     assert site.apply(*words, "-q") == 0
     assert site.is_as(found, found.start if "--undo" in words else found.target)
     assert site.floors_held(found)
-    assert site.refused == 0
-    assert not any(node.drain for node in site.slurm.nodes.values())
+    assert site.is_clean()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import signal
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,17 @@ from cms.cli.app import run as run_cms
 from cms.fleet.apply import list_units, on_the_way
 from cms.fleet.deployment import Deployment, Instance, read_deployment
 from cms.fleet.deployment.transition import PartitioningTool, Transition, What
-from tests.fleet.apply.site import Site, arrives
+from tests.fleet.apply.cluster_site import TOOL, cluster_site
+from tests.fleet.apply.site import Site, Watched, arrives
 from tests.fleet.apply.test_nodes import on_four_nodes
+from tests.fleet.stand_ins.kubernetes.cluster import KUBECTL, needs_kubectl
 from tests.fleet.transition.cases import does, leg, on_node, planned, reached, small
 from tests.samples import few
 
 #: Of a short transition that creates, deletes and restarts.
 SEED = 5
 TOOLS = ("nvidia-smi", "mig-parted", "slurm")
+EVERY = (*TOOLS, pytest.param(TOOL, marks=needs_kubectl))
 #: Of operations of nvidia-smi, and what goes wrong with them.
 FAULTS = [
     ("dgi", "in_use"), ("cgi", "insufficient"), ("cgi", "no_effect"), ("cgi", "half"),
@@ -35,45 +40,49 @@ def of(tool: str, seed: int) -> Transition:
     return planned(seed, tool) if seed else small(tool)
 
 
-def done_once(site: Site, found: Transition) -> bool:
+@contextmanager
+def site_of(folder: Path, found: Transition, tool: str) -> Iterator[Watched]:
+    if tool != TOOL:
+        yield Site(folder, found, tool)
+        return
+    with cluster_site(folder, found) as site:
+        yield site
+
+
+def done_once(site: Watched, found: Transition) -> bool:
     """Whether no instance was created or deleted more often than the transition does it."""
-    if site.tool != "nvidia-smi":
-        return True
-    for node in site.nodes:
-        lines = [line for line in site.nodes[node].log() if line.endswith("-> 0")]
+    for node, each in site.nodes.items() if isinstance(site, Site) else ():
+        lines = [line for line in each.log if line.endswith("-> 0")]
         for word, side in (("-cgi", "adds"), ("-dgi", "removes")):
             ran = Counter(line.split()[3] for line in lines if word in line)
             meant = Counter[str]()
             for action in found.actions:
                 if action.node == node and action.what is not What.RESTART:
                     meant[str(action.index)] += len(getattr(action, side))
-            if ran - meant:
+            if site.tool == "nvidia-smi" and ran - meant:
                 return False
     return True
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", EVERY)
 def test_it_arrives_does_nothing_twice_and_goes_back(tmp_path: Path, tool: str) -> None:
     found = of(tool, 42 if tool == "nvidia-smi" else 0)
-    site = Site(tmp_path, found, tool)
-    before = site.trace()
-    assert site.apply("--dry-run", "-q") == 0
-    assert site.trace() == before
-    arrives(site, found)
-    assert done_once(site, found)
-    done = site.trace()
-    assert site.apply("--resume", "-q") == 0
-    assert site.trace() == done, "it did something the second time"
-    arrives(site, found, "--undo")
-    assert site.apply("--undo", "-q") == 0, "the way back of the way back is the way"
-    assert site.is_as(found, found.target)
+    with site_of(tmp_path, found, tool) as site:
+        before = site.trace()
+        assert site.apply("--dry-run", "-q") == 0
+        assert site.trace() == before
+        arrives(site, found)
+        assert done_once(site, found)
+        done = site.trace()
+        assert site.apply("--resume", "-q") == 0
+        assert site.trace() == done, "it did something the second time"
+        arrives(site, found, "--undo")
+        assert site.apply("--undo", "-q") == 0, "the way back of the way back is the way"
+        assert site.is_as(found, found.target)
 
 
-def a_kill_is_survived(folder: Path, tool: str, seed: int, back: bool, draw: int) -> None:
+def a_kill_is_survived(site: Watched, found: Transition, back: bool, rest: random.Random) -> None:
     """Killed at a change, before or after it, forwards or on the way back: on, or back again."""
-    rest = random.Random(f"{tool}{seed}{back}{draw}")
-    found = of(tool, seed)
-    site = Site(folder, found, tool)
     at, when = rest.randint(1, 12), rest.choice(("before", "after", "after"))
     code = site.killed(at, when)
     if rest.random() < 0.3:
@@ -94,7 +103,7 @@ def a_kill_is_survived(folder: Path, tool: str, seed: int, back: bool, draw: int
 
 MOMENTS = [
     ("nvidia-smi", SEED, False, 0), ("nvidia-smi", SEED, True, 1),
-    *((tool, seed, back, draw) for draw in range(2, 19) for tool in TOOLS
+    *((tool, seed, back, draw) for draw in range(2, 19) for tool in (*TOOLS, TOOL)
       for seed, back in ((SEED, False), (SEED, True), (4, False), (42, True))),
 ]  # fmt: skip
 
@@ -103,7 +112,12 @@ MOMENTS = [
 def test_a_kill_at_any_moment_is_survived(
     tmp_path: Path, moment: tuple[str, int, bool, int]
 ) -> None:
-    a_kill_is_survived(tmp_path, *moment)
+    tool, seed, back, draw = moment
+    if tool == TOOL and KUBECTL is None:
+        pytest.skip("there is no kubectl on the path")
+    found, rest = of(tool, seed), random.Random(f"{tool}{seed}{back}{draw}")
+    with site_of(tmp_path, found, tool) as site:
+        a_kill_is_survived(site, found, back, rest)
 
 
 def a_fault_is_survived(folder: Path, tool: str, seed: int, command: str, kind: str) -> None:
@@ -130,14 +144,28 @@ def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, tool: str, fault: tuple
     a_fault_is_survived(tmp_path, tool, SEED if tool == "nvidia-smi" else 0, *fault)
 
 
+def test_an_old_slurmctld_starts_anew_to_take_more_devices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = small("slurm")
+    site = Site(tmp_path, found, "slurm")
+    site.slurm.version, site.slurm.lag = "22.05.3", 2
+    site.slurm.again()
+    assert site.apply() == 1
+    assert "slurm_restart of fleet.toml" in " ".join(capsys.readouterr().out.split())
+    site.settle(more='slurm_restart = "slurmctld-again"')
+    arrives(site, found, "--resume")
+    arrives(site, found, "--undo")
+
+
 @long
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", EVERY)
 @pytest.mark.parametrize("seed", range(1, 30))
 def test_random_transitions_arrive_and_go_back(tmp_path: Path, tool: str, seed: int) -> None:
     found = planned(seed, tool)
-    site = Site(tmp_path, found, tool)
-    arrives(site, found, "--parallel", str(1 + seed % 4))
-    arrives(site, found, "--undo")
+    with site_of(tmp_path, found, tool) as site:
+        arrives(site, found, "--parallel", str(1 + seed % 4))
+        arrives(site, found, "--undo")
 
 
 @long
@@ -190,11 +218,10 @@ def test_a_foreign_instance_that_took_the_place_of_one_is_not_deleted(tmp_path: 
     assert start is not None
     node = site.nodes["n"]
     node.leave(site.works.pop(("n", 0, start))[1])
-    gi = node.at(0, start).gi
-    assert [node.smi(f"mig -i 0 -gi {gi} {word}").code for word in ("-dci", "-dgi")] == [0, 0]
+    node.remove(0, start)
     node.put(0, [("1g.6gb", start)])
     assert site.apply("-q") == 1
-    assert node.at(0, start).compute_instances == 1
+    assert not node.at(0, start).hollow
 
 
 def test_another_gpu_a_lost_gpu_and_nonsense_are_named(
@@ -282,7 +309,7 @@ def test_state_cut_off_in_a_line_is_gone_on_from_and_none_is_refused(
     found = on_four_nodes()
     site = Site(tmp_path, found)
     assert site.apply("--resume", "-q") == 1
-    assert "there is no state to go on from" in capsys.readouterr().err
+    assert "nothing was begun here" in capsys.readouterr().err
     assert site.killed(2, "after") == -signal.SIGKILL
     with (tmp_path / ".cms/apply/state.jsonl").open("a") as file:
         file.write('{"at": "20')
@@ -308,8 +335,7 @@ def test_printed_scripts_do_the_same_and_check_before_and_after(tmp_path: Path, 
     before = node.layouts()
     assert node.sh(f"sh {scripts[0]}").code == 1
     assert node.layouts() == before
-    gi = node.at(1, 0).gi
-    assert [node.smi(f"mig -i 1 -gi {gi} {word}").code for word in ("-dci", "-dgi")] == [0, 0]
+    node.remove(1, 0)
     for script in scripts:
         ran = node.sh(f"sh {script}")
         assert ran.code == 0, ran

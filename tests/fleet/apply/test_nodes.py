@@ -5,11 +5,20 @@ from __future__ import annotations
 import fcntl
 import json
 import signal
+import time
+from collections import Counter
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
-from cms.fleet.deployment.transition import Transition
+from cms.fleet.apply import Head, Journal, Shell, list_units
+from cms.fleet.apply.frontier import find_makespan
+from cms.fleet.apply.runner import Runner
+from cms.fleet.apply.shell import ActionFailed
+from cms.fleet.apply.tool import Look
+from cms.fleet.apply.units import Unit
+from cms.fleet.deployment.transition import Durations, PartitioningTool, Transition
 from tests.fleet.apply.site import Site, arrives
 from tests.fleet.transition.cases import does, on_node, on_nodes, reached
 
@@ -82,3 +91,60 @@ def test_one_apply_at_a_time_and_a_dead_one_keeps_no_lock(
     assert "another 'cms apply' is changing this fleet" in capsys.readouterr().err
     assert site.killed(1, "before") == -signal.SIGKILL
     arrives(site, found, "--resume")
+
+
+class Slow:
+    """A tool whose actions take a moment and fail on some nodes; it counts the nodes under way."""
+
+    def __init__(self, bad: set[str]) -> None:
+        self.bad, self.done, self.most = bad, set[int](), 0
+        self.busy, self.lock = Counter[str](), Lock()
+
+    def look(self, unit: Unit, *, begun: bool) -> Look:
+        return Look.AFTER if unit.number in self.done else Look.BEFORE
+
+    def find(self, seat: object) -> None:
+        """Nothing tells."""
+
+    def close(self, unit: Unit) -> None:
+        with self.lock:
+            self.busy[unit.node] += 1
+            self.most = max(self.most, len(+self.busy))
+
+    def change(self, unit: Unit) -> str:
+        time.sleep(0.01)
+        with self.lock:
+            self.busy[unit.node] -= 1
+        if unit.node in self.bad:
+            raise ActionFailed("lost")
+        self.done.add(unit.number)
+        return ""
+
+    open = find
+
+    def commands(self, unit: Unit) -> list[str]:
+        return []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("bad", "most", "stops"),
+    [(set(), 0, False), ({"n7"}, 1, False), ({"n7", "n9"}, 1, True), ({"n0"}, 9, True)],
+)
+def test_3200_actions_on_400_nodes_as_far_as_failures_allow(
+    tmp_path: Path, bad: set[str], most: int, stops: bool
+) -> None:
+    now, then = (on_nodes(on_node(*[held] * 3200), 8) for held in ((), (does("a", "1g.6gb"),)))
+    found, tool = reached(now, then, floor=0), PartitioningTool.NVIDIA_SMI
+    units = list_units(found, tool)
+    times = [find_makespan(units, Durations(), parallel) for parallel in (1, 16)]
+    assert times[0] == 16 * times[1]
+    slow, journal = Slow(bad), Journal.create(tmp_path / "state.jsonl", Head(found, tool, False))
+    how = {"parallel": 16, "max_failures": most, "tell": lambda _: None}
+    outcome = Runner(units, slow, None, journal, Shell(pause_s=0), **how).run()  # type: ignore[arg-type]
+    failed = {units[at].node for at in outcome.failed}
+    assert outcome.done + len(outcome.failed) + outcome.left == len(units) == 3200
+    assert (1 < slow.most <= 16) is ("n0" not in bad)
+    assert failed <= bad
+    lost = 8 * len(failed) - len(outcome.failed)  # of a node that failed nothing further is begun
+    assert (outcome.left > lost) is stops

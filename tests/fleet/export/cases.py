@@ -5,7 +5,6 @@ from __future__ import annotations
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from tests.fleet.deployments import SERVICES, point
-from tests.fleet.stand_ins.kubernetes.nodes import Gpu
 
 A100, A30 = get_gpu("a100-80gb"), get_gpu("a30-24gb")
 
@@ -28,19 +27,6 @@ MIXED = node(
     card(2, serving("mps:40", None), serving("mps:20", None, "code"), mode=Mode.MPS),
     card(3),
 )
-
-
-def machines(deployment: Deployment) -> dict[str, list[Gpu]]:
-    """The nodes as the stand-ins for Kubernetes have them: instances alone."""
-    return {
-        node.name: [
-            Gpu(c.gpu.key, True, tuple((i.profile, i.start or 0) for i in c.instances))
-            if c.mode is Mode.MIG
-            else Gpu(c.gpu.key)
-            for c in node.gpus
-        ]
-        for node in deployment.nodes
-    }
 
 
 def body(text: str) -> str:

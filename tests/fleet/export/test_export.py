@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem
+from cms.errors import CmsError, FileError, InvalidProblem
 from cms.files.source import Source
 from cms.fleet.deployment import (
     Deployment,
@@ -289,18 +289,13 @@ def test_nodes_offer_their_instances_by_the_plug_ins_names() -> None:
     }  # fmt: skip
     media = node(card(0, Instance("1g.10gb+me", 0)))
     left = Instance("1g.10gb", 0, owner="unknown", state=State.NO_COMPUTE_INSTANCE)
-    for deployment, strategy, needs, resources in (
-        (media, "mixed", "single", {"nvidia.com/mig-1g.10gb.me": 1}),
-        (media, "single", "single", {"nvidia.com/gpu": 1}),
-        (MIXED, "single", "mixed", {}),
-        (MIXED, "none", "mixed", {"nvidia.com/gpu": 4}),
-        (node(card(0, mode=Mode.WHOLE)), "mixed", "none", {"nvidia.com/gpu": 1}),
-        (node(card(0, left)), "mixed", "mixed", {}),
+    for deployment, strategy, resources in (
+        (media, "single", {"nvidia.com/mig-1g.10gb.me": 1}),
+        (node(card(0, mode=Mode.WHOLE)), "none", {"nvidia.com/gpu": 1}),
+        (node(card(0, left)), "mixed", {}),
     ):
-        (offer,) = advertise(deployment, strategy)
-        assert (offer.strategy, offer.resources) == (needs, resources)
-    with pytest.raises(InvalidOption, match="'both'"):
-        advertise(MIXED, "both")
+        (offer,) = advertise(deployment)
+        assert (offer.strategy, offer.resources) == (strategy, resources)
 
 
 @given(deployment=deployments())

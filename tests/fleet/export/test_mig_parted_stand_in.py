@@ -12,13 +12,12 @@ from cms.files.source import Source
 from cms.fleet import get_gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import export
-from cms.fleet.deployment.export.export import remove_head
 from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, read_cuts
 from cms.fleet.deployment.observation.sources import SourceFile, observe
 from cms.values.frozen import FrozenMap
-from tests.fleet.bridging import observed, stand_ins, write
+from tests.fleet.bridging import observed, stand_ins
 from tests.fleet.deployments import SCENARIOS, fleet, scenario
-from tests.fleet.export.cases import A30
+from tests.fleet.export.cases import A30, body
 from tests.fleet.stand_ins.machines import StandInNode
 
 
@@ -41,16 +40,14 @@ def is_cut(folder: Path, nodes: Mapping[str, StandInNode], target: Deployment) -
 
 
 def applied(folder: Path, target: Deployment, now: Deployment, choice: str = "any") -> None:
-    nodes = stand_ins(folder, now, choice=choice)
-    write(folder / "out", export(target, "mig-parted"))
-    rows = remove_head((folder / "out/nodes.csv").read_text("utf-8")).splitlines()[1:]
-    for name, config in (row.split(",") for row in rows):
-        words = f"-f {folder}/out/mig-parted.yaml -c {config}"
-        done = nodes[name].mig_parted(f"apply {words}")
+    nodes, files = stand_ins(folder, now, choice=choice), export(target, "mig-parted").files
+    for name, config in (row.split(",") for row in body(files["nodes.csv"]).splitlines()[1:]):
+        told = ["-f", "-", "-c", config], files["mig-parted.yaml"]
+        done = nodes[name].mig_parted(["apply", *told[0]], told[1])
         while choice == "any" and done.code and "all orderings failed" in done.error:
-            done = nodes[name].mig_parted(f"apply {words}")  # other starts may leave room
+            done = nodes[name].mig_parted(["apply", *told[0]], told[1])  # other starts leave room
         assert done.code == 0, done
-        assert nodes[name].mig_parted(f"assert {words}").code == 0
+        assert nodes[name].mig_parted(["assert", *told[0]], told[1]).code == 0
     is_cut(folder, nodes, target)
 
 
@@ -91,9 +88,7 @@ def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> N
     nodes = stand_ins(tmp_path, target)
     exports = exports_of(tmp_path, nodes)
     assert [*observed(nodes, exports=exports).gpus()] == [*observed(nodes).gpus()]
-    held = nodes["node-a"].instances(0)[0]
-    for word in ("-dci", "-dgi"):
-        assert nodes["node-a"].smi(f"mig -i 0 -gi {held.gi} {word}").code == 0
+    nodes["node-a"].remove(0, nodes["node-a"].instances(0)[0].start)
     with pytest.raises(FileError, match="node-a/0 has .* here, and .* in .*told-0.txt"):
         observed(nodes, exports=exports)
 
@@ -142,7 +137,7 @@ def test_a_configuration_is_of_the_gpus_that_it_names() -> None:
     for entries, card, has in (
         ([filtered], b200, "0x20B710DE"),
         ([Entry((0,), None), Entry(None, None)], A30, "n/0"),
-        ([Entry((0,), None), Entry((0,), seven)], None, "GPU 0"),
+        ([Entry((0,), None), Entry((0,), seven)], None, "n/0"),
         ([Entry((0, 3), None)], A30, "GPU 3"),
         ([Entry(None, seven)], None, "'n'"),
     ):

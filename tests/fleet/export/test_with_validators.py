@@ -18,7 +18,6 @@ from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     FleetNode,
-    Instance,
     Mode,
     State,
     check_deployment,
@@ -30,18 +29,14 @@ from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from tests.fleet.bridging import stand_ins
 from tests.fleet.deployments import SCENARIOS, deployments, fleet, plan_of, scenario
-from tests.fleet.export.cases import MIXED, body, machines
+from tests.fleet.export.cases import MIXED, body
 from tests.fleet.export.manifests import applied, documents
 from tests.fleet.stand_ins.kubernetes import validators
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster
-from tests.fleet.stand_ins.kubernetes.rules import label_value
+from tests.fleet.stand_ins.kubernetes.validators import is_label_value
 from tests.samples import so_many
 
 S1 = scenario("S1", fleet(a=1, b=1))
-
-
-def as_json(objects: list[dict[str, object]]) -> str:
-    return "\n---\n".join(map(json.dumps, objects))
 
 
 def faults_of(deployment: Deployment, text: str, configs: Mapping[str, str]) -> list[str]:
@@ -68,7 +63,7 @@ def of_the_operator(deployment: Deployment) -> list[str]:
     (config,) = documents(files["configmap.yaml"])
     line = r"^kubectl label --overwrite node (\S+) nvidia\.com/mig\.config=(\S+)$"
     chosen = dict(re.findall(line, files["labels.sh"], re.MULTILINE))
-    assert all(map(label_value, chosen.values()))
+    assert all(map(is_label_value, chosen.values()))
     assert "\n  all-disabled:\n" in config["data"]["config.yaml"]
     faults = faults_of(deployment, config["data"]["config.yaml"], chosen)
     return [*validators.manifests(files["configmap.yaml"]), *faults]
@@ -78,29 +73,54 @@ def of_slurm(deployment: Deployment) -> list[str]:
     files = export(deployment, "slurm").files
     lines = "".join(text for path, text in files.items() if path.startswith("nodes/"))
     conf = files["cms-slurm.conf"] + lines
-    return validators.slurm(files["gres.conf"], conf, machines(deployment))
+    with TemporaryDirectory() as folder:
+        return validators.slurm(files["gres.conf"], conf, stand_ins(Path(folder), deployment))
 
 
-def of_kubernetes(deployment: Deployment) -> list[str]:
-    made = applied(export(deployment, "kubernetes", ExportOptions(namespace="serving")))
-    return validators.manifests(as_json(made))
-
-
-def of_dra(deployment: Deployment) -> list[str]:
-    """The claims are asked for on nodes that are cut so, all at once."""
-    written = export(deployment, "dra", ExportOptions(namespace="default"))
+def of_kubernetes(
+    deployment: Deployment, target: str = "kubernetes", turned: bool = False
+) -> list[str]:
+    """What a cluster that is cut so takes at once, and whether each pod gets its instance."""
+    written = export(deployment, target, ExportOptions(namespace="default"))
     paths = [path for path in ("device-classes.yaml", "claims.yaml") if path in written.files]
     objects = [each for path in paths for each in documents(written.files[path])]
     objects += applied(written)
-    there = {name: gpus for name, gpus in machines(deployment).items() if gpus}
-    with (
-        TemporaryDirectory() as folder,
-        cluster(Path(folder), there, pace=0, dra_driver=True) as c,
-    ):
-        c.apply(*objects)
-        c.settle()
-        waits = [pod for pod in c.objects("Pod", "default") if pod["status"]["phase"] != "Running"]
-    return [*validators.manifests(as_json(objects)), *map(str, waits)]
+    said = validators.manifests("\n---\n".join(map(json.dumps, objects)))
+    wanted = Counter(
+        (each.work.service, each.profile)
+        for _, each in deployment.instances()
+        if each.work is not None and each.is_managed and each.state is not State.DRAINING
+    )
+    is_cut = all(card.mode is Mode.MIG for card in deployment.gpus())
+    if said or not is_cut or not all(each.is_whole for _, each in deployment.instances()):
+        return said
+    with TemporaryDirectory() as folder:
+        nodes = {k: n for k, n in stand_ins(Path(folder), deployment).items() if n.cards}
+        with cluster(Path(folder), nodes, pace=0, dra_driver=target == "dra") as c:
+            c.world.nodes_reversed = c.world.devices_reversed = turned
+            c.apply(*objects)
+            c.settle()
+            services = {
+                pod["metadata"]["name"]: pod["metadata"]["labels"]["cms.service"]
+                for pod in c.running()
+                if "cms.service" in (pod["metadata"].get("labels") or {})
+            }
+            held = [(name, *at) for name in c.machines for at in c.occupants(name).items()]
+            got = Counter(
+                (services[pod], profile) for _, (_, profile, _), pod in held if pod in services
+            )
+            runs = (i.is_managed and i.state is State.RUNNING for _, i in deployment.instances())
+            if all(runs) and all(card.instances for card in deployment.gpus()):
+                found = seen(c, deployment)
+                assert found.kinds() == deployment.kinds()
+                if target == "dra":  # which says exactly which
+                    works = {(g.node, g.index, i.start) for g, i in found.instances() if i.work}
+                    assert works == {(name, gpu, start) for name, (gpu, _, start), _ in held}
+    return [] if got == wanted else [f"{got} run of {wanted}"]
+
+
+def of_dra(deployment: Deployment, turned: bool = False) -> list[str]:
+    return of_kubernetes(deployment, "dra", turned)
 
 
 VALIDATED = {
@@ -135,8 +155,6 @@ def test_shares_whole_gpus_and_types_without_a_number(target: str) -> None:
     rtx = get_gpu("rtx-pro-6000-96gb")
     cards = (FleetGpu("b", 0, rtx, Mode.WHOLE), FleetGpu("b", 1, rtx))
     deployment = Deployment((*MIXED.nodes, FleetNode("b", cards)), MIXED.services)
-    if target == "dra":
-        deployment = Deployment(deployment.nodes[1:], MIXED.services)
     assert VALIDATED[target](deployment) == []
 
 
@@ -150,75 +168,18 @@ def _cel_has_raised_its_recursion_limit() -> None:
 @settings(max_examples=so_many(2, 10))
 @given(deployment=deployments(most_nodes=2, most_gpus=2))
 def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> None:
-    if target == "dra":
-        # The claims of what shares a GPU or has a whole one, and of what is not there yet, are not
-        # of these slices.
-        shared = {c.name for c in deployment.gpus() if c.mode is not Mode.MIG}
-        cards = {
-            (c.node, c.index): c.with_instances(
-                ()
-                if c.name in shared
-                else [i for i in c.instances if i.state is not State.NO_COMPUTE_INSTANCE],
-                Mode.MIG,
-            )
-            for c in deployment.gpus()
-        }
-        deployment = deployment.with_gpus(cards)
     assert VALIDATED[target](deployment) == []
 
 
-def halves(name: str, *, one: bool = False) -> tuple[Deployment, Deployment]:
-    """A scenario on two nodes or one, and a today on which the first GPU is cut otherwise."""
-    count = sum(group.count for group in plan_of(name).groups)
-    empty = fleet(node_a=count) if one else fleet(node_a=(count + 1) // 2, node_b=count // 2)
-    first = next(iter(empty.gpus()))
-    old = (Instance("2g.20gb", 0), Instance("2g.20gb", 2), Instance("2g.20gb", 4))
-    return scenario(name, empty), empty.with_gpus({(first.node, 0): first.with_instances(old)})
-
-
+@pytest.mark.parametrize("target", ["kubernetes", "dra"])
 @pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("S1", "kubernetes"),
-        ("S1", "dra"),
-        *(
-            pytest.param(name, target, marks=pytest.mark.long)
-            for name in SCENARIOS[1:]
-            for target in ("kubernetes", "dra")
-        ),
-    ],
+    "name", ["S1", *(pytest.param(name, marks=pytest.mark.long) for name in SCENARIOS[1:])]
 )
-def test_every_pod_of_a_scenario_gets_its_instance(tmp_path: Path, name: str, target: str) -> None:
-    deployment, _ = halves(name)
-    written = export(deployment, target, ExportOptions(namespace="default"))
-    claims = documents(written.files["claims.yaml"]) if target == "dra" else []
-    wanted = Counter(
-        (instance.work.service, instance.profile)
-        for _, instance in deployment.instances()
-        if instance.work is not None
-    )
+def test_every_pod_gets_its_instance_whichever_is_taken_first(name: str, target: str) -> None:
+    count = sum(group.count for group in plan_of(name).groups)
+    deployment = scenario(name, fleet(node_a=(count + 1) // 2, node_b=count // 2))
     for turned in (False, True) if name != "S1" else (True,):
-        with cluster(tmp_path, machines(deployment), pace=0, dra_driver=target == "dra") as c:
-            c.world.nodes_reversed = c.world.devices_reversed = turned
-            c.apply(*claims, *applied(written))
-            c.settle()
-            services = {
-                pod["metadata"]["name"]: pod["metadata"]["labels"]["cms.service"]
-                for pod in c.running()
-                if "cms.service" in (pod["metadata"].get("labels") or {})
-            }
-            got = Counter(
-                (services[pod], profile)
-                for node in c.machines
-                for (_, profile, _), pod in c.occupants(node).items()
-                if pod in services
-            )
-            assert got == wanted
-            assert seen(c, deployment).kinds() == deployment.kinds()
-            if target == "dra":  # which says exactly which
-                held = {(n, i, s) for n in c.machines for i, _, s in c.occupants(n)}
-                works = seen(c, deployment).instances()
-                assert {(g.node, g.index, i.start) for g, i in works if i.work} == held
+        assert of_kubernetes(deployment, target, turned) == []
 
 
 def seen(c: Cluster, meant: Deployment) -> Deployment:
@@ -230,9 +191,9 @@ def seen(c: Cluster, meant: Deployment) -> Deployment:
     listed = [
         NodeFacts("lgi", Statement(node, "lgi"), gpus=tuple(
             GpuFacts(at, "lgi", mig=Statement("on", "lgi"), instances=tuple(
-                InstanceFacts(profile, "lgi", start) for profile, start in gpu.layout
+                InstanceFacts(profile, "lgi", start) for profile, start in layout
             ))
-            for at, gpu in enumerate(machine.gpus)
+            for at, layout in enumerate(machine.node.layouts())
         ))
         for node, machine in c.machines.items()
     ]  # fmt: skip

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shlex
 import subprocess
-import sys
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from threading import RLock
+from typing import NamedTuple
+from unittest.mock import patch
 
-from tests.fleet.stand_ins import mig_parted, nvidia_smi
-from tests.fleet.stand_ins.driver import COMMANDS, ERRORS, STATE, TREASONS, Driver, uuid
-from tests.fleet.stand_ins.placement import MODELS, Layout
-
-ROOT = Path(__file__).resolve().parents[3]
-
-# `nvidia-smi` starts without site-packages, which halves its time; mig-parted reads YAML.
-TOOLS = {"nvidia-smi": ("nvidia_smi", "-S"), "nvidia-mig-parted": ("mig_parted", "")}
+from tests.fleet.stand_ins.driver import COMMANDS, KINDS, Driver, Fault, Held, Killed
+from tests.fleet.stand_ins.mig_parted import Failure, MigParted
+from tests.fleet.stand_ins.nvidia_smi import NvidiaSmi
+from tests.fleet.stand_ins.placement import Layout
+from tests.fleet.stand_ins.serving import served
 
 
 class Ran(NamedTuple):
@@ -31,24 +28,16 @@ class Ran(NamedTuple):
     error: str = ""
 
 
-class Held(NamedTuple):
-    """A GPU instance as it truly is."""
-
-    profile: str
-    start: int
-    gi: int
-    compute_instances: int
-
-    @property
-    def hollow(self) -> bool:
-        return self.compute_instances == 0
+Around = Callable[[Callable[[], Ran]], Ran]
+#: What of nvidia-smi changes something.
+_ACTS = {"-cgi", "-cci", "-dgi", "-dci", "-mig", "--gpu-reset"}
 
 
-class StandInNode:
+class StandInNode(Driver):
     """A node in a folder of its own, with GPUs by keys of `placement.MODELS`.
 
     `seed` decides ids and UUIDs, and starts that are not given where `choice` is `any` instead of
-    `lowest`. `texts`, `new` or `old`: the width of tables, and whether `-lci` shows placements.
+    `lowest`. `log` has every command so far, as typed, with its exit status.
 
     Examples
     --------
@@ -71,162 +60,120 @@ class StandInNode:
         seed: int = 0,
         mig: bool | Sequence[bool] = True,
         choice: str = "lowest",
-        texts: str = "new",
     ) -> None:
-        self.folder = folder
-        self.state_file = folder / "state.json"
-        rest = random.Random(seed)
-        modes = [mig] * len(gpus) if isinstance(mig, bool) else list(mig)
-        made = []
-        for index, (key, on) in enumerate(zip(gpus, modes, strict=True)):
-            mode = "Enabled" if on else "Disabled"
-            made.append({
-                "model": key, "name": MODELS[key].product,
-                "uuid": uuid("GPU", seed * 1_009 + index),
-                "bus": 0x01 + 0x20 * index if index < 8 else 0x02 + index,
-                "mode": mode, "pending": mode, "instances": [], "clients": [],
-                # As many as were ever seen on one card.
-                "ids": rest.sample(range(15), 15),
-            })  # fmt: skip
+        modes = [mig] * len(gpus) if isinstance(mig, bool) else mig
+        super().__init__(gpus, seed, modes, choice)
+        self.folder, self.log, self._lock = folder, list[str](), RLock()
         folder.mkdir(parents=True, exist_ok=True)
-        state = {
-            "seed": seed, "made": 0, "choice": choice, "texts": texts, "gpus": made,
-            "faults": [], "shadow": None, "log": [],
-        }  # fmt: skip
-        self.state_file.write_text(json.dumps(state), encoding="utf-8")
-        self._install()
-
-    def _install(self) -> None:
-        programs = self.folder / "bin"
-        programs.mkdir()
-        for tool, (module, flag) in TOOLS.items():
-            python = programs / f".{module}.py"
-            python.write_text(
-                f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-                f"from tests.fleet.stand_ins.{module} import main\nsys.exit(main(sys.argv[1:]))\n",
-                encoding="utf-8",
-            )
-            run = shlex.join([sys.executable, *([flag] if flag else []), "-E", str(python)])
-            program = programs / tool
-            program.write_text(f'#!/bin/sh\nexec {run} "$@"\n', encoding="utf-8")
-            program.chmod(0o755)
 
     # Running things
 
-    @property
-    def env(self) -> dict[str, str]:
-        """The environment in which scripts find this node's tools, and no others of their names."""
-        path = os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", os.defpath)))
-        return {**os.environ, "PATH": path, STATE: str(self.state_file)}
-
     def smi(self, command: str | Sequence[str]) -> Ran:
         """`nvidia-smi` in this process; a string is split as a shell splits it."""
-        arguments = shlex.split(command) if isinstance(command, str) else list(command)
+        words = shlex.split(command) if isinstance(command, str) else command
         out: list[str] = []
-        code = nvidia_smi.main(arguments, {STATE: str(self.state_file)}, out.append)
+        with self._lock:
+            self.phantoms.clear()
+            try:
+                code = NvidiaSmi(self, out.append).run(words)
+            except Killed:
+                code = 137
+            self.log.append(f"nvidia-smi {shlex.join(words)} -> {code}")
         return Ran(code, "".join(out))
 
-    def mig_parted(self, command: str | Sequence[str], text: str = "") -> Ran:
-        """`nvidia-mig-parted` in this process; `text` is its standard input."""
-        arguments = shlex.split(command) if isinstance(command, str) else list(command)
-        out: list[str] = []
-        error: list[str] = []
-        code = mig_parted.main(
-            arguments, {STATE: str(self.state_file)}, out.append, error.append, lambda: text
-        )
-        return Ran(code, "".join(out), "".join(error))
+    def mig_parted(self, command: str | Sequence[str], given: str = "") -> Ran:
+        """`nvidia-mig-parted` in this process, with its standard input."""
+        words = shlex.split(command) if isinstance(command, str) else command
+        text, errors = "", list[str]()
+        with self._lock:
+            self.phantoms.clear()
+            try:
+                code, text = 0, MigParted(self, errors.append).run(words, given)
+            except Failure as failure:
+                code = 1
+                errors.append(f'level=fatal msg="{failure}"\n')
+            except Killed:
+                code = 137
+            self.log.append(f"nvidia-mig-parted {shlex.join(words)} -> {code}")
+        return Ran(code, text, "".join(errors))
 
-    def sh(self, script: str, *, timeout: float = 60) -> Ran:
+    @contextmanager
+    def tools(self, around: Around = lambda act: act()) -> Iterator[Path]:
+        """Serve its tools in a folder; `around` runs each command that may change something."""
+        given = self.folder / "given.yaml"
+
+        def smi(words: Sequence[str]) -> Ran:
+            act = partial(self.smi, words)
+            return around(act) if _ACTS & {*words} else act()
+
+        def mig_parted(words: Sequence[str]) -> Ran:
+            return around(partial(self.mig_parted, words, given.read_text("utf-8")))
+
+        with ExitStack() as stack:
+            stack.enter_context(served(self.folder, "nvidia-smi", smi))
+            yield stack.enter_context(served(self.folder, "nvidia-mig-parted", mig_parted, given))
+
+    def sh(self, script: str) -> Ran:
         """Run a shell script in the node's folder with its tools first on PATH."""
-        done = subprocess.run(
-            ["sh", "-c", script], env=self.env, cwd=self.folder, start_new_session=True,
-            capture_output=True, text=True, timeout=timeout, check=False,
-        )  # fmt: skip
+        with self.tools() as tools:
+            path = os.pathsep.join((str(tools), os.environ.get("PATH", os.defpath)))
+            done = subprocess.run(
+                ["sh", "-c", script], env={**os.environ, "PATH": path}, cwd=self.folder,
+                capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
 
     # The truth
 
-    def _driver(self) -> AbstractContextManager[Driver]:
-        return Driver(str(self.state_file))
-
-    def _gpu(self, index: int) -> dict[str, Any]:
-        with self._driver() as driver:
-            return driver.gpus[index]
-
     def instances(self, gpu: int) -> tuple[Held, ...]:
         """The GPU instances, by start."""
-        with self._driver() as driver:
-            profiles = {profile.number: profile.name for profile in driver.model(gpu).profiles}
-            found = [
-                Held(profiles[made["profile"]], made["start"], made["id"], len(made["cis"]))
-                for made in driver.gpus[gpu]["instances"]
-            ]
-        return tuple(sorted(found, key=lambda held: held.start))
+        return tuple(sorted(self.cards[gpu].instances, key=lambda held: held.start))
 
     def layout(self, gpu: int) -> Layout:
         """The GPU instances that have a compute instance, as (profile, start), by start."""
         return tuple((held.profile, held.start) for held in self.instances(gpu) if not held.hollow)
 
     def layouts(self) -> tuple[Layout, ...]:
-        with self._driver() as driver:
-            count = len(driver.gpus)
-        return tuple(self.layout(gpu) for gpu in range(count))
+        return tuple(map(self.layout, range(len(self.cards))))
 
     def at(self, gpu: int, start: int) -> Held:
         """The GPU instance that starts there."""
         return next(held for held in self.instances(gpu) if held.start == start)
 
-    def mode(self, gpu: int) -> str:
-        """`Enabled` or `Disabled`, as it is now."""
-        return str(self._gpu(gpu)["mode"])
-
-    def uuid(self, gpu: int) -> str:
-        return str(self._gpu(gpu)["uuid"])
-
     def mig_uuids(self, gpu: int) -> dict[int, str]:
-        """The UUID of the first compute instance of each GPU instance, by start."""
-        made = self._gpu(gpu)["instances"]
-        return {one["start"]: one["cis"][0]["uuid"] for one in made if one["cis"]}
-
-    def log(self) -> tuple[str, ...]:
-        """Every command so far, as typed, with its exit status."""
-        with self._driver() as driver:
-            lines = driver.state["log"]
-        return tuple(
-            f"{line['tool']} {shlex.join(line['arguments'])} -> {line['code']}" for line in lines
-        )
+        """The UUID of the compute instance of each GPU instance that has one, by start."""
+        return {held.start: held.uuid for held in self.instances(gpu) if not held.hollow}
 
     # The world around
 
     def put(self, gpu: int, placed: Iterable[tuple[str, int]], *, hollow: bool = False) -> None:
         """Make instances at their starts behind the tools' backs; `hollow` without compute."""
-        with self._driver() as driver:
-            faults, driver.state["faults"] = driver.state["faults"], []
-            for name, start in placed:
-                number = driver.model(gpu).by_name[name].number
-                gi = driver.create_gpu_instance(gpu, number, start)
-                if not hollow:
-                    driver.create_compute_instance(gpu, gi)
-            driver.state["faults"] = faults
+        faults, self.faults = self.faults, []
+        self.phantoms.clear()
+        for name, start in placed:
+            gi = self.create_gpu_instance(gpu, self.cards[gpu].model.by_name[name], start)
+            if not hollow:
+                self.create_compute_instance(gpu, gi)
+        self.faults = faults
+
+    def remove(self, gpu: int, start: int) -> None:
+        """Remove an instance as somebody does who types it."""
+        gi = self.at(gpu, start).gi
+        for word in ("-dci", "-dgi"):
+            assert self.smi(f"mig -i {gpu} -gi {gi} {word}").code == 0
 
     def client(self, gpu: int, start: int | None = None) -> int:
         """A process on a GPU, or on the instance at a start; its pid is the answer."""
-        gi = None if start is None else self.at(gpu, start).gi
-        with self._driver() as driver:
-            driver.state["made"] += 1
-            pid: int = 4000 + driver.state["made"]
-            driver.gpus[gpu]["clients"].append({"pid": pid, "gi": gi})
+        pid = self.rest.getrandbits(31)
+        self.cards[gpu].clients[pid] = None if start is None else self.at(gpu, start).gi
         return pid
 
     def leave(self, pid: int) -> None:
         """The process ends."""
-        with self._driver() as driver:
-            for gpu in driver.gpus:
-                gpu["clients"] = [one for one in gpu["clients"] if one["pid"] != pid]
+        for card in self.cards:
+            card.clients.pop(pid, None)
 
-    def fault(
-        self, command: str, kind: str, *, at: int = 1, times: int = 1, listings: int = 1
-    ) -> None:
+    def fault(self, command: str, kind: str, **when: int) -> None:
         """From the `at`-th operation on, `times` operations of a command go wrong.
 
         Operations are counted from now on, one for each instance that a command line makes or
@@ -239,33 +186,43 @@ class StandInNode:
         - `killed_before`, `killed_after`: the tool ends with 137, not done or done
         """
         assert command in COMMANDS, command
-        assert kind in (*ERRORS, *TREASONS), kind
-        with self._driver() as driver:
-            driver.state["faults"].append({
-                "command": command, "kind": kind, "at": at, "times": times, "listings": listings,
-                "seen": 0,
-            })  # fmt: skip
-
-    def pending_faults(self) -> int:
-        """How many faults have not happened yet."""
-        with self._driver() as driver:
-            faults = driver.state["faults"]
-        return sum(fault["seen"] < fault["at"] for fault in faults)
+        assert kind in KINDS, kind
+        self.faults.append(Fault(command, kind, **when))
 
     def clear_faults(self) -> None:
-        with self._driver() as driver:
-            driver.state["faults"], driver.state["shadow"] = [], None
+        self.faults, self.shadow = [], ([], 0)
 
     def swap(self, gpu: int, uuid: str) -> str:
         """Another card is in the place of a GPU, cut alike; the former's UUID is the answer."""
-        with self._driver() as driver:
-            former: str = driver.gpus[gpu]["uuid"]
-            driver.gpus[gpu]["uuid"] = uuid
+        card = self.cards[gpu]
+        former, card.uuid = card.uuid, uuid
         return former
 
     def reboot(self) -> None:
         """MIG mode stays or becomes what was pending; instances and processes are gone."""
-        with self._driver() as driver:
-            for gpu in range(len(driver.gpus)):
-                driver.wipe(gpu)
-            driver.state["shadow"] = None
+        for card in self.cards:
+            card.wipe()
+        self.shadow = [], 0
+
+
+_SSH = """\
+#!/bin/sh
+PATH="{folder}/$1/served:$PATH"
+shift
+exec sh -c "$*"
+"""
+
+
+@contextmanager
+def behind_ssh(nodes: Mapping[str, StandInNode]) -> Iterator[None]:
+    """Let `ssh NODE COMMAND` reach nodes in folders of one folder that have their names."""
+    folder = next(iter(nodes.values())).folder.parent
+    (programs := folder / "programs").mkdir()
+    (programs / "ssh").write_text(_SSH.format(folder=folder), encoding="utf-8")
+    (programs / "ssh").chmod(0o755)
+    with ExitStack() as stack:
+        for node in nodes.values():
+            stack.enter_context(node.tools())
+        path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        stack.enter_context(patch.dict(os.environ, {"PATH": path}))
+        yield

@@ -1,242 +1,237 @@
-"""A stand-in for `nvidia-smi`: its command line and its texts over the driver's state file.
+"""A stand-in for `nvidia-smi`: its command line and its texts over a driver.
 
-The texts are those of published driver output; where none was found (a refused compute instance,
-an argument missing) they are made like those beside them. Everything goes to the standard output,
-as from the real tool, and the exit status is the number of the driver's error.
+The texts are those of published driver output; where none was found (a refused compute instance)
+they are made like those beside them. Everything goes to the standard output, as from the real tool,
+and the exit status is the number of the driver's error.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
+from tests.fleet import smi
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,
-    STATE,
     UNKNOWN,
     WORDS,
+    Card,
     Driver,
     DriverError,
-    Killed,
+    Held,
 )
-from tests.fleet.stand_ins.listings import Listings, Refusal
 from tests.fleet.stand_ins.placement import Profile
 
 WRONG = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
-# The options of `nvidia-smi mig` and of `nvidia-smi`, and whether each has an argument.
-MIG_OPTIONS = {
-    "-i": True, "-gi": True, "-C": False, "-lgi": False, "-lci": False, "-cgi": True,
-    "-cci": False, "-dgi": False, "-dci": False,
-}  # fmt: skip
-OPTIONS = {
-    "-i": True, "-L": False, "-q": False, "-x": False, "--gpu-reset": False, "-mig": True,
-    "--query-gpu": True, "--format": True,
-}  # fmt: skip
-# What each action may be restricted by.
-RESTRICTED = {
-    "-lgi": "-i", "-cgi": "-i -C", "-dgi": "-i -gi", "-lci": "-i -gi", "-cci": "-i -gi",
-    "-dci": "-i -gi",
-}  # fmt: skip
 
 
-def parsed(arguments: Sequence[str], options: Mapping[str, bool], tool: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    waiting = list(arguments)
-    while waiting:
-        word = waiting.pop(0)
-        name, equals, value = word.partition("=")
-        if name not in options:
-            text = f"ERROR: Option {word} is not recognized. Please run '{tool} -h' for help."
-            raise Refusal(text, INVALID)
-        if not equals and options[name] and waiting and not waiting[0].startswith("-"):
-            value = waiting.pop(0)
-        if options[name] is not bool(value) or name in found:
-            raise Refusal(WRONG, INVALID)
-        found[name] = value
-    return found
+T = TypeVar("T")
 
 
-class Tool(Listings):
-    """One run of `nvidia-smi` on a driver."""
+class Refusal(Exception):
+    """The last line of a run that failed, and its exit status."""
+
+    def __init__(self, line: str, code: int = INVALID) -> None:
+        super().__init__(line)
+        self.code = code
+
+
+class NvidiaSmi:
+    """One run on a driver."""
+
+    def __init__(self, driver: Driver, write: Callable[[str], object]) -> None:
+        self.driver, self.write = driver, write
+        self.gpus = [*range(len(driver.cards))]
+        self.gi: int | None = None  # the only GPU instance that is meant
+
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self.write(f"{line}\n")
 
     def run(self, arguments: Sequence[str]) -> int:
-        if arguments[:1] == ["mig"]:
-            return self.mig(parsed(arguments[1:], MIG_OPTIONS, "nvidia-smi mig"))
-        given = parsed(arguments, OPTIONS, "nvidia-smi")
-        if given.keys() - {"-i"} == {"-q", "-x"}:
-            return self.log(given)
-        actions = given.keys() - {"-i", "--format"}
-        if len(actions) != 1:
-            raise Refusal(WRONG, INVALID)
-        action = actions.pop()
-        if action in ("-q", "-x"):  # known together alone
-            raise Refusal(WRONG, INVALID)
-        if action == "--query-gpu":
-            return self.query(given)
-        does = {"-L": self.list_all, "--gpu-reset": self.reset, "-mig": self.set_mode}
-        return does[action](given)
-
-    def reset(self, given: dict[str, str]) -> int:
-        chosen = self.chosen(given)
-        held = [gpu for gpu in chosen if self.driver.gpus[gpu]["clients"]]
-        for gpu in [] if held else chosen:
-            try:
-                self.driver.reset(gpu)
-            except DriverError:
-                held.append(gpu)
-            else:
-                self.say(f"GPU {self.bus(gpu)} was successfully reset.")
-        for gpu in held:
-            self.say(f"  GPU {self.bus(gpu)}: In use by another client")
-        self.say("The GPUs could not be reset." if held else "All done.")
-        return UNKNOWN if held else 0
-
-    def set_mode(self, given: dict[str, str]) -> int:
-        wanted = {"1": "Enabled", "0": "Disabled"}
-        if given["-mig"] not in wanted:
-            raise Refusal(WRONG, INVALID)
-        mode = wanted[given["-mig"]]
-        verb = mode.lower()[:-1]
-        for gpu in self.chosen(given):
-            bus = self.bus(gpu)
-            try:
-                self.driver.set_mode(gpu, mode)
-            except DriverError as error:
-                self.say(
-                    f"Unable to {verb} MIG Mode for GPU {bus}: {error}",
-                    "Terminating early due to previous errors.",
-                )
-                return error.code
-            this = self.driver.gpus[gpu]
-            if this["mode"] == this["pending"]:
-                self.say(f"{mode} MIG Mode for GPU {bus}")
-            else:
-                self.say(
-                    f"Warning: MIG mode is in pending {verb} state for GPU {bus}:Not Supported",
-                    "Reboot the system or try nvidia-smi --gpu-reset to make MIG mode effective "
-                    f"on GPU {bus}",
-                )
-        self.say("All done.")
-        return 0
-
-    def mig(self, given: dict[str, str]) -> int:
-        actions = given.keys() & RESTRICTED.keys()
-        if len(actions) != 1 or given.keys() - actions - set(RESTRICTED[min(actions)].split()):
-            raise Refusal(WRONG, INVALID)
-        action = actions.pop()
-        gpus = self.mig_chosen(given)
-        if not given.get("-gi", "0").isdigit():
-            raise Refusal(WORDS[INVALID], INVALID)
-        does: dict[str, Callable[[list[int], dict[str, str]], int]] = {
-            "-lgi": self.gpu_instances, "-lci": self.compute_instances,
-            "-cgi": self.create_gpu_instances, "-cci": self.create_compute_instances,
-            "-dgi": self.destroy_gpu_instances, "-dci": self.destroy_compute_instances,
-        }  # fmt: skip
-        return does[action](gpus, given)
-
-    def create_gpu_instances(self, gpus: list[int], given: dict[str, str]) -> int:
-        for gpu in gpus:
-            for word in given["-cgi"].split(","):
-                try:
-                    profile, start = self.tuple_of(gpu, word.strip())
-                    gi = self.driver.create_gpu_instance(gpu, profile.number, start)
-                except DriverError as error:
-                    self.say(
-                        f"Unable to create a GPU instance on GPU {gpu:>2} using profile "
-                        f"{word.strip()}: {error}"
-                    )
-                    raise Refusal(f"Failed to create GPU instances: {error}", error.code) from None
-                self.say(
-                    f"Successfully created GPU instance ID {gi:>2} on GPU {gpu:>2} using profile "
-                    f"MIG {profile.name} (ID {profile.number:>2})"
-                )
-                if "-C" in given:
-                    self.create_compute_instance(gpu, gi, profile)
-        return 0
-
-    def tuple_of(self, gpu: int, word: str) -> tuple[Profile, int | None]:
-        """The profile and the start of a profile tuple, `9` or `3g.40gb:4`."""
-        name, colon, start = word.partition(":")
-        for profile in self.driver.model(gpu).profiles:
-            if name in (str(profile.number), profile.name):
-                if colon and not start.isdigit():
-                    break
-                return profile, int(start) if colon else None
-        raise DriverError(INVALID)
-
-    def create_compute_instances(self, gpus: list[int], given: dict[str, str]) -> int:
-        for gpu, made in self.wanted(gpus, given, listing=False):
-            profile = self.driver.profile(gpu, made["profile"])
-            self.create_compute_instance(gpu, made["id"], profile)
-        return 0
-
-    def create_compute_instance(self, gpu: int, gi: int, profile: Profile) -> None:
+        """Run a command line, and say the exit status."""
         try:
-            self.driver.create_compute_instance(gpu, gi)
-        except DriverError as error:
-            self.say(
-                f"Unable to create a compute instance on GPU {gpu:>2} GPU instance ID {gi:>2} "
-                f"using profile {profile.default_ci}: {error}"
-            )
-            raise Refusal(f"Failed to create compute instances: {error}", error.code) from None
-        self.say(
-            f"Successfully created compute instance ID  0 on GPU {gpu:>2} GPU instance "
-            f"ID {gi:>2} using profile MIG {profile.name} (ID {profile.default_ci:>2})"
-        )
+            return self._run([*arguments])
+        except Refusal as error:
+            self.say(str(error))
+            return error.code
+        except DriverError as error:  # only a listing lets an error of the driver through
+            self.say(f"Failed to display GPU instances: {error}")
+            return error.code
 
-    def destroy_compute_instances(self, gpus: list[int], given: dict[str, str]) -> int:
-        found = [
-            (gpu, made["id"])
-            for gpu, made in self.wanted(gpus, given, listing=False)
-            if made["cis"]
-        ]
+    def _run(self, words: list[str]) -> int:
+        named = {}
+        for option in ("-i", "-gi"):
+            if option in words[:-1]:
+                at = words.index(option)
+                named[option] = words[at + 1]
+                del words[at : at + 2]
+        plain: dict[str, Callable[[], None]] = {
+            "-L": self.list_all, "-q -x": self.log, "--gpu-reset": self.reset,
+            "mig -lgi": self.list_gpu_instances, "mig -lci": self.list_compute_instances,
+            "mig -cci": self.create_compute_instances, "mig -dci": self.destroy_compute_instances,
+            "mig -dgi": self.destroy_gpu_instances,
+        }  # fmt: skip
+        act: Callable[[], None]
+        match words:
+            case ["mig", "-cgi", names, *more] if names != "-C" and more in ([], ["-C"]):
+                act = partial(self.create_gpu_instances, names, whole=bool(more))
+            case [query, "--format=csv,noheader"] if query.startswith("--query-gpu="):
+                act = partial(self.query, query.partition("=")[2])
+            case ["-mig", "0" | "1" as number]:
+                act = partial(self.set_mode, ("Disabled", "Enabled")[int(number)])
+            case _ if " ".join(words) in plain:
+                act = plain[" ".join(words)]
+            case _:
+                raise Refusal(WRONG)
+        if "-gi" in named and words[-1] not in ("-lci", "-cci", "-dci", "-dgi"):
+            raise Refusal(WRONG)
+        if (gpu := named.get("-i")) is not None:
+            self.gpus = [each for each in self.gpus if str(each) == gpu]
+            if not self.gpus:
+                raise Refusal("No devices were found", NOT_FOUND)
+        if words[0] == "mig":
+            self.gpus = [each for each in self.gpus if self.driver.cards[each].mode == "Enabled"]
+            if not self.gpus:
+                raise Refusal("No MIG-enabled devices found.", NOT_FOUND)
+        if (gi := named.get("-gi")) is not None:
+            if not gi.isdigit():
+                raise Refusal(WORDS[INVALID])
+            self.gi = int(gi)
+        act()
+        return 0
+
+    # What is listed
+
+    def bus(self, gpu: int) -> str:
+        return f"00000000:{self.driver.cards[gpu].bus:02X}:00.0"
+
+    def shown(self) -> Iterator[tuple[int, Card]]:
+        cards = self.driver.listed()
+        return ((gpu, cards[gpu]) for gpu in self.gpus)
+
+    def chosen(self, cards: Sequence[Card], *, whole: bool = False) -> list[tuple[int, Held]]:
+        """The GPU instances that are meant, by profile and then by number."""
+        found = []
+        for gpu in self.gpus:
+            order = [profile.name for profile in cards[gpu].model.profiles]
+            held = (i for i in cards[gpu].instances if self.gi in (None, i.gi))
+            found += [(gpu, i) for i in sorted(held, key=lambda i: (order.index(i.profile), i.gi))]
+        if not found:
+            raise Refusal("No GPU instances found: Not Found", NOT_FOUND)
+        found = [(gpu, i) for gpu, i in found if not (whole and i.hollow)]
         if not found:
             raise Refusal("No compute instances found: Not Found", NOT_FOUND)
-        for gpu, gi in found:
-            where = f"compute instance ID  0 from GPU {gpu:>2} GPU instance ID {gi:>2}"
-            try:
-                self.driver.destroy_compute_instance(gpu, gi)
-            except DriverError as error:
-                self.say(f"Unable to destroy {where}: {error}")
-                raise Refusal(f"Failed to destroy compute instances: {error}", error.code) from None
-            self.say(f"Successfully destroyed {where}")
-        return 0
+        return found
 
-    def destroy_gpu_instances(self, gpus: list[int], given: dict[str, str]) -> int:
-        found = [(gpu, made["id"]) for gpu, made in self.wanted(gpus, given, listing=False)]
-        for gpu, gi in found:
-            where = f"GPU instance ID {gi:>2} from GPU {gpu:>2}"
-            try:
-                self.driver.destroy_gpu_instance(gpu, gi)
-            except DriverError as error:
-                self.say(f"Unable to destroy {where}: {error}")
-                raise Refusal(f"Failed to destroy GPU instances: {error}", error.code) from None
-            self.say(f"Successfully destroyed {where}")
-        return 0
+    def profile(self, gpu: int, held: Held) -> Profile:
+        return self.driver.cards[gpu].model.by_name[held.profile]
 
+    def list_all(self) -> None:
+        for gpu, card in self.shown():
+            self.say(f"GPU {gpu}: {card.model.product} (UUID: {card.uuid})")
+            for number, held in enumerate(_devices(card)):
+                self.say(f"  MIG {held.profile:<12}Device {number:>2}: (UUID: {held.uuid})")
 
-def main(
-    arguments: Sequence[str],
-    environment: Mapping[str, str] = os.environ,
-    write: Callable[[str], object] = sys.stdout.write,
-) -> int:
-    """Run the tool and say its exit status."""
-    with Driver(environment[STATE]) as driver:
-        tool = Tool(driver, write)
-        try:
-            code = tool.run(list(arguments))
-        except Refusal as error:
-            tool.say(str(error))
-            code = error.code
-        except DriverError as error:
-            # Only a listing lets an error of the driver through.
-            tool.say(f"Failed to display GPU instances: {error}")
-            code = error.code
-        except Killed:
-            code = 137
-        driver.state["log"].append(
-            {"tool": "nvidia-smi", "arguments": list(arguments), "code": code}
+    def log(self) -> None:
+        """All of it in XML, as far as anybody reads it here."""
+        cards = []
+        for _, each in self.shown():
+            sizes = dict(zip(each.model.by_name, each.model.sms, strict=True))
+            devices = [(held.gi, sizes[held.profile]) for held in _devices(each)]
+            told = each.uuid, each.mode, each.model.product
+            cards.append(smi.card(*told, pending=each.pending, devices=devices))
+        self.write(smi.log(*cards, driver="580.95.05"))
+
+    def query(self, name: str) -> None:
+        for _, card in self.shown():
+            facts = {"uuid": card.uuid, "mig.mode.current": card.mode}
+            if name not in facts:
+                raise Refusal(f'Field "{name}" is not a valid field.')
+            self.say(facts[name])
+
+    def list_gpu_instances(self) -> None:
+        found = ((gpu, i, self.profile(gpu, i)) for gpu, i in self.chosen(self.driver.listed()))
+        self.write(
+            smi.lgi(*(f"{gpu} {i.profile} {i.gi} {i.start}:{p.size}" for gpu, i, p in found))
         )
-    return code
+
+    def list_compute_instances(self) -> None:
+        frame = f"+{'-' * 68}+"
+        self.say(
+            frame,
+            "| Compute instances:                                                 |",
+            "| GPU     GPU       Name             Profile   Instance   Placement  |",
+            "|       Instance                       ID        ID       Start:Size |",
+            "|         ID                                                         |",
+            f"|{'=' * 68}|",
+        )
+        for gpu, held in self.chosen(self.driver.listed(), whole=True):
+            its = self.profile(gpu, held)
+            row = f"{gpu:>4}{held.gi:>7}       {'MIG ' + held.profile:<18}{its.default_ci:>4}"
+            self.say(f"|{f'{row}{0:>10}{0:>11}:{its.compute}':<68}|", frame)
+
+    # What is done: what is printed of it nobody reads
+
+    def act(self, what: str, gpu: int, act: Callable[[], T]) -> T:
+        """Do one thing, or say that it cannot be done and end."""
+        try:
+            done = act()
+        except DriverError as error:
+            self.say(f"Unable to {what} on GPU {gpu:>2}: {error}")
+            raise Refusal(f"Failed to {what}: {error}", error.code) from None
+        self.say(f"Successful: {what} on GPU {gpu:>2}")
+        return done
+
+    def create_gpu_instances(self, names: str, *, whole: bool = False) -> None:
+        for gpu in self.gpus:
+            for word in map(str.strip, names.split(",")):
+                create = partial(self._create, gpu, word)
+                gi = self.act(f"create a GPU instance of {word}", gpu, create)
+                if whole:
+                    self._create_compute_instance(gpu, gi)
+
+    def _create(self, gpu: int, word: str) -> int:
+        """Create by a profile tuple, `9` or `3g.40gb:4`."""
+        name, colon, start = word.partition(":")
+        for profile in self.driver.cards[gpu].model.profiles:
+            if name in (str(profile.number), profile.name) and bool(colon) == start.isdigit():
+                at = int(start) if colon else None
+                return self.driver.create_gpu_instance(gpu, profile, at)
+        raise DriverError(INVALID)
+
+    def _create_compute_instance(self, gpu: int, gi: int) -> None:
+        create = partial(self.driver.create_compute_instance, gpu, gi)
+        self.act("create a compute instance", gpu, create)
+
+    def create_compute_instances(self) -> None:
+        for gpu, held in self.chosen(self.driver.cards):
+            self._create_compute_instance(gpu, held.gi)
+
+    def destroy_compute_instances(self) -> None:
+        for gpu, held in self.chosen(self.driver.cards, whole=True):
+            destroy = partial(self.driver.destroy_compute_instance, gpu, held.gi)
+            self.act("destroy a compute instance", gpu, destroy)
+
+    def destroy_gpu_instances(self) -> None:
+        for gpu, held in self.chosen(self.driver.cards):
+            destroy = partial(self.driver.destroy_gpu_instance, gpu, held.gi)
+            self.act("destroy a GPU instance", gpu, destroy)
+
+    def set_mode(self, mode: str) -> None:
+        for gpu in self.gpus:
+            self.act(f"have MIG {mode}", gpu, partial(self.driver.set_mode, gpu, mode))
+
+    def reset(self) -> None:
+        for gpu in self.gpus:
+            try:
+                self.driver.reset(gpu)
+            except DriverError as error:
+                raise Refusal(f"GPU {self.bus(gpu)}: {error}. None is reset.", UNKNOWN) from None
+
+
+def _devices(card: Card) -> list[Held]:
+    """The MIG devices of a GPU, as listings number them."""
+    return sorted((i for i in card.instances if not i.hollow), key=lambda held: held.gi)

@@ -14,10 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-#: What `scontrol` says of a node that it does not know.
-UNKNOWN = "Invalid node name specified"
-
-
 SHORT = "gres/gpu count reported lower than configured"
 
 
@@ -44,39 +40,30 @@ class SlurmNode:
 
 
 class Slurm:
-    """`scontrol` and `sinfo` as far as scripts use them.
+    """`scontrol` and `sinfo` as far as they are used.
 
-    Parameters
-    ----------
-    folder
-        Where `cms/NODE.conf` are, the lines that slurm.conf includes.
-    nodes
-        What is really on each node: profiles, counted.
+    `folder`: Where `cms/NODE.conf` are, the lines that slurm.conf includes. `nodes`: What is really
+    on each node: profiles, counted.
     """
 
     def __init__(self, folder: Path, nodes: Mapping[str, Callable[[], Counter[str]]]) -> None:
         self.folder = folder
         self.nodes = {name: SlurmNode(devices) for name, devices in nodes.items()}
         self.log: list[str] = []
-        self.refuse = 0  # so many changes to come are refused
         self.lag = 0  # so many looks until a slurmd has answered
         self.version = "23.11.4"
-        self.deaf = False  # whether sinfo fails
 
     def scontrol(self, words: Sequence[str]) -> tuple[int, str, str]:
         if list(words) == ["-V"]:
             return 0, f"slurm {self.version}\n", ""
         self.log.append(" ".join(words))
-        if self.refuse:
-            self.refuse -= 1
-            return 1, "", "slurm_update error: Unable to contact slurm controller"
         if list(words) == ["reconfigure"]:
             self._reconfigure()
             return 0, "", ""
         told = dict(word.split("=", 1) for word in words[1:])
         node = self.nodes.get(told.get("nodename", ""))
         if words[0] != "update" or node is None:
-            return 1, "", UNKNOWN
+            return 1, "", "Invalid node name specified"
         if told["state"] == "drain":
             node.drain = told["reason"]
         elif told["state"] == "resume" and not node.unheard and node.drain:
@@ -90,8 +77,6 @@ class Slurm:
         """A line for each of two partitions, in columns as wide as asked for."""
         assert list(words[:3]) == ["-h", "-N", "-n"]
         assert words[4] == "-O"
-        if self.deaf:
-            return 1, "", "slurm_load_node error: Unable to contact slurm controller"
         node = self.nodes.get(words[3])
         if node is None:
             return 0, "", ""
@@ -132,8 +117,3 @@ class Slurm:
             node.taken = Counter(node.promised)
         self._reconfigure()
         return 0, "", ""
-
-    def reboot(self, name: str) -> None:
-        """A node comes back; whose devices are gone is for the caller."""
-        self.nodes[name].jobs.clear()
-        self._register(self.nodes[name])

@@ -27,7 +27,6 @@ from cms.fleet.deployment import (
     deployment_to_json,
     desired_state,
 )
-from cms.fleet.deployment.contents import contents_of
 from cms.fleet.deployment.export import TARGETS, export
 from cms.fleet.deployment.instance import Mode, Work
 from cms.fleet.deployment.transition import (
@@ -47,7 +46,7 @@ from cms.fleet.deployment.transition import (
 )
 from cms.fleet.deployment.transition.floors import floors_of
 from cms.fleet.deployment.transition.switching import assign_contents
-from cms.fleet.deployment.turns import shares_of
+from cms.fleet.deployment.turns import contents_of, shares_of
 from cms.fleet.placement import nearest, place
 from proofs_checks.checker.deployment import check_deployment as check_again
 from proofs_checks.checker.replay import check_transition as recheck

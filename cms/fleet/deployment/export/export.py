@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ....errors import InvalidProblem
 from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
-from ..instance import Instance
 from ..model import Deployment, FleetGpu, FleetNode
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "refuse_doubtful",
+    "END", "HEAD", "Export", "ExportOptions", "find_current", "name_by_driver", "named_by",
     "refuse_unnumbered", "remove_head", "render", "require_word",
 ]  # fmt: skip
 
@@ -140,14 +139,14 @@ def require_word(text: str, what: str) -> str:
 
 def name_by_driver(deployment: Deployment) -> Deployment:
     """Return a deployment whose profiles have the names that each node's driver knows."""
+    named = {(c.node, c.index): named_by(node, c) for node in deployment.nodes for c in node.gpus}
+    return deployment.with_gpus(named)
 
-    def named(node: FleetNode, card: FleetGpu) -> FleetGpu:
-        held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
-        return replace(card, instances=tuple(held))
 
-    return deployment.with_gpus(
-        {(c.node, c.index): named(node, c) for node in deployment.nodes for c in node.gpus}
-    )
+def named_by(node: FleetNode, card: FleetGpu) -> FleetGpu:
+    """Return a GPU whose profiles have the names that its node's driver knows."""
+    held = (replace(i, profile=node.calls(card.gpu, i.profile)) for i in card.instances)
+    return replace(card, instances=tuple(held))
 
 
 def refuse_unnumbered(deployment: Deployment) -> None:
@@ -182,13 +181,3 @@ def find_current(deployment: Deployment, now: Deployment | None) -> dict[str, Fl
                     "the same GPUs in both"
                 )
     return found
-
-
-def refuse_doubtful(card: FleetGpu, instance: Instance, doubts: Mapping[str, str]) -> NoReturn:
-    """Refuse to delete an instance that may be foreign; see `cms.fleet.deployment.guesses`."""
-    place = card.name if instance.start is None else f"{card.name}:{instance.start}"
-    raise InvalidProblem(
-        f"{card.name} has {instance.place} today, which would be deleted and may be what "
-        f"{doubts[instance.profile]} holds, since the device plug-in does not tell; expected it at "
-        f"its place, or that nobody holds it: cms observe ... --reclaim {place}"
-    )

@@ -21,7 +21,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     names = {node.name: mig_parted.name_of(mig_parted.node_cuts(node)) for node in deployment.nodes}
     for name in (*names, options.operator_namespace, options.config_map):
         kubernetes_name(name)
-    mig_parted.changed_nodes(deployment, options.now)
+    mig_parted.refuse_foreign(deployment, options.now)
     labelled = [node.name for node in deployment.nodes if node.gpus]
     files = {
         _MAP: config_map(mig_parted.configs_text(deployment, options), options),

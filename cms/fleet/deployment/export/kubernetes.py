@@ -8,7 +8,7 @@ with `pin_gpus` the very GPU. The GPUs have to be cut first (static MIG).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ....errors import FileError, InvalidProblem
@@ -24,53 +24,41 @@ from .notes import assemble
 from .routes import Route, find_routes, group_name
 from .workloads import Workload, dns_label, find_workloads
 
-__all__ = ["write_dra", "write_kubernetes"]
+__all__ = ["write"]
 
 _PLACEHOLDER = "example.invalid/replace-this-image"
 _CLAIMS, _ROUTES = "claims.yaml", "routes.yaml"
 _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 
 
-def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write a base for each service, and a patch of it for each kind of pod."""
+def write(target: str, deployment: Deployment, options: ExportOptions) -> Export:
+    """Write a base for each service, and a patch of it for each kind of pod.
+
+    For ``dra`` also ``claims.yaml``, and ``device-classes.yaml`` for the device plug-in's names.
+    """
+    has_claims = target == "dra"
 
     def place(card: FleetGpu) -> str:
+        if has_claims and (options.pin_gpus or card.mode is Mode.MPS):
+            return card.name  # shares of one GPU are one claim
         return card.node if options.pin_nodes else ""
 
     workloads = find_workloads(deployment, place)
-    files, routes = _overlay(deployment, workloads, options)
-    told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
-    return assemble("kubernetes", deployment, options, files, (), **told)
-
-
-def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write the same with ``claims.yaml``, and ``device-classes.yaml`` for the plug-in's names."""
-
-    def place(card: FleetGpu) -> str:  # shares of one GPU are one claim
-        if options.pin_gpus or card.mode is Mode.MPS:
-            return card.name
-        return card.node if options.pin_nodes else ""
-
-    workloads = find_workloads(deployment, place)
-    made = {each.name: _claim(each, options) for each in workloads}
-    claims = {claim.name: claim for claim in made.values()}
+    made = {each.name: _claim(each, options) for each in workloads if has_claims}
     files, routes = _overlay(deployment, workloads, options, made)
-    if claims:
-        files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
-    profiles = sorted({each.profile for _, each in deployment.instances()})
-    classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
-    if classes:
-        files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
-    told = {"workloads": workloads, "routes": routes, "gone": _gone(workloads, options, place)}
-    return assemble("dra", deployment, options, files, (), **told, classes=classes)
-
-
-def _gone(
-    workloads: tuple[Workload, ...], options: ExportOptions, place: Callable[[FleetGpu], str]
-) -> list[str]:
-    """Name the Deployments that run today and are not wanted."""
     former = () if options.now is None else find_workloads(options.now, place)
-    return sorted({each.name for each in former} - {each.name for each in workloads})
+    gone = sorted({each.name for each in former} - {each.name for each in workloads})
+    facts: dict[str, object] = {"workloads": workloads, "routes": routes, "gone": gone}
+    if has_claims:
+        claims = {claim.name: claim for claim in made.values()}
+        if claims:
+            files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
+        profiles = sorted({each.profile for _, each in deployment.instances()})
+        classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
+        if classes:
+            files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
+        facts["classes"] = classes
+    return assemble(target, deployment, options, files, (), **facts)
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -130,7 +118,7 @@ def _overlay(
     deployment: Deployment,
     workloads: Iterable[Workload],
     options: ExportOptions,
-    claims: dict[str, _Claim] | None = None,
+    claims: dict[str, _Claim],
 ) -> tuple[dict[str, str], tuple[Route, ...]]:
     space = options.namespace
     if space is not None and dns_label(space) != space:
@@ -160,9 +148,10 @@ def _overlay(
         parts.append(folder)
         own = f"../../base/{dns_label(each.key.service)}"
         files[f"{folder}/kustomization.yaml"] = _kustomization([own], patch=True)
-        claim = claims[each.name] if claims else None
         group = group_name(each.key, deployment) if routes else ""
-        files[f"{folder}/patch.yaml"] = _patch(each, bases[each.key.service], claim, group)
+        files[f"{folder}/patch.yaml"] = _patch(
+            each, bases[each.key.service], claims.get(each.name), group
+        )
     files["kustomization.yaml"] = _kustomization(parts, namespace=space)
     return files, routes
 

@@ -13,12 +13,12 @@ from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
 from ..model import Deployment, FleetGpu, FleetNode
 from ..observation.mig_parted import ALL_DISABLED, Cut, read_configs
-from .export import Export, ExportOptions, find_current, refuse_doubtful, remove_head, render
+from .export import Export, ExportOptions, find_current, remove_head, render
 from .notes import assemble
 
 __all__ = [
-    "changed_nodes", "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of",
-    "node_cuts", "node_table", "text_of", "write",
+    "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of", "node_cuts",
+    "node_table", "refuse_foreign", "text_of", "write",
 ]  # fmt: skip
 
 
@@ -117,34 +117,30 @@ def configs_text(deployment: Deployment, options: ExportOptions) -> str:
 
 def node_table(deployment: Deployment) -> str:
     """Write which configuration each node takes, as CSV."""
-    rows = [f"{node},{name_of(cuts)}\n" for node, cuts in _nodes(deployment)]
-    return "node,config\n" + "".join(rows)
+    return "node,config\n" + "".join(f"{n},{name_of(cuts)}\n" for n, cuts in _nodes(deployment))
 
 
-def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetNode]:
-    """Return the nodes with GPUs to be cut anew: all of them, if the current state is not given.
-
-    Refuses to have a GPU cut anew that has, or may have, a foreign instance.
-    """
-    today = find_current(deployment, now)
-    if today is None:
-        return [node for node in deployment.nodes if node.gpus]
-    found = []
-    for node in deployment.nodes:
+def refuse_foreign(deployment: Deployment, now: Deployment | None) -> None:
+    """Refuse to have a GPU cut anew that has, or may have, a foreign instance."""
+    today = find_current(deployment, now) or {}
+    for node in deployment.nodes if today else ():
         doubts = doubtful(FleetNode(node.name, tuple(today[card.name] for card in node.gpus)))
-        changed = [card for card in node.gpus if cut_of(card) != cut_of(today[card.name])]
-        for card in changed:
-            if today[card.name].foreign:
+        for card in node.gpus:
+            has = today[card.name]
+            if cut_of(card) == cut_of(has):
+                continue
+            if has.foreign:
                 raise InvalidProblem(
-                    f"{card.name} has {today[card.name].foreign[0]}, which is not ours, and would "
-                    "be cut anew as a whole; have cms apply change it by nvidia-smi, or leave its "
-                    "counts alone"
+                    f"{card.name} has {has.foreign[0]}, which is not managed, and would be cut "
+                    "anew; have cms apply change it by nvidia-smi, or leave its counts alone"
                 )
-            for each in in_doubt(today[card.name], doubts):
-                refuse_doubtful(today[card.name], each, doubts)
-        if changed:
-            found.append(node)
-    return found
+            for each in in_doubt(has, doubts):
+                place = card.name if each.start is None else f"{card.name}:{each.start}"
+                raise InvalidProblem(
+                    f"{card.name} has {each.place} today, which would be deleted and may be what "
+                    f"{doubts[each.profile]} holds, since the device plug-in does not tell; "
+                    f"expected that nobody holds it: cms observe ... --reclaim {place}"
+                )
 
 
 def config_names(deployment: Deployment | None) -> dict[str, str] | None:
@@ -156,7 +152,7 @@ def config_names(deployment: Deployment | None) -> dict[str, str] | None:
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write ``mig-parted.yaml`` and ``nodes.csv``."""
-    changed_nodes(deployment, options.now)
+    refuse_foreign(deployment, options.now)
     files = {
         "mig-parted.yaml": configs_text(deployment, options),
         "nodes.csv": node_table(deployment),

@@ -72,7 +72,6 @@ def _describe(deployment: Deployment) -> dict[str, Any]:
         "has_plan": deployment.plan is not None,
         "idle": sum(each.work is None for _, each in managed),
         "is_cut": any(card.mode is Mode.MIG for card in cards),
-        "left": [card.name for card in cards if card.leaves_mode],
         "mixed": _mixed(deployment),
         "moved": [f"{c.name} {i}" for c, i in managed if i.work and i.state is not State.RUNNING],
         "nameless": any(card.uuid is None for card in cards),

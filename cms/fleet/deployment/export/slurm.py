@@ -23,7 +23,7 @@ __all__ = ["node_line", "offered", "throughout", "write"]
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
     """Write gres.conf, and a line for each node while it is cut anew and after."""
-    mig_parted.changed_nodes(deployment, options.now)
+    mig_parted.refuse_foreign(deployment, options.now)
     today = find_current(deployment, options.now)
     nodes = [node for node in deployment.nodes if node.gpus]
     total = sum((offered(node.gpus, options) for node in nodes), Counter[str]())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ..checking import check_deployment
+from ..checking import find_impossible
 from ..difference import with_fixed
 from ..model import Deployment
-from . import gpu_operator, mig_parted, slurm
+from . import gpu_operator, kubernetes, mig_parted, slurm
 from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
-from .kubernetes import write_dra, write_kubernetes
 
 __all__ = ["TARGETS", "export"]
 
@@ -21,8 +21,8 @@ TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
     "mig-parted": mig_parted.write,
     "gpu-operator": gpu_operator.write,
     "slurm": slurm.write,
-    "kubernetes": write_kubernetes,
-    "dra": write_dra,
+    "kubernetes": partial(kubernetes.write, "kubernetes"),
+    "dra": partial(kubernetes.write, "dra"),
 }
 
 #: Those that are told GPUs by number.
@@ -52,9 +52,8 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
             f"there is no target {target!r}{nearest(target, TARGETS)}; "
             f"the targets: {', '.join(TARGETS)}"
         )
-    if faults := [fault for fault in check_deployment(deployment) if fault.kind != "capacity"]:
-        more = f", and {len(faults) - 1} more like this" if len(faults) > 1 else ""
-        raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
+    if why := find_impossible(deployment):
+        raise InvalidProblem(f"it cannot be written for any tool: {why}")
     for node in deployment.nodes:
         require_word(node.name, "node")
     options = options or ExportOptions()

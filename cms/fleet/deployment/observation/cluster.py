@@ -9,23 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ....files.parsed import Parsed
 from ..instance import WHOLE, State
-from ..kubernetes_objects import (
-    ClaimObject,
-    NodeObject,
-    PodObject,
-    SliceObject,
-    read_object,
-)
+from ..kubernetes_objects import ClaimObject, NodeObject, PodObject, SliceObject, read_object
 from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .dra import Device, results_of, where
-from .facts import SHARED, PodFacts
+from .facts import PodFacts
 
 __all__ = [
-    "ASK", "PREFIX", "Cluster", "PodHolding", "ResourceNames", "gather", "held_in", "profile_of",
+    "ASK", "PREFIX", "Cluster", "PodHolding", "count_profiles", "gather", "held_in", "profile_of",
 ]  # fmt: skip
 
 ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
@@ -41,8 +35,7 @@ class Cluster:
     pods: dict[str, tuple[Parsed, PodObject]] = field(default_factory=dict)
     slices: dict[str, tuple[Parsed, SliceObject]] = field(default_factory=dict)
     claims: dict[str, tuple[Parsed, ClaimObject]] = field(default_factory=dict)
-    lists_pods: bool = False
-    lists_claims: bool = False
+    listed: set[str] = field(default_factory=set)  # kinds, also those of which there is none
 
 
 class PodHolding(NamedTuple):
@@ -54,28 +47,24 @@ class PodHolding(NamedTuple):
     at: Parsed
 
 
-class ResourceNames(NamedTuple):
-    """What the resources of a node stand for."""
+def profile_of_resource(resource: str, single: str | None) -> str | None:
+    """Return the profile of a resource, or WHOLE; None if it is of no GPU.
 
-    single: str | None  # the profile that nvidia.com/gpu stands for
-    is_shared: bool
+    `single`: The profile that ``nvidia.com/gpu`` stands for on a node, if not for a GPU.
+    """
+    if resource in ("nvidia.com/gpu", "nvidia.com/gpu.shared"):
+        return single or WHOLE
+    _, is_part, written = resource.partition(f"{PREFIX}mig-")
+    return profile_of(written) if is_part else None
 
-    def profile(self, resource: str) -> str | None:
-        """Return the profile of a resource, WHOLE, SHARED, or None if it is of no GPU."""
-        if resource == "nvidia.com/gpu.shared":
-            return SHARED
-        if resource == "nvidia.com/gpu":
-            return self.single or (SHARED if self.is_shared else WHOLE)
-        _, is_part, written = resource.partition(f"{PREFIX}mig-")
-        return profile_of(written) if is_part else None
 
-    def counts_of(self, resources: Mapping[str, int]) -> Counter[str]:
-        """Count what resources stand for, by profile."""
-        found: Counter[str] = Counter()
-        for resource, count in resources.items():
-            if (profile := self.profile(resource)) is not None:
-                found[profile] += count
-        return found
+def count_profiles(resources: Mapping[str, int], single: str | None) -> Counter[str]:
+    """Count what the resources of a node stand for, by profile."""
+    found: Counter[str] = Counter()
+    for resource, count in resources.items():
+        if (profile := profile_of_resource(resource, single)) is not None:
+            found[profile] += count
+    return found
 
 
 def profile_of(written: str) -> str | None:
@@ -86,56 +75,49 @@ def profile_of(written: str) -> str | None:
     return match[1] if match[2] is None else f"{match[1]}+{match[2]}"
 
 
+def gather(documents: Sequence[Parsed]) -> Cluster:
+    """Read the objects of all documents."""
+    cluster = Cluster()
+    kinds: dict[str, tuple[Any, dict[str, tuple[Parsed, Any]]]] = {
+        "Node": (NodeObject, cluster.nodes), "Pod": (PodObject, cluster.pods),
+        "ResourceSlice": (SliceObject, cluster.slices),
+        "ResourceClaim": (ClaimObject, cluster.claims),
+    }  # fmt: skip
+    for document in documents:
+        outer = _kind(document)
+        is_list = outer.endswith("List")
+        cluster.listed.add(outer.removesuffix("List"))
+        if is_list and "items" not in document.value:
+            raise document.error(f'{document.label()} has no "items"', expected='the key "items"')
+        items = [document]
+        if is_list:
+            listed = document.value["items"]
+            if not isinstance(listed, list | tuple):
+                raise document.wrong("an array", "items")
+            items = [document.at("items", index) for index in range(len(listed))]
+        for item in items:
+            if not isinstance(item.value, dict):
+                raise item.wrong("an object of Kubernetes")
+            kind = _kind(item) if "kind" in item.value else outer.removesuffix("List")
+            if kind not in kinds:
+                continue
+            cluster.listed.add(kind)
+            model, known = kinds[kind]
+            one: Any = read_object(item, model)
+            before, _ = known.setdefault(one.full_name, (item, one))
+            if before is not item:
+                raise item.error(
+                    f"{item.label()}: {kind} {one.full_name!r} is told of twice, also in "
+                    f"{where(before)}",
+                    expected="what one cluster said at one time",
+                )
+    return cluster
+
+
 def _kind(item: Parsed) -> str:
     if not isinstance(kind := item.at("kind").value, str):
         raise item.wrong("a text", "kind")
     return kind
-
-
-def gather(documents: Sequence[Parsed]) -> Cluster:
-    """Read the objects of all documents."""
-    cluster = Cluster()
-    for document in documents:
-        outer = _kind(document)
-        cluster.lists_pods |= outer == "PodList"
-        cluster.lists_claims |= outer == "ResourceClaimList"
-        is_list = outer.endswith("List")
-        if is_list and "items" not in document.value:
-            raise document.error(f'{document.label()} has no "items"', expected='the key "items"')
-        listed = document.value["items"] if is_list else ()
-        if not isinstance(listed, list | tuple):
-            raise document.wrong("an array", "items")
-        items = [document.at("items", index) for index in range(len(listed))]
-        for item in items if is_list else [document]:
-            if not isinstance(item.value, dict):
-                raise item.wrong("an object of Kubernetes")
-            kind = _kind(item) if "kind" in item.value else outer.removesuffix("List")
-            if kind == "Node":
-                _add(cluster.nodes, kind, item, read_object(item, NodeObject))
-            elif kind == "Pod":
-                _add(cluster.pods, kind, item, read_object(item, PodObject))
-                cluster.lists_pods = True
-            elif kind == "ResourceSlice":
-                _add(cluster.slices, kind, item, read_object(item, SliceObject))
-            elif kind == "ResourceClaim":
-                _add(cluster.claims, kind, item, read_object(item, ClaimObject))
-                cluster.lists_claims = True
-    return cluster
-
-
-_Object = TypeVar("_Object", NodeObject, PodObject, SliceObject, ClaimObject)
-
-
-def _add(
-    objects: dict[str, tuple[Parsed, _Object]], kind: str, item: Parsed, found: _Object
-) -> None:
-    name = found.full_name
-    if name in objects:
-        raise item.error(
-            f"{item.label()}: {kind} {name!r} is told of twice, also in {where(objects[name][0])}",
-            expected="what one cluster said at one time",
-        )
-    objects[name] = item, found
 
 
 # --- pods -----------------------------------------------------------------------------------------
@@ -144,12 +126,13 @@ def _add(
 def held_in(
     cluster: Cluster,
     devices: Mapping[tuple[str, str], Device],
-    names: Mapping[str, ResourceNames],
+    singles: Mapping[str, str | None],
     service_label: str | None,
 ) -> Iterator[PodHolding]:
     """Yield the pods that hold GPUs, or parts of them."""
     given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
     users: set[str] = set()
+    are_told = "ResourceClaim" in cluster.listed
     for name, (at, pod) in cluster.pods.items():
         node = pod.node_name
         if not node or pod.phase in ("Succeeded", "Failed"):
@@ -161,13 +144,13 @@ def held_in(
             if claim not in given:
                 raise at.error(
                     f"{at.label()}: pod {name} holds the claim {claim!r}, which is not told of",
-                    expected=ASK if not cluster.lists_claims else "claims of the same time",
+                    expected="claims of the same time" if are_told else ASK,
                 )
             users.add(claim)
             own += given[claim]
         resources = _resources(pod)
-        if node not in names:
-            if own or any(ResourceNames(None, False).profile(each) for each in resources):
+        if node not in singles:
+            if own or any(profile_of_resource(each, None) for each in resources):
                 at = at.at("spec").at("nodeName")
                 raise at.error(
                     f"{at.label()}: pod {name} holds GPUs of node {node!r}, which is not told of",
@@ -181,7 +164,7 @@ def held_in(
                     f"{device.node!r} ({device.where})",
                     expected="objects of one time",
                 )
-        profiles = names[node].counts_of(resources).elements()
+        profiles = count_profiles(resources, singles[node]).elements()
         facts = _pod_facts(name, at, pod, (*profiles,), own, service_label)
         if facts.profiles:
             yield PodHolding(node, facts, tuple(own), at)

@@ -10,12 +10,9 @@ from ....values.frozen import FrozenMap
 from ..instance import State
 
 __all__ = [
-    "SHARED", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
+    "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
     "fault_at",
 ]  # fmt: skip
-
-#: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
-SHARED = "shared"
 
 
 def fault_at(where: str, what: str, expected: str | None = None) -> FileError:
@@ -73,7 +70,7 @@ class PodFacts:
 
     name: str  # ``team-x/trainer``: its namespace and name
     where: str = field(compare=False)
-    profiles: tuple[str, ...]  # one an instance: ``3g.40gb``, WHOLE or SHARED
+    profiles: tuple[str, ...]  # one an instance: ``3g.40gb``, or WHOLE
     service: str | None = None  # its labels, if it is managed: see cms.fleet.deployment.labels
     point: str | None = None  # if not told, the only one of the service on such a profile
     state: State = State.RUNNING

@@ -11,10 +11,10 @@ from ....files.parsed import Parsed
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
 from ..kubernetes_objects import NodeObject
-from .cluster import ASK, PREFIX, Cluster, PodHolding, ResourceNames, gather, held_in, profile_of
+from .cluster import ASK, PREFIX, Cluster, PodHolding, count_profiles, gather, held_in, profile_of
 from .counting import MOST_GPUS
 from .dra import Device, devices_of, gpus_of, where
-from .facts import SHARED, GpuFacts, NodeCounts, NodeFacts, Statement
+from .facts import GpuFacts, NodeCounts, NodeFacts, Statement
 
 __all__ = ["read_kubernetes"]
 
@@ -28,9 +28,9 @@ def read_kubernetes(
     """
     cluster = gather(documents)
     devices = devices_of(cluster.slices.values())
-    names = {name: _names_of(each) for name, (_, each) in cluster.nodes.items()}
+    singles = {name: _single_of(each) for name, (_, each) in cluster.nodes.items()}
     held: dict[str, list[PodHolding]] = {}
-    for each in held_in(cluster, devices, names, service_label):
+    for each in held_in(cluster, devices, singles, service_label):
         held.setdefault(each.node, []).append(each)
     listed: dict[str, list[Device]] = {}
     for device in devices.values():
@@ -43,14 +43,14 @@ def read_kubernetes(
                 expected=ASK,
             )
         possible = next((device for device in own if device.is_possible), None)
-        if possible is not None and not (cluster.lists_pods or cluster.lists_claims):
+        if possible is not None and not {"Pod", "ResourceClaim"} & cluster.listed:
             raise documents[0].error(
                 f"the GPUs of node {name!r} are cut as they are claimed ({possible.where}), and no "
                 "claim or pod is told of",
                 expected=ASK,
             )
     found = [
-        _node_facts(cluster, name, names[name], listed.get(name, []), held.get(name, []), source)
+        _node_facts(cluster, name, singles[name], listed.get(name, []), held.get(name, []), source)
         for name, (_, each) in sorted(cluster.nodes.items())
         if name in listed or _is_nvidia(each)
     ]
@@ -85,19 +85,16 @@ def _is_nvidia(node: NodeObject) -> bool:
     )  # fmt: skip
 
 
-def _names_of(node: NodeObject) -> ResourceNames:
-    labels = node.labels
-    written = labels.get(f"{PREFIX}gpu.product", "")
-    sharing = labels.get(f"{PREFIX}gpu.sharing-strategy")
-    is_shared = written.endswith("-SHARED") if sharing is None else sharing not in ("", "none")
-    part = written.removesuffix("-SHARED").partition("-MIG-")[2]
-    return ResourceNames(profile_of(part), is_shared)
+def _single_of(node: NodeObject) -> str | None:
+    """Return the profile that ``nvidia.com/gpu`` stands for, if not for a GPU."""
+    written = node.labels.get(f"{PREFIX}gpu.product", "")
+    return profile_of(written.removesuffix("-SHARED").partition("-MIG-")[2])
 
 
 def _node_facts(
     cluster: Cluster,
     name: str,
-    names: ResourceNames,
+    single: str | None,
     devices: Sequence[Device],
     held: Sequence[PodHolding],
     source: str,
@@ -114,34 +111,21 @@ def _node_facts(
         said = labels[f"{PREFIX}{key}"] if value is None else value
         return Statement(said, f'{where(at)}.metadata.labels["{PREFIX}{key}"]')
 
-    unfit = next(_shared_parts(labels, names, where(at)), None)
-    allocatable = names.counts_of(node.allocatable)
-    capacity = allocatable | names.counts_of(node.capacity)
+    unfit = _find_sharing(labels, where(at))
+    allocatable = count_profiles(node.allocatable, single)
+    capacity = allocatable | count_profiles(node.capacity, single)
     if unfit is None:
         _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
     is_numbered = not gpus
     unknown = [*_hindrances(node, devices)]
-    counted = None if gpus else _counted(where(at), labels, names, capacity)
+    counted = None if gpus else _counted(where(at), labels, single, capacity)
     if not (gpus or +allocatable or +capacity):
         unknown.append("no pod is given any of its GPUs: it has no device plug-in that runs")
-    shared, given = capacity.pop(SHARED, 0), allocatable.pop(SHARED, 0)
-    if given < shared:
-        unknown.append(f"{shared - given} of {shared} shares of its GPUs cannot be given away")
-    if given:
-        how = labels.get(f"{PREFIX}gpu.sharing-strategy", "some way")
-        said = (
-            f"its GPUs are shared by {how}: which pods share which of them, and in what parts, is "
-            "not known"
-        )
-        if any(SHARED in each.pod.profiles for each in held):
-            unknown.append(f"{said}, so that all of them count as foreign")
-        else:
-            unfit = unfit or Statement(said, where(at))
     product = labels.get(f"{PREFIX}gpu.product", "")
     if product.endswith("-MIG-INVALID"):
         unknown.append("its device plugin has the strategy single, which its GPUs do not fit")
-    if unfit is not None and not gpus and names.single is None:
+    if unfit is not None and not gpus and single is None:
         number = _number(labels, "gpu.count")
         gpus = tuple(GpuFacts(index, where(at)) for index in range(min(number, MOST_GPUS)))
     parts = (labels.get(f"{PREFIX}cuda.driver.{part}", "") for part in ("major", "minor", "rev"))
@@ -157,7 +141,7 @@ def _node_facts(
         product=None if gpus else label("gpu.product", plain),
         labels=FrozenMap(labels),
         gpus=gpus,
-        pods=tuple(each.pod for each in held) if cluster.lists_pods and is_fit else None,
+        pods=tuple(each.pod for each in held) if "Pod" in cluster.listed and is_fit else None,
         allocatable=dict(sorted(allocatable.items())) if is_fit else None,
         capacity=dict(sorted(capacity.items())) if is_fit else None,
         counted=counted if is_fit else None,
@@ -173,14 +157,14 @@ def _number(labels: Mapping[str, str], key: str) -> int:
     return int(written) if is_whole(written) else 0
 
 
-def _shared_parts(labels: Mapping[str, str], names: ResourceNames, at: str) -> Iterator[Statement]:
-    """Say whether parts of a node's GPUs are shared: what is counted there are no parts."""
-    for key, value in labels.items():
-        resource, _, what = key.removeprefix(PREFIX).rpartition(".")
-        is_of_parts = resource.startswith("mig-") or (resource == "gpu" and names.single)
-        if what == "sharing-strategy" and is_of_parts and value not in ("", "none"):
-            said = f"parts of its GPUs are shared by {value}, by pods that are not told"
-            yield Statement(said, at)
+def _find_sharing(labels: Mapping[str, str], at: str) -> Statement | None:
+    """Say how a node's GPUs, or parts of them, are shared: what is counted there are shares."""
+    ways = [v for k, v in labels.items() if k.startswith(PREFIX) and k.endswith("sharing-strategy")]
+    ways = [way for way in ways if way not in ("", "none")]
+    if not ways and not labels.get(f"{PREFIX}gpu.product", "").endswith("-SHARED"):
+        return None
+    how = ways[0] if ways else "some way"
+    return Statement(f"its GPUs are shared by {how}, and by which pods is not known", at)
 
 
 def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
@@ -200,13 +184,12 @@ def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
 
 
 def _counted(
-    at: str, labels: Mapping[str, str], names: ResourceNames, capacity: Mapping[str, int]
+    at: str, labels: Mapping[str, str], single: str | None, capacity: Mapping[str, int]
 ) -> NodeCounts | None:
     """Return what the counts of a node may tell of its GPUs; None where they tell nothing."""
     number = _number(labels, "gpu.count")
-    totals = {name: count for name, count in capacity.items() if name != SHARED}
-    if names.single is not None:  # its gpu.count counts instances as well
-        return NodeCounts(at, None, {name: n for name, n in totals.items() if name == names.single})
+    if single is not None:  # its gpu.count counts instances as well
+        return NodeCounts(at, None, {name: n for name, n in capacity.items() if name == single})
     if not 0 < number <= MOST_GPUS:
         return None
     strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
@@ -218,12 +201,7 @@ def _counted(
         return NodeCounts(at, number, {WHOLE: number})
     if strategy != "mixed":
         return None
-    if shared := capacity.get(SHARED, 0):
-        by = _number(labels, "gpu.replicas")
-        if by < 1:
-            return None
-        totals[WHOLE] = totals.get(WHOLE, 0) + shared // by
-    return NodeCounts(at, number, totals)
+    return NodeCounts(at, number, capacity)
 
 
 def _refuse_more_than_there_is(

@@ -6,7 +6,7 @@ Rules of the format: https://github.com/NVIDIA/mig-parted (api/spec/v1), read in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -18,7 +18,7 @@ from ....files import model as m
 from ....files.source import Source
 from ....values.frozen import FrozenMap
 from ...hardware.yaml_text import read_yaml_or_json
-from ..model import FleetGpu, FleetNode
+from ..model import FleetGpu
 from .facts import GpuFacts, Statement
 
 __all__ = [
@@ -132,54 +132,33 @@ def read_cuts(
 
     Refuses GPUs in no entry or in several, and entries that name a GPU that is not there.
     """
-    if gpus:
-        cuts = _cuts_of(entries, FleetNode(node, gpus), source.name)
-    else:
-        cuts = {}
-        for entry in entries:
-            if entry.devices is None:
-                raise FileError(
-                    source.name,
-                    f"it is of all GPUs of node {node!r}, and how many these are is said nowhere",
-                    expected=f"the output of nvidia-smi -q -x beside it: {node}=gpus.xml",
-                )
-            for index in entry.devices:
-                if index in cuts:
-                    raise FileError(source.name, f"GPU {index} is in two entries", expected="one")
-                cuts[index] = entry.cut
-    # what the one PCI id of an entry says of its GPUs
-    products = {
-        index: Statement(entry.filters[0], "device-filter")
-        for entry in entries
-        if len(entry.filters) == 1
-        for index in entry.devices or ()
-    }
-    for index, cut in sorted(cuts.items()):
-        mig = Statement("off" if cut is None else "on", source.name)
-        counts = None if cut is None else dict(cut)
-        yield GpuFacts(index, source.name, product=products.get(index), mig=mig, counts=counts)
-
-
-def _cuts_of(entries: Iterable[Entry], node: FleetNode, where: str) -> dict[int, Cut]:
-    known = {card.index for card in node.gpus}
+    known, where = {card.index: card for card in gpus}, source.name
+    found: dict[int, list[Entry]] = {index: [] for index in known}
     for entry in entries:
-        for index in entry.devices or ():
-            if index not in known:
-                raise FileError(where, f"GPU {index} is listed, but node {node.name!r} has none")
-    found = {}
-    for card in node.gpus:
-        fits = [entry for entry in entries if _concerns(entry, card, where)]
-        if len(fits) != 1:
-            raise FileError(
-                where, f"GPU {card.name} is in {len(fits)} entries", expected="exactly one"
-            )
-        found[card.index] = fits[0].cut
-    return found
+        if entry.devices is None and not known:
+            what = f"it is of all GPUs of node {node!r}, and how many these are is said nowhere"
+            expected = f"the output of nvidia-smi -q -x beside it: {node}=gpus.xml"
+            raise FileError(where, what, expected=expected)
+        for index in known if entry.devices is None else entry.devices:
+            if known and index not in known:
+                raise FileError(where, f"GPU {index} is listed, but node {node!r} has none")
+            if not known or _is_meant(entry, known[index], where):
+                found.setdefault(index, []).append(entry)
+    for index, own in sorted(found.items()):
+        if len(own) != 1:
+            what = f"GPU {node}/{index} is in {len(own)} entries"
+            raise FileError(where, what, expected="exactly one")
+        (entry,) = own
+        # the one PCI id of an entry says what the GPUs are that it names
+        ids = entry.filters if entry.devices and len(entry.filters) == 1 else ()
+        product = next((Statement(each, "device-filter") for each in ids), None)
+        mig = Statement("off" if entry.cut is None else "on", where)
+        counts = None if entry.cut is None else dict(entry.cut)
+        yield GpuFacts(index, where, product=product, mig=mig, counts=counts)
 
 
-def _concerns(entry: Entry, card: FleetGpu, where: str) -> bool:
-    if entry.devices is not None and card.index not in entry.devices:
-        return False
+def _is_meant(entry: Entry, card: FleetGpu, where: str) -> bool:
+    """Whether the PCI ids of an entry are those of a GPU."""
     if entry.filters and not card.gpu.pci_device_ids:
         raise FileError(
             where,

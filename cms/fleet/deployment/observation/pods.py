@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from ....errors import FileError
 from ...hardware import Gpu
-from ..instance import WHOLE, Instance, Mode, State, Work
+from ..instance import WHOLE, Instance, Mode, Work
 from ..labels import label_value, point_label
 from ..model import Deployment, FleetGpu
 from .counting import base_of, describe_profile
-from .facts import SHARED, NodeFacts, PodFacts, fault_at
+from .facts import NodeFacts, PodFacts, fault_at
 
 __all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
 
@@ -97,10 +97,6 @@ def assign_pods(
             )
             does = Instance("", owner=f"pods {names}")
         dealt.give(index, profile, start, does, users[0])
-    if shared := by_profile.pop(SHARED, ()):
-        names = ", ".join(dict.fromkeys(pod.name for pod in shared))
-        state = doing[shared[0].name].state if len(shared) == 1 else State.RUNNING
-        dealt.take_whole(Instance(WHOLE, owner=f"pods {names}", state=state))
     for profile, users in sorted(by_profile.items()):
         dealt.deal(profile, [doing[pod.name] for pod in users], users[0].where)
     return dealt.cards_held()
@@ -141,20 +137,19 @@ class _Assignment:
             if each.is_whole
         }
 
-    def take_whole(self, instance: Instance, index: int | None = None) -> None:
+    def take_whole(self, index: int | None = None) -> None:
         """Put an instance on all uncut GPUs, or on one, that have none."""
         for card in self.cards:
             is_meant = card.mode is Mode.WHOLE and index in (None, card.index)
             if is_meant and not self.held[card.index]:
-                self.held[card.index].append(instance)
-                if instance.is_managed:
-                    self.free.add((card.index, 0))
+                self.held[card.index].append(Instance(WHOLE))
+                self.free.add((card.index, 0))
 
     def give(
         self, index: int, profile: str, start: int | None, does: Instance, pod: PodFacts
     ) -> None:
         if profile == WHOLE:
-            self.take_whole(Instance(WHOLE), index)
+            self.take_whole(index)
         held = self.held.get(index, [])
         place = next(
             (at for at, each in enumerate(held) if (each.profile, each.start) == (profile, start)),
@@ -174,7 +169,7 @@ class _Assignment:
     def deal(self, profile: str, doing: Sequence[Instance], where: str) -> None:
         """Give instances of a profile to pods: any to any, so that what they do is guessed."""
         if profile == WHOLE:
-            self.take_whole(Instance(WHOLE))
+            self.take_whole()
         names = _advertised_as(self.cards, profile, self.resources)
         own = sorted((i, at) for i, at in self.free if self.held[i][at].profile in names)
         # some may hold what is on GPUs on which nothing is planned

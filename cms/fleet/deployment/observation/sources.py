@@ -15,7 +15,7 @@ from ....files.parsed import Parsed
 from ....files.source import Source, read_source
 from ...hardware import Gpu
 from ...hardware.yaml_text import read_yaml_or_json
-from ..checking import check_deployment
+from ..checking import find_impossible
 from ..document import deployment_from_json
 from ..model import Deployment, FleetGpu
 from .age import format_moment
@@ -29,8 +29,8 @@ from .pods import MergeContext
 __all__ = ["SourceFile", "observe"]
 
 _KINDS = (
-    "a deployment of ours, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted "
-    "export, or kubectl get nodes,pods -A -o json"
+    "a deployment, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted export, or "
+    "kubectl get nodes,pods -A -o json"
 )
 _MANIFEST = re.compile(r"^(apiVersion|kind|format)\s*:", re.M)
 _KUBERNETES = ("Node", "Pod", "Deployment", "ResourceSlice", "ResourceClaim", "")
@@ -100,7 +100,7 @@ def observe(
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
-            raise FileError(source.name, "it is nothing that is known here", expected=_KINDS)
+            raise FileError(source.name, "no tool prints such a file", expected=_KINDS)
     facts = []
     for name, own in texts.items():
         told = read_nvidia_smi(*(source for source, _ in own))
@@ -164,12 +164,9 @@ def _deployment(source: Source, document: Parsed, n_given: int) -> Deployment:
             source.name, f"it is a deployment, and {n_given - 1} more sources are given",
             expected="a deployment alone", fix="what was meant to run goes to --plan",
         )  # fmt: skip
-    for fault in check_deployment(deployment):
-        if fault.kind != "capacity":
-            raise FileError(
-                source.name, f"it cannot be as it is written: {fault}",
-                fix=f"see all that is wrong with it: cms check {source.name}",
-            )  # fmt: skip
+    if why := find_impossible(deployment):
+        fix = f"see all that is wrong with it: cms check {source.name}"
+        raise FileError(source.name, f"it cannot be as it is written: {why}", fix=fix)
     return deployment
 
 

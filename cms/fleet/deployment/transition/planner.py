@@ -16,9 +16,9 @@ from ....values.numbers import Number, shown
 from ...placement import PlacementConstraints
 from ...placement.program import Limits
 from ...serving.plan import Plan
-from ..contents import contents_of
 from ..instance import State
 from ..model import Deployment
+from ..turns import contents_of
 from ..wanted import DesiredState
 from .durations import Durations
 from .floors import floors_of

@@ -24,10 +24,9 @@ from collections.abc import Mapping, Sequence
 from ....errors import UnsupportedProblem
 from ....solving.solution import Proof
 from ...placement.program import best_transport
-from ..contents import Content
 from ..instance import Instance, Mode
 from ..model import Deployment
-from ..turns import takes_turns
+from ..turns import Content, takes_turns
 from .outcome import Impossible
 
 __all__ = ["assign_contents"]

@@ -1,6 +1,6 @@
-"""For tests: a cluster as described, served, with a kubeconfig and kubectl's environment.
+"""For tests: a cluster of nodes, served, with a kubeconfig and kubectl's environment.
 
-with cluster(tmp_path, {"node-a": ["a100-80gb"] * 2}) as c:
+with cluster(tmp_path, {"node-a": StandInNode(tmp_path / "node-a", ["a100-80gb"] * 2)}) as c:
     c.kubectl("label", "node", "node-a", "nvidia.com/mig.config=all-balanced", "--overwrite")
 """
 
@@ -8,45 +8,51 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.fleet.stand_ins.kubernetes import dra
 from tests.fleet.stand_ins.kubernetes.kinds import BY_NAME, Json
-from tests.fleet.stand_ins.kubernetes.nodes import Gpu, Machine, machines
+from tests.fleet.stand_ins.kubernetes.nodes import Machine
 from tests.fleet.stand_ins.kubernetes.server import ApiServer
-from tests.fleet.stand_ins.kubernetes.store import OPERATOR, Store, World
+from tests.fleet.stand_ins.kubernetes.store import Store, World
+from tests.fleet.stand_ins.kubernetes.validators import documents
+from tests.fleet.stand_ins.machines import StandInNode
 
 KUBECTL = shutil.which("kubectl")
-OLDEST = 29  # older ones want OpenAPI v2, in protobuf, before they send anything
 needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on the path")
 
 
-@cache
-def _minor() -> int:
-    """kubectl's own version, asked for once where it is first needed."""
-    command = [str(KUBECTL), "version", "--client", "-o", "json"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    minor = re.match(r"\d+", json.loads(said.stdout)["clientVersion"]["minor"])
-    return int(minor[0]) if minor else 0
-
-
-_DISABLED = """\
-version: v1
-mig-configs:
-  all-disabled:
-  - {devices: all, mig-enabled: false}
+#: What is there from the first moment on.
+_OBJECTS = """\
+{apiVersion: v1, kind: Namespace, metadata: {name: default}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: gpu-operator}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: default-mig-parted-config, namespace: gpu-operator}
+data:
+  config.yaml: "{version: v1, mig-configs: {all-disabled: [{devices: all, mig-enabled: false}]}}"
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: nvidia-device-plugin-daemonset, namespace: gpu-operator}
+spec:
+  selector: {matchLabels: &app {app: nvidia-device-plugin-daemonset}}
+  template:
+    metadata: {labels: *app}
+    spec:
+      containers: [{name: plugin, image: stand-in}]
+      nodeSelector: {nvidia.com/gpu.deploy.device-plugin: "true"}
 """
 
 
@@ -65,8 +71,6 @@ class Cluster:
     def kubectl(self, *arguments: str, fails: bool = False, given: str | None = None) -> str:
         """Run the real kubectl; its output, or its errors where it is to fail."""
         assert KUBECTL is not None, "mark the test with needs_kubectl"
-        if _minor() < OLDEST:
-            pytest.skip(f"kubectl 1.{_minor()} is older than 1.{OLDEST}")
         done = subprocess.run(
             [KUBECTL, *arguments], env=self.env, input=given, capture_output=True, text=True,
             timeout=60, check=False,
@@ -75,24 +79,10 @@ class Cluster:
             raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done.stderr if fails else done.stdout
 
-    def http(
-        self, method: str, path: str, body: Any = None, kind: str = "application/json"
-    ) -> tuple[int, Json]:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.api.url + path, data, method=method)
-        request.add_header("Content-Type", kind)
-        # No proxy, whatever the environment says: the server is on the loopback.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        try:
-            with opener.open(request, timeout=20) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
-
-    def get(self, kind: str, name: str, namespace: str = "") -> Json:
+    def get(self, kind: str, name: str) -> Json:
         with self.world.store.lock:
-            return self.world.store.get(kind, name, namespace or _usual(kind))
+            space = "default" if BY_NAME[kind].namespaced else ""
+            return self.world.store.get(kind, name, space)
 
     def objects(self, kind: str, namespace: str | None = None) -> list[Json]:
         with self.world.store.lock:
@@ -118,12 +108,9 @@ class Cluster:
             item = self.world.store.get("Node", node)
             self.world.store.change(item, lambda n: n["metadata"]["labels"].update(labels))
 
-    def step(self, ticks: int = 1) -> bool:
-        return self.api.step(ticks)
-
-    def settle(self) -> int:
+    def settle(self) -> None:
         with self.world.store.lock:
-            return self.api.settle()
+            self.api.settle()
 
     def allocatable(self, node: str) -> dict[str, int]:
         """The GPU resources that a node offers, without zeros."""
@@ -142,19 +129,14 @@ class Cluster:
         """Who really uses what on a node: (GPU, profile, start) → name of the pod."""
         names = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in self.objects("Pod")}
         users = self.machines[node].users
-        return {(d.gpu, d.profile, d.start): names[uid] for d, uid in users.items()}
-
-
-def _usual(kind: str) -> str:
-    return "default" if BY_NAME[kind].namespaced else ""
+        return {(d.gpu, d.profile, d.start): names[uid] for d, (uid, _) in users.items()}
 
 
 @contextmanager
 def cluster(
     folder: Path,
-    nodes: Mapping[str, Sequence[str | Gpu]],
+    nodes: Mapping[str, StandInNode],
     *,
-    version: str = "1.34",
     pace: int = 1,
     dra_driver: bool = False,
 ) -> Iterator[Cluster]:
@@ -163,9 +145,12 @@ def cluster(
     With every request `pace` ticks pass; with 0 only `step` and `settle` move time. `dra_driver`:
     ResourceSlices instead of the extended resources of the classic device plug-in.
     """
-    world = World(Store(version), machines(nodes))
-    world.dra = dra_driver
-    _populate(world)
+    machines = {name: Machine(name, node) for name, node in sorted(nodes.items())}
+    world = World(Store("1.34"), machines, dra_driver)
+    made = [*documents(_OBJECTS)[0], *(machine.object() for machine in machines.values())]
+    made += [dra.device_class(kind) for kind in ("gpu", "mig") if dra_driver]
+    for item in json.loads(json.dumps(made)):
+        world.store.create(item)
     api = ApiServer(world, pace)
     api.settle()
     with api:
@@ -185,42 +170,3 @@ def _environment(folder: Path, url: str) -> dict[str, str]:
     path.write_text(json.dumps(config))
     kept = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder)}
     return kept | {"KUBECONFIG": str(path), "KUBECACHEDIR": str(folder / "cache")}
-
-
-def _populate(world: World) -> None:
-    for name in ("default", "kube-system", OPERATOR):
-        metadata: Json = {"name": name}
-        world.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    world.store.create(
-        {
-            "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": world.mig_config_map, "namespace": OPERATOR},
-            "data": {"config.yaml": _DISABLED},
-        }
-    )  # fmt: skip
-    for machine in world.machines.values():
-        cut = any(gpu.mig for gpu in machine.gpus)
-        machine.seen = "as-found" if cut else "all-disabled"
-        machine.labels["nvidia.com/mig.config"] = machine.seen
-        machine.labels["nvidia.com/mig.config.state"] = "success"
-        world.store.create(machine.node())
-    app = {"app": "nvidia-device-plugin-daemonset"}
-    world.store.create(
-        {
-            "apiVersion": "apps/v1", "kind": "DaemonSet",
-            "metadata": {"name": app["app"], "namespace": OPERATOR, "labels": app},
-            "spec": {
-                "selector": {"matchLabels": app},
-                "template": {
-                    "metadata": {"labels": app},
-                    "spec": {
-                        "containers": [{"name": "plugin", "image": "stand-in"}],
-                        "nodeSelector": {"nvidia.com/gpu.deploy.device-plugin": "true"},
-                    },
-                },
-            },
-        }
-    )  # fmt: skip
-    if world.dra:
-        for kind in ("gpu", "mig"):
-            world.store.create(dra.device_class(kind))

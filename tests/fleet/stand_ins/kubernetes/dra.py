@@ -6,12 +6,12 @@ the attempt. Devices are tried in the order in which they are listed; nothing is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.fleet.stand_ins.kubernetes.nodes import Device, Json, Machine
+from tests.fleet.stand_ins.kubernetes.kinds import Json
+from tests.fleet.stand_ins.kubernetes.nodes import Device, Machine
 from tests.fleet.stand_ins.kubernetes.store import World
 
 DRIVER = "gpu.nvidia.com"
@@ -20,15 +20,10 @@ DRIVER = "gpu.nvidia.com"
 class Listed(NamedTuple):
     """A device of a ResourceSlice, with the name that an allocation gives it."""
 
-    driver: str
+    node: str
     pool: str
     name: str
-    device: Json
-    node: str
-
-
-class CelError(ValueError):
-    """An expression that does not compile, fails, or is neither true nor false."""
+    attributes: Json
 
 
 def device_class(kind: str) -> Json:
@@ -44,122 +39,86 @@ def name_of(machine: Machine, device: Device) -> str:
     """`gpu-<minor>` or `gpu-<minor>-mig-<profile without dot>-<profile id>-<start>`."""
     if device.profile is None:
         return f"gpu-{device.gpu}"
-    profile = machine.gpus[device.gpu].card.by_name[device.profile]
+    profile = machine.node.cards[device.gpu].model.by_name[device.profile]
     short = device.profile.replace(".", "").replace("+", "-")
     return f"gpu-{device.gpu}-mig-{short}-{profile.number}-{device.start}"
 
 
-def resource_slice(machine: Machine, generation: int = 1) -> Json:
-    """What the driver publishes of a node with static MIG."""
-    return {
-        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
-        "metadata": {"name": f"{machine.name}-{DRIVER}"},
-        "spec": {
-            "driver": DRIVER, "nodeName": machine.name,
-            "pool": {"name": machine.name, "generation": generation, "resourceSliceCount": 1},
-            "devices": [_described(machine, device) for device in machine.devices()],
-        },
-    }  # fmt: skip
-
-
 def _described(machine: Machine, device: Device) -> Json:
-    gpu = machine.gpus[device.gpu]
+    card = machine.node.cards[device.gpu]
+    uuid = machine.node.mig_uuids(device.gpu)[device.start] if device.profile else card.uuid
     attributes: Json = {
         "type": {"string": "mig" if device.profile else "gpu"},
-        "uuid": {"string": machine.uuid(device)},
-        "productName": {"string": gpu.card.product},
+        "uuid": {"string": uuid},
+        "productName": {"string": card.model.product},
         "driverVersion": {"version": "580.95.5"},
     }
     if device.profile is not None:
         attributes["profile"] = {"string": device.profile}
-        attributes["parentUUID"] = {"string": machine.uuid(Device(device.gpu))}
+        attributes["parentUUID"] = {"string": card.uuid}
     return {"name": name_of(machine, device), "attributes": attributes}
 
 
 def publish(world: World, machine: Machine) -> None:
-    """Renew the node's slice where what it says has changed."""
-    wanted = resource_slice(machine)
-    held = world.store.find("ResourceSlice", wanted["metadata"]["name"])
-    if held is None:
-        world.store.create(wanted)
-    elif held["spec"]["devices"] != wanted["spec"]["devices"]:
-        pool = held["spec"]["pool"]
-
-        def renew(item: Json) -> None:
-            item["spec"]["devices"] = wanted["spec"]["devices"]
-            item["spec"]["pool"] = {**pool, "generation": pool["generation"] + 1}
-
-        world.store.change(held, renew)
+    """Say what is on a node with static MIG, anew where that has changed."""
+    devices = [_described(machine, device) for device in machine.devices()]
+    name = f"{machine.name}-{DRIVER}"
+    held = world.store.find("ResourceSlice", name)
+    if held is not None and held["spec"]["devices"] == devices:
+        return
+    generation = 1 if held is None else held["spec"]["pool"]["generation"] + 1
+    made = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
+        "spec": {
+            "driver": DRIVER, "nodeName": machine.name, "devices": devices,
+            "pool": {"name": machine.name, "generation": generation, "resourceSliceCount": 1},
+        },
+    }  # fmt: skip
+    if held is not None:
+        world.store.delete(held)
+    world.store.create(made)
 
 
 def listed(slices: Iterable[Json]) -> list[Listed]:
     """All devices, in the order in which their slices list them."""
     return [
-        Listed(spec["driver"], spec["pool"]["name"], device["name"], device, spec["nodeName"])
+        Listed(spec["nodeName"], spec["pool"]["name"], device["name"], device["attributes"])
         for spec in (item["spec"] for item in slices)
-        for device in spec.get("devices") or []
+        for device in spec["devices"]
     ]
 
 
-def selected(expression: str, device: Listed) -> bool:
-    """Whether a CEL selector takes a device."""
-    shown = {
-        f"{part} {name}": next(iter(value.values()))
-        for part in ("attributes", "capacity")
-        for name, value in (device.device.get(part) or {}).items()
-    }
-    # A value whose name the expression does not have cannot matter; whether it is there can.
-    told = {name: v for name, v in shown.items() if re.split("[ /]", name)[-1] in expression}
-    return _selected(expression, device.driver, frozenset(shown), tuple(told.items()))
+def takes(request: Json, device: Listed, classes: dict[str, Json]) -> bool:
+    """Whether a request takes a device."""
+    selectors = [*classes[request["deviceClassName"]]["spec"].get("selectors", ())]
+    expressions = [e["cel"]["expression"] for e in (*selectors, *request.get("selectors", ()))]
+    # A value whose name an expression does not have cannot matter.
+    return all(
+        _evaluate(text, tuple(
+            (name, next(iter(value.values())))
+            for name, value in device.attributes.items() if name in text
+        ))
+        for text in expressions
+    )  # fmt: skip
 
 
 @cache
-def _selected(
-    expression: str, driver: str, names: frozenset[str], told: tuple[tuple[str, Any], ...]
-) -> bool:
+def _evaluate(expression: str, told: tuple[tuple[str, str], ...]) -> bool:
     # Imported where it is needed: a fifth of a second that most tests do without.
-    from celpy.evaluation import CELEvalError
+    from celpy.adapter import json_to_cel
 
-    try:
-        answer = _program(expression).evaluate({"device": _view(driver, names, dict(told))})
-    except CELEvalError as error:
-        raise CelError(f"{expression}: {error.args[0]}") from error
-    if str(type(answer).__name__) not in ("BoolType", "bool"):
-        raise CelError(f"{expression}: neither true nor false but {answer!r}")
+    device = {"driver": DRIVER, "attributes": {DRIVER: dict(told)}}
+    answer = _program(expression).evaluate({"device": json_to_cel(device)})
+    assert type(answer).__name__ in ("BoolType", "bool"), f"{expression} is {answer!r}"
     return bool(answer)
 
 
 @cache
 def _program(expression: str) -> Any:
     from celpy import Environment
-    from celpy.celparser import CELParseError
 
-    try:
-        environment = Environment()
-        return environment.program(environment.compile(expression))
-    except CELParseError as error:
-        raise CelError(f"{expression}: {' '.join(str(error).split())}") from error
-
-
-def _view(driver: str, names: frozenset[str], told: dict[str, Any]) -> Any:
-    """The variable `device`: attributes and capacities by domain, the driver's own by default."""
-    from celpy.adapter import json_to_cel
-
-    grouped: dict[str, Json] = {"attributes": {driver: {}}, "capacity": {driver: {}}}
-    for each in names:
-        part, _, name = each.partition(" ")
-        domain, slash, short = name.rpartition("/")
-        grouped[part].setdefault(domain if slash else driver, {})[short] = told.get(each, "")
-    return json_to_cel({"driver": driver, **grouped})
-
-
-def takes(request: Json, device: Listed, classes: dict[str, Json]) -> bool:
-    """Whether a request takes a device."""
-    kind = classes.get(request["deviceClassName"])
-    if kind is None:
-        raise CelError(f"there is no DeviceClass {request['deviceClassName']}")
-    selectors = [*(kind["spec"].get("selectors") or []), *(request.get("selectors") or [])]
-    return all(selected(each["cel"]["expression"], device) for each in selectors)
+    environment = Environment()
+    return environment.program(environment.compile(expression))
 
 
 Choice = tuple[str, Listed]

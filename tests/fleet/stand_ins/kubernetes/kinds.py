@@ -16,20 +16,20 @@ class Kind(NamedTuple):
     name: str
     plural: str
     group: str = ""
-    version: str = "v1"
     namespaced: bool = True
     short: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ("status",)
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return f"{self.group}/v1" if self.group else "v1"
 
     @property
     def root(self) -> str:
-        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+        return f"/apis/{self.api_version}" if self.group else "/api/v1"
 
 
+_DRA = "resource.k8s.io"
 KINDS: tuple[Kind, ...] = (
     Kind("Namespace", "namespaces", namespaced=False, short=("ns",)),
     Kind("Node", "nodes", namespaced=False, short=("no",)),
@@ -37,55 +37,44 @@ KINDS: tuple[Kind, ...] = (
     Kind("ConfigMap", "configmaps", short=("cm",), subresources=()),
     Kind("Deployment", "deployments", "apps", short=("deploy",)),
     Kind("DaemonSet", "daemonsets", "apps", short=("ds",)),
-    Kind("DeviceClass", "deviceclasses", "resource.k8s.io", namespaced=False, subresources=()),
-    Kind("ResourceClaim", "resourceclaims", "resource.k8s.io"),
-    Kind("ResourceClaimTemplate", "resourceclaimtemplates", "resource.k8s.io", subresources=()),
-    Kind("ResourceSlice", "resourceslices", "resource.k8s.io", namespaced=False, subresources=()),
+    Kind("DeviceClass", "deviceclasses", _DRA, namespaced=False, subresources=()),
+    Kind("ResourceClaim", "resourceclaims", _DRA),
+    Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DRA, subresources=()),
+    Kind("ResourceSlice", "resourceslices", _DRA, namespaced=False, subresources=()),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
-_GROUPS = tuple(dict.fromkeys((kind.group, kind.version) for kind in KINDS if kind.group))
-_VERBS = ["create", "delete", "get", "list", "patch"]
 
 
-def kind_at(root: str, plural: str) -> Kind | None:
-    """The kind served under `root` (`/api/v1`, `/apis/apps/v1`) as `plural`."""
-    return next((kind for kind in KINDS if (kind.root, kind.plural) == (root, plural)), None)
-
-
-def discovery(path: str, server_version: str) -> Json | None:
+def discovery(path: str, version: str) -> Json | None:
     """What the server answers at a path of discovery; None at every other path."""
     if path == "/version":
-        major, minor = server_version.split(".")
-        return {
-            "major": major, "minor": minor, "gitVersion": f"v{server_version}.0",
-            "platform": "linux/amd64",
-        }  # fmt: skip
+        major, minor = version.split(".")
+        named = {"major": major, "minor": minor, "gitVersion": f"v{version}.0"}
+        return named | {"platform": "linux/amd64"}
     if path == "/api":
         return {"kind": "APIVersions", "versions": ["v1"]}
     if path == "/apis":
         groups = []
-        for group, version in _GROUPS:
-            named = {"groupVersion": f"{group}/{version}", "version": version}
+        for group in dict.fromkeys(kind.group for kind in KINDS if kind.group):
+            named = {"groupVersion": f"{group}/v1", "version": "v1"}
             groups.append({"name": group, "versions": [named], "preferredVersion": named})
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
     if path == "/openapi/v3":
         roots = dict.fromkeys(kind.root for kind in KINDS)
-        urls = {root[1:]: {"serverRelativeURL": f"/openapi/v3{root}"} for root in roots}
-        return {"paths": urls}
-    if path.startswith("/openapi/v3/"):
-        return _openapi(path.removeprefix("/openapi/v3"))
-    return _resources(path)
-
-
-def _resources(root: str) -> Json | None:
-    served = [kind for kind in KINDS if kind.root == root]
+        return {"paths": {root[1:]: {"serverRelativeURL": f"/openapi/v3{root}"} for root in roots}}
+    served = [kind for kind in KINDS if kind.root == path.removeprefix("/openapi/v3")]
     if not served:
         return None
+    return _openapi(served) if path.startswith("/openapi") else _resources(served)
+
+
+def _resources(served: list[Kind]) -> Json:
     resources: list[Json] = []
     for kind in served:
         itself = {
             "name": kind.plural, "singularName": kind.name.lower(), "kind": kind.name,
-            "namespaced": kind.namespaced, "verbs": _VERBS, "shortNames": list(kind.short),
+            "namespaced": kind.namespaced, "shortNames": list(kind.short),
+            "verbs": ["create", "delete", "get", "list", "patch"],
         }  # fmt: skip
         resources.append(itself)
         for name in kind.subresources:
@@ -99,24 +88,18 @@ def _resources(root: str) -> Json | None:
     }  # fmt: skip
 
 
-def _openapi(root: str) -> Json | None:
+def _openapi(served: list[Kind]) -> Json:
     """The part of the OpenAPI v3 document in which kubectl looks for server-side validation."""
-    served = [kind for kind in KINDS if kind.root == root]
-    if not served:
-        return None
     parameters = [{"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}]
     paths: Json = {}
     for kind in served:
-        place = "/namespaces/{namespace}" if kind.namespaced else ""
+        path = f"{kind.root}{'/namespaces/{namespace}' * kind.namespaced}/{kind.plural}"
+        named = {"group": kind.group, "version": "v1", "kind": kind.name}
         operation = {
-            "x-kubernetes-group-version-kind": {
-                "group": kind.group, "version": kind.version, "kind": kind.name,
-            },
-            "parameters": parameters,
-            "responses": {},
+            "x-kubernetes-group-version-kind": named, "parameters": parameters, "responses": {},
         }  # fmt: skip
-        paths[f"{root}{place}/{kind.plural}"] = {"post": operation}
-        paths[f"{root}{place}/{kind.plural}/{{name}}"] = {"patch": operation, "put": operation}
+        paths[path] = {"post": operation}
+        paths[f"{path}/{{name}}"] = {"patch": operation, "put": operation}
     return {
         "openapi": "3.0.0", "info": {"title": "stand-in", "version": "v1"},
         "paths": paths, "components": {"schemas": {}},

@@ -8,14 +8,16 @@ is checked beforehand: whether pods still use a GPU shows when mig-parted clears
 from __future__ import annotations
 
 from tests.fleet.stand_ins.kubernetes import dra
-from tests.fleet.stand_ins.kubernetes.nodes import CLIENTS, Json, Machine
+from tests.fleet.stand_ins.kubernetes.kinds import Json
+from tests.fleet.stand_ins.kubernetes.nodes import CLIENTS, Machine
 from tests.fleet.stand_ins.kubernetes.store import OPERATOR, World
-from tests.fleet.stand_ins.mig_parted_file import Entry, Failure, entry_of, specification
-from tests.fleet.stand_ins.placement import place
+from tests.fleet.stand_ins.machines import Ran
 
 _ASKED = "nvidia.com/mig.config"
 _STATE = "nvidia.com/mig.config.state"
 _PAUSED = "paused-for-mig-change"
+#: Ticks until a new label is seen, and the old answer stands; and from pending to the new answer.
+_NOTICE, _APPLY = 2, 3
 
 
 def tick(world: World) -> None:
@@ -36,7 +38,7 @@ def _look(world: World, machine: Machine) -> None:
         machine.noticed = None
         return
     if machine.noticed is None:
-        machine.noticed = world.store.now + world.timing.notice
+        machine.noticed = world.store.now + _NOTICE
     if world.store.now >= machine.noticed:
         machine.seen, machine.noticed = asked, None
         if asked is not None:
@@ -48,46 +50,26 @@ def busy(world: World) -> bool:
     return any(m.config is not None or m.noticed is not None for m in world.machines.values())
 
 
-def _entries(world: World, name: str) -> list[Entry] | None:
+def _run(world: World, machine: Machine, command: str, name: str) -> Ran:
+    """Run mig-parted with what is in the ConfigMap."""
     held = world.store.find("ConfigMap", world.mig_config_map, OPERATOR) or {}
-    try:
-        return specification((held.get("data") or {}).get("config.yaml", "")).get(name)
-    except Failure:
-        return None
+    text = (held.get("data") or {}).get("config.yaml", "")
+    return machine.node.mig_parted([command, "-f", "-", "-c", name], text)
 
 
 def _start(world: World, machine: Machine, name: str) -> None:
-    entries = _entries(world, name)
-    if entries is None:
-        _label(world, machine, {_STATE: "failed"})
-    elif _asserted(machine, entries):
-        _label(world, machine, {_STATE: "success"})
-    else:
-        machine.config, machine.due = name, world.store.now + world.timing.apply
-        paused = {f"nvidia.com/gpu.deploy.{client}": _PAUSED for client in CLIENTS}
-        _label(world, machine, {_STATE: "pending", **paused})
-
-
-def _asserted(machine: Machine, entries: list[Entry]) -> bool:
-    """Whether mig-parted finds every GPU as asked, and each listed."""
-    asked = [entry_of(entries, at, gpu.card.device_id) for at, gpu in enumerate(machine.gpus)]
-    pairs = zip(machine.gpus, asked, strict=True)
-    return all(entry is not None and gpu.is_cut(entry) for gpu, entry in pairs)
+    ran = _run(world, machine, "assert", name)
+    if "assertion failure" not in ran.error.lower():
+        _label(world, machine, {_STATE: "failed" if ran.code else "success"})
+        return
+    machine.config, machine.due = name, world.store.now + _APPLY
+    paused = {f"nvidia.com/gpu.deploy.{client}": _PAUSED for client in CLIENTS}
+    _label(world, machine, {_STATE: "pending", **paused})
 
 
 def _finish(world: World, machine: Machine) -> None:
-    entries = _entries(world, machine.config or "")
-    done = entries is not None and machine.name not in world.mig_fails
-    for index, gpu in enumerate(machine.gpus):
-        entry = entry_of(entries, index, gpu.card.device_id) if entries and done else None
-        if entry is None or gpu.is_cut(entry):
-            continue
-        if any(device.gpu == index for device in machine.users):
-            done = False  # "In use by another client"
-            continue
-        # A whole GPU is cleared before the new instances are tried, one by one.
-        layout = place(gpu.model, entry.wanted or {})
-        gpu.mig, gpu.layout, done = entry.enabled, layout or (), done and layout is not None
+    fails = machine.name in world.mig_fails
+    done = not fails and _run(world, machine, "apply", machine.config or "").code == 0
     machine.config = None
     running = {f"nvidia.com/gpu.deploy.{client}": "true" for client in CLIENTS}
     _label(world, machine, {**running, _STATE: "success" if done else "failed"})

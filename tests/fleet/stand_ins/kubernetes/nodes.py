@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.fleet.stand_ins.mig_parted_file import Entry
-from tests.fleet.stand_ins.placement import MODELS, Layout, Model
-
-Json = dict[str, Any]
+from tests.fleet.stand_ins.kubernetes.kinds import Json
+from tests.fleet.stand_ins.machines import StandInNode
 
 CLIENTS = ("device-plugin", "gpu-feature-discovery", "dcgm", "dcgm-exporter", "nvsm")
 
@@ -28,94 +27,68 @@ class Device(NamedTuple):
         return "nvidia.com/mig-" + self.profile.replace("+", ".")
 
 
-@dataclass
-class Gpu:
-    """One physical GPU; a layout is there only where MIG is on."""
-
-    model: str
-    mig: bool = False
-    layout: Layout = ()
-
-    @property
-    def card(self) -> Model:
-        return MODELS[self.model]
-
-    def is_cut(self, entry: Entry) -> bool:
-        """Whether it is as an entry of mig-parted has it; a count of zero never is."""
-        names = [name for name, _ in self.layout]
-        counts = {name: names.count(name) for name in names}
-        return (self.mig, counts) == (entry.enabled, entry.wanted or {})
+def devices_of(node: StandInNode) -> Iterator[Device]:
+    for index, layout in enumerate(node.layouts()):
+        if node.cards[index].mode == "Disabled":
+            yield Device(index)
+        yield from (Device(index, *place) for place in layout)
 
 
 @dataclass
 class Machine:
-    """A node: its GPUs, who uses which device, and what mig-manager last saw."""
+    """A node, who uses which of its devices, and what mig-manager last saw."""
 
     name: str
-    gpus: list[Gpu]
-    labels: dict[str, str] = field(default_factory=dict)
-    users: dict[Device, str] = field(default_factory=dict)  # device → uid of the pod
+    node: StandInNode
+    users: dict[Device, tuple[str, int]] = field(default_factory=dict)  # pod's uid, and process
     seen: str | None = None
     noticed: int | None = None  # when a new label will be noticed
     config: str | None = None  # the configuration at work
     due: int = 0
 
-    def devices(self) -> Iterator[Device]:
-        for index, gpu in enumerate(self.gpus):
-            if not gpu.mig:
-                yield Device(index)
-            for profile, start in sorted(gpu.layout, key=lambda item: item[1]):
-                yield Device(index, profile, start)
+    def devices(self) -> list[Device]:
+        return [*devices_of(self.node)]
 
     def resources(self) -> dict[str, int]:
         """What the device plug-in advertises under the strategy `mixed`."""
-        counts: dict[str, int] = {}
-        for device in self.devices():
-            counts[device.resource] = counts.get(device.resource, 0) + 1
-        return counts
+        return Counter(device.resource for device in self.devices())
 
-    def uuid(self, device: Device) -> str:
-        kind = "GPU" if device.profile is None else "MIG"
-        profile = (device.profile or "whole").replace(".", "")
-        return f"{kind}-{self.name}-{device.gpu}-{profile}-{device.start}"
+    def give(self, device: Device, uid: str) -> None:
+        start = None if device.profile is None else device.start
+        self.users[device] = uid, self.node.client(device.gpu, start)
+
+    def free(self, uid: str) -> None:
+        for device, (user, pid) in [*self.users.items()]:
+            if user == uid:
+                del self.users[device]
+                self.node.leave(pid)
 
     def discovered(self) -> dict[str, str]:
         """Labels of GPU Feature Discovery under the strategy `mixed`."""
-        first = self.gpus[0].card
-        labels = {
+        return {
             "nvidia.com/gpu.present": "true",
-            "nvidia.com/gpu.product": first.product.replace(" ", "-"),
-            "nvidia.com/gpu.count": str(len(self.gpus)),
-            "nvidia.com/mig.capable": "true",
-            "nvidia.com/mig.strategy": "mixed",
-        }
-        for resource, count in self.resources().items():
-            if resource != "nvidia.com/gpu":
-                labels[f"{resource}.count"] = str(count)
-        return labels
+            "nvidia.com/gpu.product": self.node.cards[0].model.product.replace(" ", "-"),
+            "nvidia.com/gpu.count": str(len(self.node.cards)),
+            "nvidia.com/mig.capable": "true", "nvidia.com/mig.strategy": "mixed",
+            **{f"{name}.count": str(n) for name, n in self.resources().items()
+               if name != "nvidia.com/gpu"},
+        }  # fmt: skip
 
-    def node(self) -> Json:
+    def object(self) -> Json:
         """The Node object of the first moment, before any controller has run."""
+        self.seen = "as-found" if any(self.node.layouts()) else "all-disabled"
         labels = {
             "kubernetes.io/hostname": self.name, "kubernetes.io/os": "linux",
             **{f"nvidia.com/gpu.deploy.{client}": "true" for client in CLIENTS},
-            **self.discovered(), **self.labels,
+            **self.discovered(),
+            "nvidia.com/mig.config": self.seen, "nvidia.com/mig.config.state": "success",
         }  # fmt: skip
         amounts = {"cpu": "64", "memory": "512Gi", "pods": "110"}
+        conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
         return {
-            "apiVersion": "v1", "kind": "Node",
+            "apiVersion": "v1", "kind": "Node", "spec": {},
             "metadata": {"name": self.name, "labels": labels},
-            "spec": {},
             "status": {
-                "capacity": dict(amounts), "allocatable": dict(amounts),
-                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+                "capacity": amounts, "allocatable": {**amounts}, "conditions": conditions,
             },
         }  # fmt: skip
-
-
-def machines(described: Mapping[str, Sequence[str | Gpu]]) -> dict[str, Machine]:
-    """Nodes by name from models (`["a100-80gb"] * 2`) or from GPUs that are cut already."""
-    made = {}
-    for name, gpus in sorted(described.items()):
-        made[name] = Machine(name, [Gpu(g) if isinstance(g, str) else g for g in gpus])
-    return made

@@ -11,13 +11,12 @@ from typing import Any
 
 from tests.fleet.stand_ins.kubernetes.kinds import BY_NAME, Json
 from tests.fleet.stand_ins.kubernetes.nodes import Machine
-from tests.fleet.stand_ins.kubernetes.rules import rule_faults
-from tests.fleet.stand_ins.kubernetes.schemas import schema_faults
+from tests.fleet.stand_ins.kubernetes.validators import rule_faults, schema_faults
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _REASONS = {
-    400: "BadRequest", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests",
-    405: "MethodNotAllowed", 415: "UnsupportedMediaType", 500: "InternalError",
+    400: "BadRequest", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict", 422: "Invalid",
+    415: "UnsupportedMediaType",
 }  # fmt: skip
 
 
@@ -51,9 +50,9 @@ class Store:
         self._items: dict[str, dict[tuple[str, str], Json]] = {kind: {} for kind in BY_NAME}
         self._made = 0
 
-    def time(self, ticks: int | None = None) -> str:
-        at = _EPOCH + timedelta(seconds=self.now if ticks is None else ticks)
-        return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    def time(self, ticks: int = 0) -> str:
+        """Say when it is, or will be some ticks from now."""
+        return (_EPOCH + timedelta(seconds=self.now + ticks)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def list(self, kind: str, namespace: str | None = None) -> list[Json]:
         """Copies of all objects of a kind, by namespace and name."""
@@ -84,7 +83,7 @@ class Store:
             raise Refused(400, f"unknown kind {kind!r}")
         self._made += 1
         if "name" not in metadata and metadata.get("generateName"):
-            metadata["name"] = f"{metadata['generateName']}{_suffix(self._made)}"
+            metadata["name"] = f"{metadata['generateName']}{self._made:05d}"
         namespace = metadata.get("namespace", "")
         if BY_NAME[kind].namespaced and self.find("Namespace", namespace) is None:
             raise Refused(404, f'namespaces "{namespace}" not found', name=namespace)
@@ -94,7 +93,10 @@ class Store:
         metadata["uid"] = f"00000000-0000-4000-8000-{self._made:012d}"
         metadata["creationTimestamp"] = self.time()
         metadata["generation"] = 1
-        _defaults(item)
+        if kind == "Deployment":
+            item["spec"].setdefault("replicas", 1)
+        if kind == "Pod":
+            item.setdefault("status", {}).setdefault("phase", "Pending")
         return self._keep(item)
 
     def update(self, item: Json) -> Json:
@@ -142,16 +144,6 @@ class Store:
         return copied(item)
 
 
-def _defaults(item: Json) -> None:
-    kind = item["kind"]
-    if kind == "Deployment":
-        item["spec"].setdefault("replicas", 1)
-    if kind == "Pod":
-        item.setdefault("status", {}).setdefault("phase", "Pending")
-    if kind == "Namespace":
-        item["status"] = {"phase": "Active"}
-
-
 def _relations(item: Json) -> list[str]:
     """What must agree inside an object: a workload selects the pods it makes."""
     spec = item.get("spec") or {}
@@ -172,24 +164,7 @@ def _relations(item: Json) -> list[str]:
     return []
 
 
-def _suffix(number: int) -> str:
-    """Five letters that look drawn and are never the same twice."""
-    alphabet = "bcdfghjklmnpqrstvwxz2456789"
-    mixed = (number * 7919 + 104729) % 27**5
-    return "".join(alphabet[mixed // 27**place % 27] for place in range(5))
-
-
 OPERATOR = "gpu-operator"
-
-
-@dataclass
-class Timing:
-    """Ticks of the stepped clock."""
-
-    start: int = 1  # from bound to ready
-    stop: int = 1  # from asked to stop to gone
-    notice: int = 2  # until mig-manager sees a new label: so long the old answer stands
-    apply: int = 3  # from pending to the new answer
 
 
 @dataclass
@@ -202,5 +177,4 @@ class World:
     mig_config_map: str = "default-mig-parted-config"
     nodes_reversed: bool = False  # the order in which the scheduler looks at nodes
     devices_reversed: bool = False  # the order in which a kubelet hands out equal devices
-    timing: Timing = field(default_factory=Timing)
     mig_fails: set[str] = field(default_factory=set)  # nodes that mig-manager fails on

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
-from tests.fleet.stand_ins.kubernetes.nodes import Gpu
+from tests.fleet.stand_ins.machines import StandInNode
 
 Json = dict[str, Any]
 
@@ -25,13 +25,11 @@ mig-configs:
   - {devices: [0], mig-enabled: true, mig-devices: {3g.40gb: 1, 2g.20gb: 2, 1g.10gb: 0}}
   - {devices: [1], mig-enabled: false}
   partly: [{devices: [0], mig-enabled: true, mig-devices: {7g.80gb: 1}}]
-  too-much: [{devices: all, mig-enabled: true, mig-devices: {3g.40gb: 3}}]
+  too-much: [{devices: [0], mig-enabled: true, mig-devices: {3g.40gb: 3}}]
 """
-MIXED = Gpu(A100, True, (("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb", 4)))
+MIXED = (("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb", 4))
 OFFERED = {"nvidia.com/gpu": 1, "nvidia.com/mig-2g.20gb": 2, "nvidia.com/mig-3g.40gb": 1}
 STATE = "nvidia.com/mig.config.state"
-MAPS = "/api/v1/namespaces/default/configmaps"
-MERGE = "application/merge-patch+json"
 
 
 def deployment(name: str, replicas: int, limits: Json | None = None, **spec: Any) -> Json:
@@ -45,9 +43,19 @@ def deployment(name: str, replicas: int, limits: Json | None = None, **spec: Any
     }  # fmt: skip
 
 
+def mixed(folder: Path) -> StandInNode:
+    node = StandInNode(folder, [A100, A100], mig=[True, False])
+    node.put(0, MIXED)
+    return node
+
+
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path, {"a": [A100, A100], "b": [A100]}, pace=0) as made:
+    uncut = {
+        name: StandInNode(tmp_path / name, [A100] * count, mig=False)
+        for name, count in (("a", 2), ("b", 1))
+    }
+    with cluster(tmp_path, uncut, pace=0) as made:
         made.apply({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {"config.yaml": CONFIG},
             "metadata": {"name": "default-mig-parted-config", "namespace": "gpu-operator"},
@@ -66,24 +74,24 @@ def ask(c: Cluster, config: str) -> None:
 
 def test_a_mig_change_is_pending_first_and_nothing_is_offered_meanwhile(fleet: Cluster) -> None:
     ask(fleet, "mixed")
-    fleet.step()
+    fleet.api.step()
     assert state(fleet) == "success"  # the old answer: nobody has looked yet
-    fleet.step(2)
+    fleet.api.step(2)
     assert state(fleet) == "pending"
-    fleet.step(2)
+    fleet.api.step(2)
     assert fleet.allocatable("a") == {}  # while nobody advertises
     fleet.settle()
     assert (state(fleet), fleet.allocatable("a")) == ("success", OFFERED)
     for name, end in (("zeros", "success"), ("partly", "success"), ("too-much", "failed")):
         ask(fleet, name)
         states = {state(fleet)}
-        while fleet.step() or fleet.api.under_way():
+        while fleet.api.step() or fleet.api.under_way():
             states.add(state(fleet))
         assert (state(fleet), "pending" in states) == (end, True), name
     ask(fleet, "no-such")
     fleet.settle()
     assert state(fleet) == "failed"
-    assert not fleet.machines["a"].gpus[1].mig  # never listed: as it was
+    assert fleet.machines["a"].node.cards[1].mode == "Disabled"  # never listed: as it was
 
 
 def test_a_gpu_in_use_is_not_repartitioned(fleet: Cluster) -> None:
@@ -91,7 +99,7 @@ def test_a_gpu_in_use_is_not_repartitioned(fleet: Cluster) -> None:
     fleet.settle()
     ask(fleet, "mixed")
     fleet.settle()
-    assert (state(fleet), fleet.machines["a"].gpus[0].mig) == ("failed", False)
+    assert (state(fleet), fleet.machines["a"].node.cards[0].mode) == ("failed", "Disabled")
     assert len(fleet.occupants("a")) == 2
     fleet.apply(deployment("chat", 0, {"nvidia.com/gpu": 1}))
     ask(fleet, "mixed")  # the same label again is no news
@@ -100,7 +108,7 @@ def test_a_gpu_in_use_is_not_repartitioned(fleet: Cluster) -> None:
 
 
 def test_the_scheduler_takes_the_first_node_that_has_room(tmp_path: Path) -> None:
-    with cluster(tmp_path, {"a": [MIXED], "b": [MIXED]}, pace=0) as c:
+    with cluster(tmp_path, {name: mixed(tmp_path / name) for name in "ab"}, pace=0) as c:
         c.apply(deployment("chat", 1, {"nvidia.com/mig-2g.20gb": 1}))
         c.settle()
         assert len(c.occupants("a")) == 1
@@ -123,7 +131,7 @@ def test_claims_are_met_from_slices_and_go_with_their_pods(tmp_path: Path) -> No
         "spec": {"spec": {"devices": {"requests": [{"name": "slice", "exactly": exactly}]}}},
     }  # fmt: skip
     pods: Json = {"resourceClaims": [{"name": "slice", "resourceClaimTemplateName": "t"}]}
-    with cluster(tmp_path, {"a": [MIXED, A100]}, pace=0, dra_driver=True) as c:
+    with cluster(tmp_path, {"a": mixed(tmp_path / "a")}, pace=0, dra_driver=True) as c:
         c.apply(template, deployment("chat", 3, **pods))
         c.settle()
         assert len(c.running(app="chat")) == 2
@@ -138,22 +146,23 @@ def a_map(**changes: Any) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}} | changes
 
 
+@needs_kubectl
 @pytest.mark.parametrize(
-    ("method", "path", "body", "code"),
+    ("words", "given", "says"),
     [
-        ("GET", "/api/v1/nodes/none", None, 404), ("GET", "/api/v1/none", None, 404),
-        ("POST", MAPS, a_map(extra=1), 400),
-        ("POST", MAPS, a_map(metadata={"name": "Bad_Name"}), 422),
-        ("POST", MAPS, a_map(metadata={"name": "m", "labels": {"a": "x" * 64}}), 422),
-        ("POST", MAPS.replace("default", "none"), a_map(), 404),
+        ("get node none", None, "NotFound"), ("get none", None, "resource type"),
+        ("create -f -", a_map(extra=1), "strict decoding error"),
+        ("create -f -", a_map(metadata={"name": "Bad_Name"}), "not a name"),
+        ("create -f -", a_map(metadata={"name": "m", "labels": {"a": "x" * 64}}), "at most 63"),
+        ("create -n none -f -", a_map(), "NotFound"),
     ],
 )  # fmt: skip
 def test_the_api_refuses_and_keeps_nothing(
-    fleet: Cluster, method: str, path: str, body: Any, code: int
+    fleet: Cluster, words: str, given: Json | None, says: str
 ) -> None:
     before = fleet.world.store.revision
-    answered, status = fleet.http(method, path, body, MERGE)
-    assert (answered, status["status"]) == (code, "Failure")
+    text = None if given is None else json.dumps(given)
+    assert says in fleet.kubectl(*words.split(), given=text, fails=True)
     assert fleet.world.store.revision == before
 
 

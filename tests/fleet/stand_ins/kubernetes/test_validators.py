@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.fleet.stand_ins.kubernetes import validators
-from tests.fleet.stand_ins.kubernetes.nodes import Gpu
-from tests.fleet.stand_ins.kubernetes.schemas import VERSIONS, documents, schema_faults
+from tests.fleet.stand_ins.kubernetes.validators import VERSIONS, documents, schema_faults
+from tests.fleet.stand_ins.machines import StandInNode
 
 TEMPLATE = """\
 apiVersion: resource.k8s.io/v1
@@ -34,12 +36,14 @@ spec:
   containers:
   - {name: c, image: i, resources: {limits: {nvidia.com/mig-2g.20gb: 1}}}
 """
-CUT = {"a": [Gpu("a100-80gb", True, (("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb", 4)))]}
 SLURM = "GresTypes=gpu\nNodeName=a Gres=gpu:a100_2g.20gb:2,gpu:a100_3g.40gb:1\n"
 
 
 def slurm(text: str) -> list[str]:
-    return validators.slurm("AutoDetect=nvml\n", text, CUT)
+    with TemporaryDirectory() as folder:
+        node = StandInNode(Path(folder), ["a100-80gb"])
+        node.put(0, [("2g.20gb", 0), ("2g.20gb", 2), ("3g.40gb", 4)])
+    return validators.slurm("AutoDetect=nvml\n", text, {"a": node})
 
 
 @pytest.mark.parametrize(
