@@ -47,7 +47,7 @@ def find_covers(
         trial.cover(cover)
         covers.append(cover)
         for gpu, each in cover.places:
-            new = goal.track(goal.cards[gpu], each, goes=True)
+            new = goal.track(gpu, each, goes=True)
             if new.service in left:
                 left[new.service] -= new.supply
                 if left[new.service] <= 0:
@@ -90,9 +90,8 @@ def list_rooms(
         return
     for use in (goal.uses[number] for number in uses):
         if use.gpu == device.key and use.profile in goal.allowed[gpu]:
-            own = goal.facts(device, use.profile).slots
             for start in device.profile(use.profile).starts:
-                slots = own << start
+                slots = use.slots << start
                 if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
                     yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
 
@@ -121,7 +120,7 @@ def _find_instance(
             ):  # fmt: skip
                 continue
             for use in uses.get((key, own.profile), ()):
-                part = min(use.supply, lack) / goal.devices[key].profile(own.profile).memory
+                part = min(use.supply, lack) / use.slots.bit_count()
                 free = not any(slots & each.slots for slots in wanted)
                 score = own.work is None, free, part * state.settings.noise(0.3)
                 if best is None or score > best[0]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....errors import AlgorithmError
 from ....solving.solution import Proof
 from ...placement.program import Limits
-from ..instance import Instance, StartSource, State
-from ..model import Deployment, FleetGpu
+from ..instance import StartSource, State
+from ..model import Deployment
 from .checking import check_transition
-from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
+from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, most_gpus
 from .necessity import prove_spare
 from .order import temporaries
 
@@ -42,25 +41,21 @@ def check_result(
     target: Deployment,
     floors: Mapping[str, Floor],
     actions: Sequence[Action],
-    spare: int,
+    gpus: int,
     kept: Kept,
     limits: Limits | None = None,
 ) -> Transition:
     """Return a transition that has passed the check; one that has not is a defect.
 
-    Within `limits`, if there are any, a proof is looked for that fewer spare GPUs will not do.
+    `gpus`: In use at some moment, and no more at any. Within `limits`, if there are any, a proof is
+    looked for that fewer spare GPUs will not do.
     """
     both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
     borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
     temporary, _ = temporaries(start, actions)
-    done = Transition(
-        start,
-        target,
-        floors,
-        tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
-        Spare(spare, borrowed=borrowed),
-        kept,
-    )
+    actions = tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions))
+    lent = Spare(gpus - most_gpus(start, target), borrowed=borrowed)
+    done = Transition(start, target, floors, actions, lent, kept)
     if limits is not None:
         done = replace(done, spare=prove_spare(done, limits))
     faults = check_transition(done)
@@ -69,32 +64,22 @@ def check_result(
     return done
 
 
-def find_end(
-    start: Deployment, target: Deployment, actions: Sequence[Action]
-) -> tuple[Deployment, int]:
-    """Return what is there in the end, and how many instances with work were never interrupted."""
-    held = {(c.node, c.index): list(c.instances) for c in start.gpus()}
-    modes = {(c.node, c.index): c.mode for c in start.gpus()}
-    gone: Counter[tuple[tuple[str, int], Instance]] = Counter()
+def find_end(start: Deployment, target: Deployment, actions: Sequence[Action]) -> Deployment:
+    """Return what is there in the end."""
+    cards = {(card.node, card.index): card for card in start.gpus()}
+    held = {place: list(card.instances) for place, card in cards.items()}
     for action in actions:
+        place = action.gpu
         for each in action.removes:
-            held[action.gpu].remove(each)
-            gone[action.gpu, each] += 1
-        held[action.gpu].extend(action.adds)
-        modes[action.gpu] = action.mode or modes[action.gpu]
-    kept, cut = 0, {action.gpu for action in actions if action.what is What.REPARTITION}
-    cards: dict[tuple[str, int], FleetGpu] = {}
-    for card in start.gpus():
-        place = card.node, card.index
-        for each in card.instances:
-            if gone[place, each]:
-                gone[place, each] -= 1
-            elif each.is_managed and each.work is not None:
-                kept += 1
-        runs = tuple(
+            held[place].remove(each)
+        held[place].extend(action.adds)
+        cards[place] = replace(cards[place], mode=action.mode or cards[place].mode)
+        if action.what is What.REPARTITION:
+            cards[place] = replace(cards[place], start_source=StartSource.OBSERVED)
+    for place, own in held.items():
+        runs = (
             replace(each, state=State.RUNNING) if each.state is State.STARTING else each
-            for each in held[place]
+            for each in own
         )
-        source = StartSource.OBSERVED if place in cut else card.start_source
-        cards[place] = replace(card, instances=runs, mode=modes[place], start_source=source)
-    return target.with_gpus(cards), kept
+        cards[place] = replace(cards[place], instances=tuple(runs))
+    return target.with_gpus(cards)

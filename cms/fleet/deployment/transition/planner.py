@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
-from operator import itemgetter
 from typing import Literal
 
 from ....errors import CmsError, InvalidOption
@@ -15,25 +14,21 @@ from ....solving.solution import Proof
 from ....values.numbers import Number, shown
 from ...placement import PlacementConstraints
 from ...placement.program import Limits
-from ...serving.plan import Plan
-from ..contents import contents_of
 from ..instance import State
 from ..model import Deployment
 from ..wanted import DesiredState
 from .durations import Durations
-from .floors import floors_of
 from .goal import TransitionGoal
 from .kept import in_common, proved_kept
-from .model import Kept, Spare, Transition, most_gpus
+from .model import Kept, Spare, Transition, count_kept, most_gpus
 from .necessity import find_frozen
+from .order import ShortOrder, find_short_order, order_groups
 from .outcome import Impossible, check_result, find_end
 from .request import find_ends, find_floors
 from .sequence_search import SearchOptions, find_sequences
-from .short_order import ShortOrder, find_short_order, order_groups
-from .switching import assign_contents
 from .whole_gpus import PartitioningTool
 
-__all__ = ["reorganise", "transition"]
+__all__ = ["find_order", "finish", "transition"]
 
 #: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
 _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
@@ -125,14 +120,14 @@ def transition(
     most = free if spare == "auto" else min(free, spare)
     for some in goals:
         for own, count in ((own, count) for count in range(most + 1) for own in some):
-            if best := _find_order(own, before + count, options):
-                return _finish(own, best, ends.kept, limits)
+            if best := find_order(own, before + count, options):
+                return finish(own, best, ends.kept, limits)
             if limits.over:
                 raise CmsError("no transition was found in time; expected a longer time limit")
     return _refuse(goal, most, ends.kept, options)
 
 
-def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
+def find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
     """Look for the quickest sequence; on few GPUs also for one that restarts what could stay."""
     found = find_sequences(goal, most, options)
     if not found and most <= _FEW_GPUS and goal.cuts_parts:
@@ -143,21 +138,22 @@ def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> Shor
         )
         more = (each for each in others if len(each.openings) > len(goal.openings))
         found = [one for each in more for one in find_sequences(each, most, options)]
+    how = options.durations, options.max_parallel
     orders = (
-        order_groups(goal, each.actions, each.groups, options.durations, options.max_parallel)
+        order_groups(goal.start, each.actions, each.groups, goal.floors, *how)
         if any(each.groups)
-        else find_short_order(
-            goal.start, each.actions, goal.floors, most, options.durations, options.max_parallel
-        )
+        else find_short_order(goal.start, each.actions, goal.floors, most, *how)
         for each in found
     )
-    costs = ((each.gpus, each.milliseconds, len(each.actions), each) for each in orders)
-    return min(costs, key=itemgetter(0, 1, 2), default=(0, 0, 0, None))[3]
+    return min(
+        orders, key=lambda each: (each.gpus, each.milliseconds, len(each.actions)), default=None
+    )
 
 
-def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
+def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
     """Prove what can be proved of what was found, and check it."""
-    target, count = find_end(goal.start, goal.target, best.actions)
+    target = find_end(goal.start, goal.target, best.actions)
+    count = count_kept(goal.start, best.actions)
     if not goal.cuts_parts:
         most = max(count, in_common(goal.start, target, places=kept.places))
         kept = Kept(count, most, Proof.CHECKED, places=kept.places)
@@ -165,8 +161,7 @@ def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) 
         kept = replace(kept, count=count)
     else:
         kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
-    spare = best.gpus - most_gpus(goal.start, target)
-    return check_result(goal.start, target, goal.floors, best.actions, spare, kept, limits)
+    return check_result(goal.start, target, goal.floors, best.actions, best.gpus, kept, limits)
 
 
 def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
@@ -197,65 +192,3 @@ def _find_sufficient_floors(goal: TransitionGoal, most: int, options: SearchOpti
         if find_sequences(replace(goal, floors=floors), gpus, replace(options, restarts=_TRIES)):
             return f"with {shown(lower * 100)} % of the floors there is one"
     return "lower floors or more GPUs are needed"
-
-
-def reorganise(
-    now: Deployment, plan: Plan, *, most_spare: int | None = None
-) -> Transition | Impossible:
-    """Find the way from what runs to a plan whose services share GPUs in time.
-
-    Every service keeps the smaller of its old and its new rate at every moment; what a request
-    that waits while a GPU switches finds is not promised: its turn may come a cycle later. All
-    orders of switches are tried, the most promising first, up to a limit. Where none does, contents
-    go to empty GPUs instead, with as few of these as are found to do.
-
-    `now`: Of shares that services take turns in, or empty GPUs. What is another's stays where it
-    is, and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
-    `most_spare`: Maximum number of GPUs beyond the larger of before and after; by default all empty
-    ones.
-
-    Returns
-    -------
-    Transition or Impossible
-        A transition has passed `check_transition`. Which GPU has which of the plan's contents at
-        its end is decided on the way.
-
-    UnsupportedProblem if what runs is ours and is none of shares that services take turns in; or as
-    `contents_of`.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, build_problem, get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Mode
-    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
-    >>> def plan(rate):
-    ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
-    ...     serving = build_problem(services, points, sharing="time")
-    ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
-    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb"), Mode.MPS) for index in range(2))
-    >>> fleet = Deployment((FleetNode("a", cards),))
-    >>> first = reorganise(fleet, plan(150))
-    >>> [len(action.prepared) for action in first.actions]
-    [2]
-    >>> [len(action.prepared) for action in reorganise(first.target, plan(500)).actions]
-    [1]
-    """
-    contents = contents_of(plan)
-    after = assign_contents(now, contents)
-    if isinstance(after, Impossible):
-        return after
-    cards = {(card.node, card.index): card for card in now.gpus()}
-    target = replace(now, services=plan.serving.services, rule=None, plan=None).with_gpus(
-        {place: cards[place].with_instances(held) for place, held in after.items()}
-    )
-    floors = floors_of(now, target)
-    goal = TransitionGoal(now, target, floors, is_late=False, tool=None)
-    most = most_gpus(now, target)
-    free = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
-    room = free if most_spare is None else most + most_spare
-    for allowed in range(most, max(most, room) + 1):
-        if best := _find_order(goal, allowed, SearchOptions(Limits(), restarts=0)):
-            return _finish(goal, best, Kept(0, 0, Proof.CHECKED), Limits())
-    what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
-    return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)

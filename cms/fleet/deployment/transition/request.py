@@ -1,14 +1,16 @@
-"""What a transition is asked for, and what is refused before the search."""
+"""What a transition is asked for, the floors of services, and what is refused before the search."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf
 
-from ....errors import InvalidProblem
+from ....errors import InvalidOption, InvalidProblem
 from ....solving.solution import Proof
-from ....values.numbers import Number, shown
+from ....values.frozen import FrozenMap
+from ....values.numbers import Number, exact, shown
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
 from ...placement.program import Limits
 from ..checking import check_deployment
@@ -16,13 +18,12 @@ from ..difference import with_fixed
 from ..model import Deployment
 from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
-from .floors import floors_of
 from .kept import in_common
 from .model import Floor, Kept
 from .outcome import Impossible
 from .whole_gpus import PartitioningTool, align_target
 
-__all__ = ["TransitionEnds", "find_ends", "find_floors"]
+__all__ = ["TransitionEnds", "find_ends", "find_floors", "floors_of"]
 
 
 @dataclass(frozen=True)
@@ -101,18 +102,74 @@ def _require_possible(start: Deployment, target: Deployment) -> None:
             f"GPU {alone[0]} is in the {has} and not in the {lacks}{more}; expected the same GPUs "
             "on both sides, those that stay empty as well"
         )
-    for name in old:
-        one, other = old[name], new[name]
-        for was, becomes in ((one.gpu.key, other.gpu.key), (one.uuid, other.uuid)):
+    drivers = [{node.name: node.driver for node in side.nodes} for side in (start, target)]
+    for name, card in old.items():
+        end = new[name]
+        for what, was, becomes in (
+            (f"GPU {name} is", card.gpu.key, end.gpu.key),
+            (f"GPU {name} is", card.uuid, end.uuid),
+            (f"node {card.node!r} has driver", *(side[card.node] for side in drivers)),
+        ):
             if None not in (was, becomes) and was != becomes:
                 raise InvalidProblem(
-                    f"GPU {name} is {was} in the start and {becomes} in the target; expected the "
-                    "same GPUs"
+                    f"{what} {was} in the start and {becomes} in the target; expected the same"
                 )
-    drivers = {node.name: node.driver for node in target.nodes}
-    for node in start.nodes:
-        if None not in (node.driver, drivers[node.name]) and node.driver != drivers[node.name]:
-            raise InvalidProblem(
-                f"node {node.name!r} has driver {node.driver} in the start and "
-                f"{drivers[node.name]} in the target; expected the same one"
+
+
+def floors_of(
+    start: Deployment,
+    target: Deployment,
+    share: Number = 1,
+    shares: Mapping[str, Number] | None = None,
+) -> FrozenMap[str, Floor]:
+    """Return the floor of each service.
+
+    `start`, `target`: With supplies counted alike (`recounted`). `share`: Of the smaller of the old
+    and the new rate; 1 is 100 %. Default 1. `shares`: Shares of single services.
+
+    Returns
+    -------
+    FrozenMap
+        ``{service: floor}``. Never above what a service has today. A service that comes or goes
+        has nothing to keep; one whose old rate is 0, so not known, keeps the share of what it has
+        today.
+
+    InvalidOption if a share is negative, or of a service that is on neither side.
+
+    Examples
+    --------
+    >>> from cms.fleet import Service
+    >>> before = Deployment((), (Service("chat", "m", 200), Service("old", "m", 10)))
+    >>> after = Deployment((), (Service("chat", "m", 180),))
+    >>> for name, floor in floors_of(before, after, "0.9").items():
+    ...     print(name, floor)
+    chat 0 requests/s (all it has today, less than 90 % of the smaller of 200 and 180 requests/s)
+    old 0 requests/s (the service goes)
+    """
+    shares = shares or {}
+    old = {service.name: service for service in start.services}
+    new = {service.name: service for service in target.services}
+    names = sorted({*old, *new})
+    for name in shares:
+        if name not in names:
+            raise InvalidOption(
+                f"a floor is given for the service {name!r}; expected one of {', '.join(names)}"
             )
+    floors = {}
+    for name in names:
+        own = exact(shares.get(name, share), f"the floor of {name}", error=InvalidOption)
+        if name not in new:
+            floors[name] = Floor(Fraction(0), "the service goes")
+        elif name not in old:
+            floors[name] = Floor(Fraction(0), "the service comes")
+        else:
+            today, rate = start.capacity(name), new[name].rate_rps
+            before = old[name].rate_rps or today
+            rps = own * min(before, rate)
+            note = "" if old[name].rate_rps else ", the first being all it has today"
+            what = f"{shown(before)} and {shown(rate)} requests/s{note}"
+            reason = f"{shown(own * 100)} % of the smaller of {what}"
+            if today < rps:
+                rps, reason = today, f"all it has today, less than {reason}"
+            floors[name] = Floor(rps, reason)
+    return FrozenMap(floors)

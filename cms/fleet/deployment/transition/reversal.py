@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....solving.solution import Proof
-from ..instance import Instance, Mode, State
+from ..instance import State
 from ..model import Deployment
 from ..recounting import outdated
 from .kept import in_common
-from .model import Action, Kept, Transition, What, most_gpus
+from .model import Action, Kept, Transition, What, count_kept
 from .order import most_in_use, ordered
 from .outcome import check_result, find_end
 
@@ -44,36 +44,30 @@ def reversal(transition: Transition) -> Transition:
     delete on a/0: 4g.40gb@0 idle
     create on a/0: 3g.40gb@0 idle
     """
-    modes: dict[tuple[str, int], Mode] = {
-        (card.node, card.index): card.mode for card in transition.start.gpus()
-    }
+    modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
     back: list[Action] = []
-    before: list[Mode | None] = []
     for action in transition.actions:
-        before.append(modes[action.gpu] if action.mode is not None else None)
+        mode = modes[action.gpu] if action.mode is not None else None
         modes[action.gpu] = action.mode or modes[action.gpu]
-    for action, mode in zip(reversed(transition.actions), reversed(before), strict=True):
-        adds = tuple(map(_fresh, (each for each in action.removes if each.state is State.RUNNING)))
+        adds = tuple(
+            replace(each, gpu_instance=None, uuid=None)
+            for each in action.removes
+            if each.state is State.RUNNING
+        )
         if action.removes and not (adds or action.adds or mode):
             continue
-        inverse = replace(
-            action,
-            what=_INVERSE.get(action.what, action.what),
-            removes=action.adds,
-            adds=adds,
-            after=(),
-            mode=mode,
-        )
-        if action.removes and not adds and action.what is not What.REPARTITION:
-            inverse = replace(inverse, what=What.DELETE)
-        back.append(inverse)
+        what = _INVERSE.get(action.what, action.what)
+        if action.removes and not adds and what is not What.REPARTITION:
+            what = What.DELETE
+        back.append(replace(action, what=what, removes=action.adds, adds=adds, after=(), mode=mode))
+    back.reverse()
     start = transition.target
-    target, kept = find_end(start, _as_it_was(transition), back)
+    target = find_end(start, _as_it_was(transition), back)
     most = most_in_use(start, back)
     actions = ordered(start, back, transition.floors, most)
-    count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
-    spare = most - most_gpus(start, target)
-    return check_result(start, target, transition.floors, actions, spare, count)
+    both = in_common(start, target, places=True)
+    kept = Kept(count_kept(start, back), both, Proof.CHECKED, places=True)
+    return check_result(start, target, transition.floors, actions, most, kept)
 
 
 def _as_it_was(transition: Transition) -> Deployment:
@@ -93,7 +87,3 @@ def _as_it_was(transition: Transition) -> Deployment:
         for each in start.services
     )
     return replace(start, services=services)
-
-
-def _fresh(instance: Instance) -> Instance:
-    return replace(instance, gpu_instance=None, uuid=None)

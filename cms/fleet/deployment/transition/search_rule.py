@@ -146,14 +146,13 @@ def _freed(state: SearchState, number: int, goes: Iterable[tuple[int, int]]) -> 
     """Return the slots that are freed for each that has to be taken before, this use first."""
     goal = state.goal
     use = goal.uses[number]
-    slots = goal.facts(goal.devices[use.gpu], use.profile).slots.bit_count()
     there = state.slack[use.service]
     best = 0.0
     for supply, freed in goes:
         lack = supply - there
         if lack > 0:
             # as if the rest came by instances of the same kind
-            best = max(best, freed / (slots * -(-lack // use.supply)))
+            best = max(best, freed / (use.slots.bit_count() * -(-lack // use.supply)))
     return best
 
 
@@ -270,8 +269,7 @@ def _slots_taken(state: SearchState, cover: Cover) -> int:
         return 1
     goal = state.goal
     return sum(
-        goal.facts(goal.cards[gpu].gpu, each.profile).slots.bit_count()
-        for gpu, each in cover.places
+        goal.slots(goal.cards[gpu].gpu, each.profile).bit_count() for gpu, each in cover.places
     )
 
 

@@ -47,10 +47,6 @@ class SearchSettings:
         """Return the factor of a service that waits."""
         return self.weights[service] if self.weights and service >= 0 else self.noise(0.5)
 
-    def restart(self) -> SearchSettings:
-        """Return the same settings from their beginning."""
-        return replace(self)
-
     def vary(self, services: int, rng: random.Random) -> SearchSettings:
         """Return settings that differ a little."""
         weights = list(self.weights or [1.0] * services)
@@ -84,9 +80,7 @@ class SearchState:
         self.old = [0] * len(goal.services)  # by service: what those supply that go
         for state in self.gpus:
             for each in state.held:
-                if each.supply:
-                    self.slack[each.service] += each.supply
-                    self.old[each.service] += each.supply if each.goes else 0
+                self._count(each, each.supply)
         #: By pool: ``{use: how many are still to come}``.
         self.need = [dict(each) for each in goal.needs]
         self.in_use = sum(bool(state.held) for state in self.gpus)
@@ -223,7 +217,7 @@ class SearchState:
         self._close(number)
         if opening.switched is not None:
             come = () if number in self.moved else opening.switched
-            every = [self.goal.track(self.goal.cards[gpu], each, goes=False) for each in come]
+            every = [self.goal.track(gpu, each, goes=False) for each in come]
             self._change(What.SWITCH, gpu, [each for _, each in blockage.gone], every)
             return
         assert opening.instance is not None
@@ -250,7 +244,7 @@ class SearchState:
             use = max(need, key=lambda u: (self.urgency(uses[u].service), uses[u].supply))
         _use_up(need, use)
         new = replace(instance, work=uses[use].work, gpu_instance=None, uuid=None)
-        return self.goal.track(self.goal.cards[gpu], new, goes=False)
+        return self.goal.track(gpu, new, goes=False)
 
     def _restart(self, gpu: int, old: TrackedInstance, new: TrackedInstance) -> None:
         known = old.instance
@@ -268,7 +262,7 @@ class SearchState:
             going = (each._replace(goes=each.instance.is_managed) for each in self.gpus[home].held)
             self.gpus[home] = hold(going, self.gpus[home].mode)
             ((gpu, _), *_) = cover.places
-            come = [goal.track(goal.cards[gpu], each, goes=False) for _, each in cover.places]
+            come = [goal.track(gpu, each, goes=False) for _, each in cover.places]
             self._change(What.SWITCH, gpu, (), come)
             self._refresh(home)
             return
@@ -276,7 +270,7 @@ class SearchState:
             self._begin_group(goal.batch_of[cover.places[0][0]])
         for gpu in dict.fromkeys(gpu for gpu, _ in cover.places):
             come = [
-                goal.track(goal.cards[gpu], each, goes=True, is_temporary=True)
+                goal.track(gpu, each, goes=True, is_temporary=True)
                 for on, each in cover.places
                 if on == gpu
             ]
@@ -298,7 +292,7 @@ class SearchState:
                 if cover.old not in state.held or not self.can_miss(supplies):
                     return False
             elif goal.cuts_parts:
-                slots = goal.slots(goal.cards[gpu].gpu, instance)
+                slots = goal.slots(goal.cards[gpu].gpu, instance.profile, instance.start)
                 if not self.can_take(gpu) or not goal.fits(gpu, state, instance.profile, slots):
                     return False
             elif state.held:
@@ -321,7 +315,7 @@ class SearchState:
 
     def _stop(self, gpu: int, old: TrackedInstance) -> None:
         idle = replace(old.instance, work=None, state=State.RUNNING)
-        self._restart(gpu, old, self.goal.track(self.goal.cards[gpu], idle, goes=False))
+        self._restart(gpu, old, self.goal.track(gpu, idle, goes=False))
 
     def repartition(
         self, at: int, take: dict[int, int] | None = None, use: int | None = None
@@ -409,14 +403,10 @@ class SearchState:
         held = list(state.held)
         for each in gone:
             held.remove(each)
-            if each.supply:
-                self.slack[each.service] -= each.supply
-                self.old[each.service] -= each.supply if each.goes else 0
+            self._count(each, -each.supply)
         for each in come:
             held.append(each)
-            if each.supply:
-                self.slack[each.service] += each.supply
-                self.old[each.service] += each.supply if each.goes else 0
+            self._count(each, each.supply)
         self.in_use += bool(held) - bool(state.held)
         self.gpus[gpu] = hold(held, mode or state.mode)
         self._refresh(gpu)
@@ -425,12 +415,15 @@ class SearchState:
         removes, adds = (tuple(each.instance for each in part) for part in (gone, come))
         is_temporary = any(each.is_temporary for each in (*gone, *come))
         self.actions.append(
-            Action(
-                what, source.node, source.index, removes, adds, mode=mode,
-                is_temporary=is_temporary,
-            )
-        )  # fmt: skip
+            Action(what, source.node, source.index, removes, adds, (), mode, is_temporary)
+        )
         self.groups.append(self._group)
+
+    def _count(self, each: TrackedInstance, supply: int) -> None:
+        """Take note that a supply has come, or has gone if it is negative."""
+        if supply:
+            self.slack[each.service] += supply
+            self.old[each.service] += supply if each.goes else 0
 
 
 def _use_up(need: dict[int, int], use: int) -> None:

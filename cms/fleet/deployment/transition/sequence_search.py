@@ -102,7 +102,7 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         )
         state, end = _search_in_time(begin.copy(settings), durations, limits)
         if not state.is_done and not found:
-            state, few = _search_one_by_one(begin.copy(settings.restart()), limits)
+            state, few = _search_one_by_one(begin.copy(replace(settings)), limits)
             nearly, end = nearly or few, inf
         if note(state, end) and len(found) * len(goal.openings) ** 2 >= _ENOUGH:
             break
