@@ -29,6 +29,8 @@ __all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementMo
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.
 _MOST_PAIRS = 1500
+#: Maximum number of nodes of the search that spreads new instances over GPUs.
+_SPREAD_NODES = 100
 
 
 class KindGroup(NamedTuple):
@@ -322,15 +324,24 @@ class PlacementModel:
         self.program.at_most(self.used, budget[1])
 
     def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
-        """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes."""
+        """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes.
+
+        Before the nodes, new instances are spread over GPUs: on one they start one by one.
+        """
         touched: dict[int, int] = {}
+        crowded: dict[int, int] = {}
         for y in self.y:
             for at, v in y.items():
-                gain = 1 if self.option(at).stays else -int(not self.groups[at[0]].works)
+                option = self.option(at)
+                gain = 1 if option.stays else -int(not self.groups[at[0]].works)
                 if gain:
                     touched[v] = gain
+                new = sum(n for _, n in option.counts) - sum(n for _, n in option.keeps)
+                if new and not option.stays:
+                    crowded[v] = -new * new
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
+        best = self.pursue("crowded", crowded, limits, best, _SPREAD_NODES) or best
         nodes = None
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:

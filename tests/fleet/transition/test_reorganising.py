@@ -116,7 +116,7 @@ def pairs(seed: int) -> tuple[Deployment, Plan]:
     return start.target, both[1]
 
 
-@pytest.mark.parametrize("seed", few(6, range(150)))
+@pytest.mark.parametrize("seed", few(5, [409, *range(150)]))
 def test_every_floor_holds_and_the_plan_is_reached_by_both_checkers(seed: int) -> None:
     now, wanted = pairs(seed)
     found = to_plan(now, wanted)

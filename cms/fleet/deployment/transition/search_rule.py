@@ -202,8 +202,8 @@ def _list_emptied(state: SearchState) -> Iterator[Gone]:
     """Iterate over GPUs, or batches, on which all goes."""
     goal = state.goal
     for gpu, card in enumerate(state.gpus):
-        is_idle = goal.is_whole or gpu in state.busy
-        if card.held and not is_idle and all(each.goes for each in card.held):
+        is_ready = goal.cuts_parts and gpu not in state.busy
+        if card.held and is_ready and all(each.goes for each in card.held):
             yield tuple((gpu, each) for each in card.held)
     if goal.is_whole:
         for gone in state.leaving_at_once():
