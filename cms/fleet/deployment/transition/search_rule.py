@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..instance import Mode
 from .cover import Cover, Gone, Needs, find_covers
@@ -18,6 +18,8 @@ __all__ = [
     "Choice", "apply_choice", "clear_openings", "cover_openings", "drop_instances", "fill_openings",
     "list_choices", "remove_rest",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
@@ -57,52 +59,53 @@ def list_choices(state: SearchState) -> Iterator[Choice]:
 
 
 def remove_rest(state: SearchState) -> Iterator[Choice]:
-    """Once all is there: remove what goes."""
+    """Once all is there: iterate over what goes and can be missed."""
     for gone in state.leaving_at_once():
-        if not any(gpu in state.busy for gpu, _ in gone) and _can_go(state, gone):
+        is_busy = any(gpu in state.busy for gpu, _ in gone)
+        if not is_busy and state.can_miss(sum_supplies(each for _, each in gone)):
             yield Choice(gone=gone)
 
 
-def _can_go(state: SearchState, gone: Gone) -> bool:
-    return state.can_miss(sum_supplies(each for _, each in gone))
+def _in_order(state: SearchState, scored: Iterable[tuple[float, T]]) -> list[T]:
+    """Return things by their scores, the least first, and nearly so where something is random."""
+    noise = state.settings.noise
+    ranks = [(score * noise(1.0), thing) for score, thing in scored]
+    return [thing for _, thing in sorted(ranks, key=itemgetter(0))]
 
 
 def fill_openings(state: SearchState) -> Iterator[Choice]:
     """A: iterate over free openings and what is wanted there, what waits most first."""
-    openings, rng = state.goal.openings, state.settings.rng
-    free: dict[int, int] = {}
-    best: dict[int, tuple[bool, int]] = {}
-    waiting: list[tuple[tuple[float, int], int, int | None]] = []
-    batches: dict[tuple[int, ...], int] = {}  # of those that are alike, the first
+    goal, rng = state.goal, state.settings.rng
+    #: Of openings that are alike, the best, by their pools.
+    best: dict[tuple[int, ...], tuple[tuple[bool, int], int]] = {}
     for number, blockage in state.blockages.items():
         if blockage is None or (blockage.gone and not _only_idles(blockage)):
             continue
-        opening = openings[number]
+        opening, score = goal.openings[number], (False, 0)
         gpu = opening.gpus[0]
         if opening.batch >= 0:
             if rng is not None and rng.random() < _WAITS:
                 continue
-            if state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None:
-                batches.setdefault(state.goal.list_pools(opening.batch), number)
+            can = state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None
+            pools = goal.list_pools(opening.batch)
         elif opening.switched is not None:
             if not blockage.needs and state.can_take(gpu):
-                waiting.append(((0.0, 0), number, None))
-        elif state.can_take(gpu):
-            score = bool(state.gpus[gpu].held), len(state.open_on[gpu])
-            pool = opening.pool
-            if pool not in free or score > best[pool]:
-                free[pool], best[pool] = number, score
-    if free:
-        rank = _rank_uses(state, {use for pool in free for use in state.need[pool]})
-        waiting += [(rank[use], number, use) for p, number in free.items() for use in state.need[p]]
-    for pools, number in batches.items():
-        rank = _rank_uses(state, {use for p in pools if p >= 0 for use in state.need[p]})
-        if len(openings[number].gpus) == 1:
-            waiting += [(value, number, use) for use, value in rank.items()]
+                yield Choice(opening=number)
+            continue
         else:
-            waiting.append((max(rank.values()), number, None))
-    waiting.sort(key=itemgetter(0), reverse=True)
-    for _, number, use in waiting:
+            can, pools = state.can_take(gpu), (opening.pool,)
+            score = bool(state.gpus[gpu].held), len(state.open_on[gpu])
+        if can and (pools not in best or score > best[pools][0]):
+            best[pools] = score, number
+    uses = {pools: [u for p in pools if p >= 0 for u in state.need[p]] for pools in best}
+    rank = _rank_uses(state, {use for own in uses.values() for use in own})
+    waiting: list[tuple[tuple[float, int], int, int | None]] = []
+    for pools, (_, number) in best.items():
+        if len(goal.openings[number].gpus) == 1:
+            waiting += [(rank[use], number, use) for use in uses[pools]]
+        else:
+            waiting.append((max(rank[use] for use in uses[pools]), number, None))
+    for _, number, use in sorted(waiting, key=itemgetter(0), reverse=True):
         yield Choice(opening=number, use=use)
 
 
@@ -158,16 +161,10 @@ def _freed(state: SearchState, number: int, goes: Iterable[tuple[int, int]]) -> 
 
 def clear_openings(state: SearchState) -> Iterator[Choice]:
     """B: iterate over openings that can be cleared within the floors, the cheapest first."""
-    found = []
-    for number, gone, needs in _list_blocked(state):
-        if state.can_miss(needs):
-            waste = _waste(state, gone, needs) * state.settings.noise(1.0)
-            found.append((waste, len(gone), number, gone))
-    if state.settings.rng is None:
-        found.sort(key=itemgetter(0, 1))
-    else:
-        found.sort(key=itemgetter(0))
-    for _, _, number, gone in found:
+    found = [one for one in _list_blocked(state) if state.can_miss(one[2])]
+    found.sort(key=lambda one: len(one[1]))
+    scored = ((_waste(state, gone, needs), (number, gone)) for number, gone, needs in found)
+    for number, gone in _in_order(state, scored):
         yield _clear(state, number, gone)
 
 
@@ -224,26 +221,19 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
     if state.goal.tool is None:
         yield from _move_processes(state)
         return
-    found = []
+    prices: list[tuple[float, tuple[int, Gone, Needs]]] = []
     for number, gone, needs in _list_blocked(state):
-        lacks = [
-            (service, amount - state.spared(service))
-            for service, amount in needs
-            if amount > state.spared(service)
-        ]
+        lacks = [(s, lack) for s, amount in needs if (lack := amount - state.spared(s)) > 0]
         price = sum(lack * state.goal.weight[service] for service, lack in lacks)
-        found.append((price * state.settings.noise(1.0), number, gone, lacks))
-    found.sort(key=itemgetter(0))
+        prices.append((price, (number, gone, lacks)))
     ready = []
-    for price, number, gone, lacks in found[:_TRIED]:
+    for number, gone, lacks in _in_order(state, prices)[:_TRIED]:
         covers = find_covers(state, number, gone, lacks)
         if covers is not None:
             taken = sum(_slots_taken(state, cover) for cover in covers)
-            cost = taken / max(1, _unlocked(state, number, gone)) * state.settings.noise(1.0)
-            ready.append((cost, price, _clear(state, number, gone, covers)))
-    ready.sort(key=itemgetter(0, 1))
-    for _, _, choice in ready:
-        yield choice
+            cost = taken / max(1, _unlocked(state, number, gone))
+            ready.append((cost, _clear(state, number, gone, covers)))
+    yield from _in_order(state, ready)
 
 
 def _move_processes(state: SearchState) -> Iterator[Choice]:
@@ -289,11 +279,7 @@ def _unlocked(state: SearchState, number: int, gone: Gone) -> int:
 def drop_instances(state: SearchState) -> Iterator[Choice]:
     """D: iterate over what the floors can miss, the largest for its supply first."""
     found = []
-    for gone in state.leaving_at_once():
-        if _can_go(state, gone):
-            slots = sum(each.slots.bit_count() for _, each in gone)
-            gain = slots / (0.01 + _waste(state, gone, ()))
-            found.append((gain * state.settings.noise(1.0), gone))
-    found.sort(key=itemgetter(0), reverse=True)
-    for _, gone in found:
-        yield Choice(gone=gone)
+    for choice in remove_rest(state):
+        slots = sum(each.slots.bit_count() for _, each in choice.gone)
+        found.append((-slots / (0.01 + _waste(state, choice.gone, ())), choice))
+    yield from _in_order(state, found)

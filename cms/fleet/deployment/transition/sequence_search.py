@@ -15,16 +15,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
+from ....errors import AlgorithmError
 from ...placement.program import Limits
 from .cover import list_rooms
 from .durations import Durations
 from .goal import TransitionGoal, sum_supplies
 from .model import Action, What
+from .order import ordered
 from .search_rule import (
     Choice,
     apply_choice,
@@ -76,11 +79,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
 
     That none was found does not say that there is none.
     """
-    durations, limits = options.durations, options.limits
-    rng = random.Random(options.seed)
-    begin = SearchState(goal, most)
-    nearly: SearchState | None = None
+    limits, rng, begin = options.limits, random.Random(options.seed), SearchState(goal, most)
+    few: SearchState | None = None
     found: list[Sequenced] = []
+    size = 1 + len(goal.openings) ** 2
 
     def note(state: SearchState, end: float) -> Sequenced | None:
         if not state.is_done:
@@ -92,22 +94,23 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         found.append(Sequenced(actions, groups, end, state.settings))
         return found[-1]
 
+    def look(settings: SearchSettings) -> Sequenced | None:
+        return note(*_search_in_time(begin.copy(settings), options.durations, limits))
+
     for attempt in range(1 + options.restarts):
-        if attempt and limits.over:
+        if (attempt and limits.over) or len(found) * size >= _ENOUGH:
             break
         settings = SearchSettings(
             rng.randrange(2**32) if attempt > 1 else None,
             room_first=attempt % 4 != 0,
             side_by_side=attempt % 2 == 0,
         )
-        state, end = _search_in_time(begin.copy(settings), durations, limits)
-        if not state.is_done and not found:
-            state, few = _search_one_by_one(begin.copy(replace(settings)), limits)
-            nearly, end = nearly or few, inf
-        if note(state, end) and len(found) * len(goal.openings) ** 2 >= _ENOUGH:
-            break
-    if not found and nearly is not None:
-        last = _search_all(nearly.copy(SearchSettings()), limits)
+        if not look(settings) and not found:
+            state, some = _search_one_by_one(begin.copy(replace(settings)), limits)
+            few = few or some
+            note(state, inf)
+    if not found and few is not None:
+        last = _search_all(few.copy(SearchSettings()), limits)
         if last is not None:
             note(last, inf)
     if not found:
@@ -119,12 +122,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         return more, one.end, len(one.actions)
 
     best = min(found, key=cost)
-    tries = _ENOUGH // (1 + len(goal.openings) ** 2) - len(found)
-    for _ in range(min(_CHANGES, tries) if goal.openings else 0):
+    for _ in range(min(_CHANGES, _ENOUGH // size - len(found)) if goal.openings else 0):
         if limits.over:
             break
-        settings = best.settings.vary(len(goal.services), rng)
-        one = note(*_search_in_time(begin.copy(settings), durations, limits))
+        one = look(best.settings.vary(len(goal.services), rng))
         if one is not None and cost(one) <= cost(best):
             best = one
     few_actions = min(len(each.actions) for each in found) + _MORE_ACTIONS
@@ -323,27 +324,12 @@ def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Acti
                 for b in range(at + 1, len(done))
                 if done[b].gpu == action.gpu and instance in done[b].removes
             )
-            fewer = [*done[:at], *done[at + 1 : end], *_without(done[end]), *done[end + 1 :]]
-            service = instance.work.service if instance.work else ""
-            if _holds(goal, fewer, service):
+            last = done[end]
+            left = [replace(last, what=What.CREATE, removes=(), is_temporary=False)]
+            left = left if last.adds else []
+            fewer = [*done[:at], *done[at + 1 : end], *left, *done[end + 1 :]]
+            with suppress(AlgorithmError):
+                ordered(goal.start, fewer, goal.floors)
                 done = fewer
         at -= 1
     return tuple(done)
-
-
-def _without(action: Action) -> tuple[Action, ...]:
-    if not action.adds:
-        return ()
-    return (replace(action, what=What.CREATE, removes=(), is_temporary=False),)
-
-
-def _holds(goal: TransitionGoal, actions: Sequence[Action], service: str) -> bool:
-    floor = goal.floors.get(service)
-    if floor is None or floor.rps <= 0:
-        return True
-    capacity = goal.start.capacity(service)
-    for action in actions:
-        if (gone := action.removed_rps(service)) and (capacity := capacity - gone) < floor.rps:
-            return False
-        capacity += action.added_rps(service)
-    return True
