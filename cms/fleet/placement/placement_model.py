@@ -29,8 +29,9 @@ __all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementMo
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.
 _MOST_PAIRS = 1500
-#: Maximum number of nodes of the search that spreads new instances over GPUs.
-_SPREAD_NODES = 100
+#: How often as long as to stop an instance it takes to start one, and the maximum number of nodes
+#: of the search that spreads these over GPUs.
+_START, _SPREAD_NODES = 2, 100
 
 
 class KindGroup(NamedTuple):
@@ -326,31 +327,31 @@ class PlacementModel:
     def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
         """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes.
 
-        Before the nodes, new instances are spread over GPUs: on one they start one by one.
+        Then what starts and stops is spread over GPUs: on one it happens one by one.
         """
         touched: dict[int, int] = {}
         crowded: dict[int, int] = {}
         for y in self.y:
             for at, v in y.items():
-                option = self.option(at)
-                gain = 1 if option.stays else -int(not self.groups[at[0]].works)
-                if gain:
-                    touched[v] = gain
-                new = sum(n for _, n in option.counts) - sum(n for _, n in option.keeps)
-                if new and not option.stays:
-                    crowded[v] = -new * new
+                option, group = self.option(at), self.groups[at[0]]
+                touched[v] = 1 if option.stays else -int(not group.works)
+                if not option.stays:
+                    there, kept = len(group.instances), sum(n for _, n in option.keeps)
+                    new = sum(n for _, n in option.counts) - kept
+                    crowded[v] = there**2 - (_START * new + there - kept) ** 2
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
-        best = self.pursue("crowded", crowded, limits, best, _SPREAD_NODES) or best
-        nodes = None
+        nodes, found = None, best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
             used, taken = self.count_nodes()
             start = len(used) * (len(used) + 1) // 2 + 1
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
-            found = self.program.maximise(cost, limits).values
-            if found is not None:
-                best, nodes = found, {pair: n for pair, v in taken.items() if (n := found[v])}
+            found = self.pursue("nodes", cost, limits, None)
+        if found is not None:
+            best = self.pursue("crowded", crowded, limits, found, _SPREAD_NODES) or found
+            if len(pairs) <= _MOST_PAIRS:
+                nodes = {pair: n for pair, v in taken.items() if (n := best[v])}
         return PlacementCounts(
             self.pools,
             [_positive(y, best) for y in self.y],
