@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
 from .goal import Blockage, TrackedInstance, TransitionGoal, hold
 from .model import Action, What
 
 __all__ = ["Cover", "SearchSettings", "SearchState"]
+
+T = TypeVar("T")
 
 #: Of changed settings: one service in this many gets another weight, times e to this deviation.
 _ONE_IN, _DEVIATION = 6, 0.7
@@ -78,9 +80,11 @@ class SearchState:
         self.gpus = list(goal.firsts)
         self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
         self.old = [0] * len(goal.services)  # by service: what those supply that go
+        #: By service: how many go that have so much supply and so many slots.
+        self.going: list[Counter[tuple[int, int]]] = [Counter() for _ in goal.services]
         for state in self.gpus:
             for each in state.held:
-                self._count(each, each.supply)
+                self._count(each, 1)
         #: By pool: ``{use: how many are still to come}``.
         self.need = [dict(each) for each in goal.needs]
         self.in_use = sum(bool(state.held) for state in self.gpus)
@@ -113,6 +117,7 @@ class SearchState:
         other.__dict__.update(self.__dict__)
         other.settings = self.settings if settings is None else settings
         other.gpus, other.slack, other.old = self.gpus[:], self.slack[:], self.old[:]
+        other.going = self.going[:]
         other.need = [dict(each) for each in self.need]
         other.actions, other.groups = self.actions[:], self.groups[:]
         other.withheld, other.busy = self.withheld[:], set(self.busy)
@@ -242,7 +247,7 @@ class SearchState:
         need, uses = self.need[pool], self.goal.uses
         if use is None:
             use = max(need, key=lambda u: (self.urgency(uses[u].service), uses[u].supply))
-        _use_up(need, use)
+        _add(need, use, -1)
         new = replace(instance, work=uses[use].work, gpu_instance=None, uuid=None)
         return self.goal.track(gpu, new, goes=False)
 
@@ -352,7 +357,7 @@ class SearchState:
             need = self.need[self.goal.layout_pool[gpu]]
             if use is None:
                 use = max(need, key=lambda use: (self.layout_urgency(use), use))
-            _use_up(need, use)
+            _add(need, use, -1)
             mode, instances, pools, is_movable = self.goal.layouts[~use]
             pairs = zip(instances, pools, strict=True)
             come = [self._take(gpu, instance, pool) for instance, pool in pairs]
@@ -403,10 +408,10 @@ class SearchState:
         held = list(state.held)
         for each in gone:
             held.remove(each)
-            self._count(each, -each.supply)
+            self._count(each, -1)
         for each in come:
             held.append(each)
-            self._count(each, each.supply)
+            self._count(each, 1)
         self.in_use += bool(held) - bool(state.held)
         self.gpus[gpu] = hold(held, mode or state.mode)
         self._refresh(gpu)
@@ -419,14 +424,18 @@ class SearchState:
         )
         self.groups.append(self._group)
 
-    def _count(self, each: TrackedInstance, supply: int) -> None:
-        """Take note that a supply has come, or has gone if it is negative."""
-        if supply:
-            self.slack[each.service] += supply
-            self.old[each.service] += supply if each.goes else 0
+    def _count(self, each: TrackedInstance, by: int) -> None:
+        """Take note that an instance has come, or has gone."""
+        if each.supply:
+            self.slack[each.service] += by * each.supply
+            if each.goes:
+                self.old[each.service] += by * each.supply
+                going = self.going[each.service] = self.going[each.service].copy()
+                _add(going, (each.supply, each.slots.bit_count()), by)
 
 
-def _use_up(need: dict[int, int], use: int) -> None:
-    need[use] -= 1
-    if not need[use]:
-        del need[use]
+def _add(counts: dict[T, int], key: T, by: int) -> None:
+    """Count something; what there is none of is left out."""
+    counts[key] = counts.get(key, 0) + by
+    if not counts[key]:
+        del counts[key]

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 from ....errors import AlgorithmError
 from ...placement.program import Limits
-from .cover import list_rooms
 from .durations import Durations
 from .goal import TransitionGoal, sum_supplies
 from .model import Action, What
@@ -36,6 +35,7 @@ from .search_rule import (
     drop_instances,
     fill_openings,
     list_choices,
+    list_rooms,
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
