@@ -6,7 +6,7 @@ Reads the actions alone; how they were found, and how their waits were made, doe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,7 @@ from ..instance import Instance, State, Work
 from ..model import driver_branch
 from ..recounting import beyond_limits
 from .kept import kept_faults
-from .model import Action, Transition, What, count_kept, most_gpus
+from .model import Action, Transition, What, by_service, count_kept, most_gpus
 from .moments import (
     bits_of,
     every_moment,
@@ -178,21 +178,25 @@ def _alike(instance: Instance) -> Instance:
 
 
 def _floors(transition: Transition) -> Iterator[Violation]:
-    for service, floor in transition.floors.items():
-        least, moment = _lowest(transition, service)
-        if least < floor.rps:
+    floors = transition.floors
+    for service, least, moment in _list_lowest(transition, floors):
+        if least < floors[service].rps:
             has = f"{shown(least)} requests/s {when(transition.actions, moment)}"
-            yield Violation("floor", f"service {service}", has, f"at least {floor}")
+            yield Violation("floor", f"service {service}", has, f"at least {floors[service]}")
 
 
-def _lowest(transition: Transition, service: str) -> tuple[Fraction, tuple[int, ...]]:
-    actions = transition.actions
-    removed, added = (
-        {at: rps for at, action in enumerate(actions) if (rps := of(action, service))}
-        for of in (Action.removed_rps, Action.added_rps)
-    )
-    lost, moment = worst_moment(actions, predecessors(actions), removed, added)
-    return transition.capacity_before(service) - lost, moment
+def _list_lowest(
+    transition: Transition, services: Iterable[str]
+) -> Iterator[tuple[str, Fraction, tuple[int, ...]]]:
+    actions, own = transition.actions, by_service(transition.actions)
+    ended = predecessors(actions)
+    for service in services:
+        removed, added = (
+            {at: rps for at in own.get(service, ()) if (rps := of(actions[at], service))}
+            for of in (Action.removed_rps, Action.added_rps)
+        )
+        lost, moment = worst_moment(actions, ended, removed, added)
+        yield service, transition.capacity_before(service) - lost, moment
 
 
 def lowest_capacity(transition: Transition, service: str) -> Fraction:
@@ -208,7 +212,8 @@ def lowest_capacity(transition: Transition, service: str) -> Fraction:
     >>> lowest_capacity(transition(Deployment(()), Deployment(())), "chat")
     Fraction(0, 1)
     """
-    return _lowest(transition, service)[0]
+    ((_, least, _),) = _list_lowest(transition, [service])
+    return least
 
 
 def coming(transition: Transition) -> Iterator[Work | None]:

@@ -92,7 +92,7 @@ class _KeptPart(m.Part):
 
     def kept(self, works: _Works) -> Kept:
         with f.blaming("prices"):
-            prices = self.prices and self.prices.prices(works)
+            prices = None if self.prices is None else self.prices.prices(works)
         return Kept(self.count, self.most, self.proof, self.of == "target", prices)
 
     @classmethod

@@ -24,7 +24,7 @@ from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START, OperatingPoint
 from ..instance import Mode
 from ..model import Deployment
-from .model import Action, Transition, What, slots_of
+from .model import Action, Transition, What, by_service, slots_of
 
 __all__ = ["Durations", "Schedule", "read_durations", "schedule"]
 
@@ -295,9 +295,8 @@ def _find_least(transition: Transition, plan: Timed) -> int:
 
     All actions that take from a service, together, wait likewise for what lacks after all of them.
     """
-    services = [
-        _Service(name, transition) for name, floor in transition.floors.items() if floor.rps > 0
-    ]
+    own, floors = by_service(transition.actions), transition.floors.items()
+    services = [_Service(s, transition, own.get(s, ())) for s, floor in floors if floor.rps > 0]
     takes, end = plan.takes, list(plan.takes)
     blockers = _list_blockers(transition)
     changed = True
@@ -326,10 +325,10 @@ def _find_least(transition: Transition, plan: Timed) -> int:
 
 
 class _Service:
-    def __init__(self, name: str, transition: Transition) -> None:
+    def __init__(self, name: str, transition: Transition, own: Sequence[int]) -> None:
         self.slack = transition.start.capacity(name) - transition.floors[name].rps
         self.comes, self.goes = (
-            {at: rps for at, action in enumerate(transition.actions) if (rps := of(action, name))}
+            {at: rps for at in own if (rps := of(transition.actions[at], name))}
             for of in (Action.added_rps, Action.removed_rps)
         )
 

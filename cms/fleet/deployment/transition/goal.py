@@ -94,6 +94,11 @@ class Blockage(NamedTuple):
     is_restart: bool = False  # whether the one that goes is in the very place
     is_at_once: bool = False  # whether it goes as something comes
 
+    @property
+    def only_idles(self) -> bool:
+        """Whether an instance that does nothing takes up work in place."""
+        return self.is_restart and not self.needs and not self.gone[0][1].goes
+
 
 @dataclass
 class TransitionGoal:

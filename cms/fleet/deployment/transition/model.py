@@ -14,8 +14,8 @@ from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
 
 __all__ = [
-    "Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "count_kept", "most_gpus",
-    "slots_of",
+    "Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "by_service", "count_kept",
+    "most_gpus", "slots_of",
 ]  # fmt: skip
 
 _NOTHING = Fraction(0)
@@ -265,6 +265,15 @@ def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
         if each.is_managed and each.work is not None
     )
     return (there - gone).total()
+
+
+def by_service(actions: Iterable[Action]) -> dict[str, list[int]]:
+    """Return the positions of the actions that change a service's capacity."""
+    found: dict[str, list[int]] = {}
+    for at, action in enumerate(actions):
+        for service in action.services:
+            found.setdefault(service, []).append(at)
+    return found
 
 
 def slots_of(card: FleetGpu, instance: Instance) -> int:

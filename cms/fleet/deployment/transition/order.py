@@ -36,11 +36,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ....errors import AlgorithmError
+from ....schedule.faults import Violation
 from ..checking import check_gpu
 from ..instance import Instance
 from ..model import Deployment, FleetGpu
 from .durations import Durations, Timed
-from .model import Action, Floor, What, slots_of
+from .model import Action, Floor, What, by_service, slots_of
 
 __all__ = [
     "ShortOrder", "find_short_order", "most_in_use", "order_groups", "ordered", "temporaries",
@@ -121,10 +122,11 @@ def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int],
 def _for_floors(
     start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], waits: list[set[int]]
 ) -> None:
+    own = by_service(actions)
     for service, floor in floors.items():
         if floor.rps <= 0:
             continue
-        here = [(at, a) for at, a in enumerate(actions) if service in a.services]
+        here = [(at, actions[at]) for at in own.get(service, ())]
         adders = [(at, rps) for at, a in here if (rps := a.added_rps(service))]
         guaranteed, used = start.capacity(service), 0
         for at, action in here:
@@ -176,7 +178,8 @@ def _needed(
     card: FleetGpu, actions: Sequence[Action], before: Sequence[int], at: int
 ) -> Sequence[int]:
     """Return the earlier actions on a GPU that have to end before something is added to it."""
-    action, faults = actions[at], ()
+    action = actions[at]
+    faults: tuple[Violation, ...] = ()
     slots = {b: sum(slots_of(card, each) for each in actions[b].removes) for b in before}
     comes = sum(slots_of(card, each) for each in action.adds)
     every = [b for b in before if actions[b].removes]

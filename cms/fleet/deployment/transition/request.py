@@ -105,11 +105,12 @@ def _require_possible(start: Deployment, target: Deployment) -> None:
     drivers = [{node.name: node.driver for node in side.nodes} for side in (start, target)]
     for name, card in old.items():
         end = new[name]
-        for what, was, becomes in (
+        pairs: tuple[tuple[str, str | None, str | None], ...] = (
             (f"GPU {name} is", card.gpu.key, end.gpu.key),
             (f"GPU {name} is", card.uuid, end.uuid),
-            (f"node {card.node!r} has driver", *(side[card.node] for side in drivers)),
-        ):
+            (f"node {card.node!r} has driver", drivers[0][card.node], drivers[1][card.node]),
+        )
+        for what, was, becomes in pairs:
             if None not in (was, becomes) and was != becomes:
                 raise InvalidProblem(
                     f"{what} {was} in the start and {becomes} in the target; expected the same"

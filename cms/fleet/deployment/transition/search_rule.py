@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
-from .goal import Blockage, TrackedInstance, Use, sum_supplies
+from .goal import TrackedInstance, Use, sum_supplies
 from .search_state import Cover, SearchState
 
 __all__ = [
@@ -80,9 +80,7 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
     goal, rng = state.goal, state.settings.rng
     #: Of openings that are alike, the best, by their pools.
     best: dict[tuple[int, ...], tuple[tuple[bool, int], int]] = {}
-    for number, blockage in state.blockages.items():
-        if blockage is None or (blockage.gone and not _only_idles(blockage)):
-            continue
+    for number in sorted(state.free):
         opening, score = goal.openings[number], (False, 0)
         gpu = opening.gpus[0]
         if opening.batch >= 0:
@@ -91,7 +89,7 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
             can = state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None
             pools = goal.list_pools(opening.batch)
         elif opening.switched is not None:
-            if not blockage.needs and state.can_take(gpu):
+            if state.can_take(gpu):
                 yield Choice(opening=number)
             continue
         else:
@@ -109,11 +107,6 @@ def fill_openings(state: SearchState) -> Iterator[Choice]:
             waiting.append((max(rank[use] for use in uses[pools]), number, None))
     for _, number, use in sorted(waiting, key=itemgetter(0), reverse=True):
         yield Choice(opening=number, use=use)
-
-
-def _only_idles(blockage: Blockage) -> bool:
-    """Whether an instance that does nothing takes up work in place."""
-    return blockage.is_restart and not blockage.needs and not blockage.gone[0][1].goes
 
 
 def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float, int]]:
@@ -147,12 +140,27 @@ def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float
 
 
 def clear_openings(state: SearchState) -> Iterator[Choice]:
-    """B: iterate over openings that can be cleared within the floors, the cheapest first."""
+    """B: iterate over openings that can be cleared within the floors, the cheapest first.
+
+    Those that can no longer be cleared once others have been are left out.
+    """
     found = [one for one in _list_blocked(state) if state.can_miss(one[2])]
     found.sort(key=lambda one: len(one[1]))
-    scored = ((_waste(state, gone, needs), (number, gone)) for number, gone, needs in found)
-    for number, gone in _in_order(state, scored):
-        yield _clear(state, number, gone)
+    scored = ((_waste(state, gone, needs), (number, gone, needs)) for number, gone, needs in found)
+    for number, gone, needs in _in_order(state, scored):
+        is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
+        if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
+            yield _clear(state, number, gone)
+
+
+def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
+    """Whether what is in the way of an opening can go now."""
+    if number < 0:
+        return not any(gpu in state.busy for gpu, _ in gone)
+    opening, blockage = state.goal.openings[number], state.blockages.get(number)
+    if blockage is None or not (blockage.is_restart or state.busy.isdisjoint(opening.gpus)):
+        return False
+    return opening.batch < 0 or state.share_out(opening.batch) is not None
 
 
 def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
@@ -164,28 +172,23 @@ def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
     """Iterate over openings and what has to go first; -1 for a GPU that has to be emptied."""
-    openings, is_full = state.goal.openings, False
+    goal, is_full = state.goal, False
     for number, blockage in state.blockages.items():
-        if blockage is None:
-            continue
-        opening = openings[number]
-        if blockage.gone or blockage.needs:
-            if not blockage.is_restart and not state.busy.isdisjoint(opening.gpus):
-                continue
-            if opening.batch < 0 or state.share_out(opening.batch) is not None:
+        if blockage is not None and (blockage.gone or blockage.needs):
+            if _can_begin(state, number, blockage.gone):
                 yield number, blockage.gone, blockage.needs
-        else:
-            gpu = opening.gpus[0]
-            is_full = is_full or (gpu not in state.busy and not state.can_take(gpu))
+        elif blockage is not None and not is_full:
+            gpu = goal.openings[number].gpus[0]
+            is_full = gpu not in state.busy and not state.can_take(gpu)
     if is_full:  # GPUs, or batches, on which all goes
         every: Iterable[Gone] = ()
-        if state.goal.cuts_parts:
+        if goal.cuts_parts:
             every = (tuple((n, e) for e in g.held) for n, g in enumerate(state.gpus) if g.held)
-        elif state.goal.is_whole:
+        elif goal.is_whole:
             every = (e for e in state.leaving_at_once() if state.find_batch(e[0][0]) >= 0)
         for gone in every:
-            is_busy = any(gpu in state.busy for gpu, _ in gone)
-            if not is_busy and (state.goal.is_whole or all(each.goes for _, each in gone)):
+            is_left = goal.is_whole or all(each.goes for _, each in gone)
+            if is_left and _can_begin(state, -1, gone):
                 yield -1, gone, sum_supplies(each for _, each in gone)
 
 
@@ -207,8 +210,8 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
         price = sum(lack * state.goal.weight[service] for service, lack in lacks)
         prices.append((price, (number, gone, lacks)))
     ready = []
-    for number, gone, lacks in _in_order(state, prices)[:_TRIED]:
-        covers = find_covers(state, number, gone, lacks)
+    for number, gone, lacking in _in_order(state, prices)[:_TRIED]:
+        covers = find_covers(state, number, gone, lacking)
         if covers is not None:
             taken = sum(_slots_taken(state, cover) for cover in covers)
             cost = taken / max(1, _unlocked(state, number, gone))

@@ -99,6 +99,7 @@ class SearchState:
         self.open_on: dict[int, tuple[int, ...]] = {}
         #: ``{opening: what has to go before it is filled}``, of those not yet filled.
         self.blockages: dict[int, Blockage | None] = {}
+        self.free: set[int] = set()  # openings that nothing is in the way of
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
         self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
@@ -107,7 +108,7 @@ class SearchState:
             if opening.batch < 0 or self._is_wanted(opening.batch):
                 for gpu in opening.gpus:
                     self.open_on[gpu] = (*self.open_on.get(gpu, ()), number)
-                self.blockages[number] = self._find_blockage(number)
+                self._look_at(number)
             if opening.batch >= 0:
                 self.room.update(goal.list_pools(opening.batch))
 
@@ -122,7 +123,7 @@ class SearchState:
         other.actions, other.groups = self.actions[:], self.groups[:]
         other.withheld, other.busy = self.withheld[:], set(self.busy)
         other.open_on, other.blockages = dict(self.open_on), dict(self.blockages)
-        other.room = self.room.copy()
+        other.free, other.room = set(self.free), self.room.copy()
         return other
 
     @property
@@ -383,18 +384,24 @@ class SearchState:
 
     def _close(self, number: int) -> None:
         del self.blockages[number]
+        self.free.discard(number)
         for gpu in self.goal.openings[number].gpus:
             self.open_on[gpu] = tuple(each for each in self.open_on[gpu] if each != number)
 
-    def _find_blockage(self, number: int) -> Blockage | None:
+    def _look_at(self, number: int) -> None:
+        """Find out what is in the way of an opening: not what does nothing, and takes up work."""
         opening = self.goal.openings[number]
         if number in self.moved:
             opening = opening._replace(switched=())
-        return self.goal.find_blockage(self.gpus, opening)
+        self.blockages[number] = found = self.goal.find_blockage(self.gpus, opening)
+        if found is not None and (not found.gone or found.only_idles):
+            self.free.add(number)
+        else:
+            self.free.discard(number)
 
     def _refresh(self, gpu: int) -> None:
         for number in self.open_on.get(gpu, ()):
-            self.blockages[number] = self._find_blockage(number)
+            self._look_at(number)
 
     def _change(
         self,

@@ -145,23 +145,23 @@ def _search_in_time(
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
     while not limits.over and done <= most:
-        choice = next(_list_now(state), None)
-        if choice is None and not due:
-            reserved: set[int] = set()
-            for found in cover_openings(state) if state.blockages else ():
-                services = _services_of(state, found)
-                if reserved.isdisjoint(services) and _can_cover(state, found):
-                    reserved |= services
-                    apply_choice(state, Choice(found.covers))
-                    done = _begin_actions(state, done, now, durations, free_at, due)
-                    if not state.settings.side_by_side:
-                        break
-            if not due:
-                choice = next(drop_instances(state), None)
-                if choice is None:
-                    break
-        if choice is not None:
+        for choice in _list_now(state):
             apply_choice(state, choice)
+            done = _begin_actions(state, done, now, durations, free_at, due)
+        reserved: set[int] = set()
+        for found in cover_openings(state) if state.blockages and not due else ():
+            services = _services_of(state, found)
+            if reserved.isdisjoint(services) and _can_cover(state, found):
+                reserved |= services
+                apply_choice(state, Choice(found.covers))
+                done = _begin_actions(state, done, now, durations, free_at, due)
+                if not state.settings.side_by_side:
+                    break
+        if not due:
+            drop = next(drop_instances(state), None)
+            if drop is None:
+                break
+            apply_choice(state, drop)
             done = _begin_actions(state, done, now, durations, free_at, due)
             continue
         now = due[0][0]
@@ -181,13 +181,14 @@ def _limit_actions(state: SearchState) -> int:
 
 
 def _list_now(state: SearchState) -> Iterator[Choice]:
-    if not state.blockages:
-        yield from remove_rest(state)
-        return
-    yield from fill_openings(state)
-    for choice in clear_openings(state):
+    """Iterate over what can begin now, while what was listed before begins."""
+    while state.blockages and (choice := next(fill_openings(state), None)) is not None:
+        yield choice
+    for choice in clear_openings(state) if state.blockages else ():
         # what comes to an opening is decided when it is free
         yield choice._replace(opening=-1) if choice.gone else choice
+    if not state.blockages:
+        yield from remove_rest(state)
 
 
 def _begin_actions(
