@@ -10,11 +10,9 @@ from .document import read_transition, transition_from_json, transition_to_json,
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
-from .outcome import Impossible
-from .planner import transition
+from .outcome import Impossible, reversal
+from .planner import floors_of, transition
 from .reorganisation import reorganise
-from .request import floors_of
-from .reversal import reversal
 from .whole_gpus import PartitioningTool, saved_by_parts
 
 __all__ = [

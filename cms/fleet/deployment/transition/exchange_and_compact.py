@@ -22,7 +22,7 @@ from .durations import Durations
 from .model import Action, Kept, Transition, What, count_kept
 from .order import find_short_order
 from .outcome import Impossible, check_result, find_end
-from .request import floors_of
+from .planner import floors_of
 
 __all__ = ["exchange_and_compact"]
 

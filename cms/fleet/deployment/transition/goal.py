@@ -51,7 +51,6 @@ class TrackedInstance(NamedTuple):
     service: int  # -1 if it supplies nothing
     supply: int  # what it supplies, or will once it runs
     goes: bool  # whether it is not there at the end
-    is_temporary: bool = False
 
 
 class GpuState(NamedTuple):
@@ -199,16 +198,14 @@ class TransitionGoal:
             self.uses.append(Use(*key[:2], number, supply, instance.work, slots))
         return self._use[key]
 
-    def track(
-        self, gpu: int, instance: Instance, *, goes: bool, is_temporary: bool = False
-    ) -> TrackedInstance:
+    def track(self, gpu: int, instance: Instance, *, goes: bool) -> TrackedInstance:
         """Return an instance as it counts; one that does not run supplies nothing."""
         card = self.cards[gpu]
         number, supply = self.count(instance.work if instance.supply_rps else None)
         # nothing comes to a GPU that is fixed, whose profiles may not be known
         is_fixed = card.mode is Mode.FIXED
         slots = 0 if is_fixed else self.slots(card.gpu, instance.profile, instance.start)
-        return TrackedInstance(instance, slots, number, supply, goes, is_temporary)
+        return TrackedInstance(instance, slots, number, supply, goes)
 
     def _pool(self, key: object) -> int:
         number = self._pools.setdefault(key, len(self._pools))

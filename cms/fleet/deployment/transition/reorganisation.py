@@ -33,8 +33,7 @@ from ..turns import takes_turns
 from .goal import TransitionGoal
 from .model import Kept, Transition, most_gpus
 from .outcome import Impossible
-from .planner import find_order, finish
-from .request import floors_of
+from .planner import find_order, finish, floors_of
 from .sequence_search import SearchOptions
 
 __all__ = ["assign_contents", "reorganise"]

@@ -275,11 +275,7 @@ class SearchState:
         if goal.is_whole and cover.old is None:
             self._begin_group(goal.batch_of[cover.places[0][0]])
         for gpu in dict.fromkeys(gpu for gpu, _ in cover.places):
-            come = [
-                goal.track(gpu, each, goes=True, is_temporary=True)
-                for on, each in cover.places
-                if on == gpu
-            ]
+            come = [goal.track(gpu, each, goes=True) for on, each in cover.places if on == gpu]
             if cover.old is not None:
                 self._restart(gpu, cover.old, come[0])
             else:
@@ -425,10 +421,7 @@ class SearchState:
         if what is What.RESTART and gone[0].instance.work is None is come[0].instance.work:
             return  # it idles, and goes on
         removes, adds = (tuple(each.instance for each in part) for part in (gone, come))
-        is_temporary = any(each.is_temporary for each in (*gone, *come))
-        self.actions.append(
-            Action(what, source.node, source.index, removes, adds, (), mode, is_temporary)
-        )
+        self.actions.append(Action(what, source.node, source.index, removes, adds, mode=mode))
         self.groups.append(self._group)
 
     def _count(self, each: TrackedInstance, by: int) -> None:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from ....errors import AlgorithmError
 from ...placement.program import Limits
 from .durations import Durations
-from .goal import TransitionGoal, sum_supplies
+from .goal import TransitionGoal
 from .model import Action, What
-from .order import ordered
+from .order import ordered, temporaries
 from .search_rule import (
     Choice,
     apply_choice,
@@ -303,9 +303,6 @@ def _list_every(state: SearchState) -> Iterator[Choice]:
         is_free = not blockage.gone and state.can_take(opening.gpus[0])
         if is_free or (blockage.gone and state.can_miss(blockage.needs)):
             yield from (Choice(opening=number, use=use) for use in state.need[opening.pool])
-    for gone in state.leaving_at_once():
-        if gone[0][1].is_temporary and state.can_miss(sum_supplies(each for _, each in gone)):
-            yield Choice(gone=gone)
     for gpu in range(len(state.gpus)) if state.goal.cuts_parts else ():
         for covers in state.goal.covers:
             for found, *_ in list_rooms(state, gpu, covers):
@@ -315,22 +312,15 @@ def _list_every(state: SearchState) -> Iterator[Choice]:
 def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Leave out temporary instances without which every floor holds as well."""
     done = list(actions)
-    at = len(done) - 1
-    while at >= 0:
-        action = done[at]
-        if action.is_temporary and action.what is What.CREATE:
-            (instance,) = action.adds
-            end = next(
-                b
-                for b in range(at + 1, len(done))
-                if done[b].gpu == action.gpu and instance in done[b].removes
-            )
-            last = done[end]
-            left = [replace(last, what=What.CREATE, removes=(), is_temporary=False)]
-            left = left if last.adds else []
-            fewer = [*done[:at], *done[at + 1 : end], *left, *done[end + 1 :]]
-            with suppress(AlgorithmError):
-                ordered(goal.start, fewer, goal.floors)
-                done = fewer
-        at -= 1
+    for at in sorted(temporaries(goal.start, actions)[0], reverse=True):
+        if done[at].what is not What.CREATE:
+            continue
+        (instance,), gpu = done[at].adds, done[at].gpu
+        later = range(at + 1, len(done))
+        end = next(b for b in later if done[b].gpu == gpu and instance in done[b].removes)
+        left = [replace(done[end], what=What.CREATE, removes=())] if done[end].adds else []
+        fewer = [*done[:at], *done[at + 1 : end], *left, *done[end + 1 :]]
+        with suppress(AlgorithmError):
+            ordered(goal.start, fewer, goal.floors)
+            done = fewer
     return tuple(done)
