@@ -327,7 +327,8 @@ class PlacementModel:
     def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
         """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes.
 
-        Then what starts and stops is spread over GPUs: on one it happens one by one.
+        Then what starts and stops is spread over GPUs: on one it happens one by one. Where starts
+        are not known, or whole GPUs are cut, it does not.
         """
         touched: dict[int, int] = {}
         crowded: dict[int, int] = {}
@@ -349,6 +350,8 @@ class PlacementModel:
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
             found = self.pursue("nodes", cost, limits, None)
         if found is not None:
+            if any(option.as_cut for group in self.groups for option in group.options):
+                crowded = {}
             best = self.pursue("crowded", crowded, limits, found, _SPREAD_NODES) or found
             if len(pairs) <= _MOST_PAIRS:
                 nodes = {pair: n for pair, v in taken.items() if (n := best[v])}
