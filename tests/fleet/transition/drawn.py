@@ -83,7 +83,7 @@ def _published(rng: random.Random) -> tuple[Deployment, DesiredState]:
     held = [(foreign,) * (rng.random() < 0.1) for _ in range(rng.randint(20, 28))]
     cards = [FleetGpu("n", at, device, instances=own) for at, own in enumerate(held)]
     empty = Deployment(_on_nodes(cards, rng.choice((4, 8, 30))))
-    return placed(published(first), empty).deployment, published(second)
+    return placed(published(first), empty, as_grouped=True).deployment, published(second)
 
 
 def _sides(
@@ -153,25 +153,22 @@ def measure(seed: int) -> tuple[dict[str, Any], Transition | None]:
     }, found  # fmt: skip
 
 
-def compare(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Count on how many changes a figure is better, equal and worse, and sum it up."""
+def compare(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """Say on how many changes a figure is better, equal and worse than another's, with the sums."""
     old = {row["seed"]: row for row in others}
-    found = {}
     for name, is_more in FIGURES.items():
-        pairs = [
-            (row[name], old[row["seed"]][name])
-            for row in rows
-            if None not in (row.get(name), old.get(row["seed"], {}).get(name))
-        ]
-        sign = 1 if is_more else -1
-        found[name] = {
-            "better": sum(sign * (new - was) > 0 for new, was in pairs),
-            "equal": sum(new == was for new, was in pairs),
-            "worse": sum(sign * (new - was) < 0 for new, was in pairs),
-            "sum": round(sum(new for new, _ in pairs), 2),
-            "old sum": round(sum(was for _, was in pairs), 2),
-        }
-    return found
+        both = [(row.get(name), old.get(row["seed"], {}).get(name)) for row in rows]
+        pairs = [(new, was) for new, was in both if None not in (new, was)]
+        better, worse = (
+            sum(new > was if more else new < was for new, was in pairs)
+            for more in (is_more, not is_more)
+        )
+        print(
+            name,
+            f"{better} better, {worse} worse of",
+            len(pairs),
+            *map(sum, zip(*pairs, strict=True)),
+        )
 
 
 if __name__ == "__main__":
@@ -179,8 +176,6 @@ if __name__ == "__main__":
     for number in range(int(sys.argv[1])):
         made.append(measure(number)[0])
         print(json.dumps(made[-1]), flush=True)
-    if len(sys.argv) > 2:
-        with open(sys.argv[2]) as lines:
-            before = [json.loads(line) for line in lines if line.startswith('{"seed"')]
-        for figure, counts in compare(made, before).items():
-            print(figure, json.dumps(counts))
+    for path in sys.argv[2:]:
+        with open(path) as lines:
+            compare(made, [json.loads(line) for line in lines if line.startswith("{")])
