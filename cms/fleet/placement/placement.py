@@ -51,9 +51,10 @@ def place(
     Foreign instances (`Instance.owner`) never move; managed ones are deleted if they are not
     wanted. Which instances share a GPU is chosen here. Objectives in lexicographic order: least
     cost, fewest GPUs, fewest instances beyond the desired state's (which only constraints ask for),
-    most kept instances, most restarts in place, fewest changed GPUs, fewest nodes, the first nodes
-    and GPUs. A GPU costs its type's price; one on which something foreign stays costs nothing. No
-    more GPUs of a type are used than `wanted` allows.
+    most kept instances, most restarts in place, fewest changed GPUs, fewest nodes, the first nodes,
+    what starts and stops spread over GPUs, the first GPUs. A GPU costs its type's price; one on
+    which something foreign stays costs nothing. No more GPUs of a type are used than `wanted`
+    allows.
 
     `wanted`: See `desired_state`. `fleet`: The current state; that of a table of nodes
     (`read_nodes`) is an empty one. `constraints`: None: those in the columns of the services

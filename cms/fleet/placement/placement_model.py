@@ -29,6 +29,9 @@ __all__ = ["Demand", "KindGroup", "OptionGroup", "PlacementCounts", "PlacementMo
 #: Most pairs of groups of GPUs and nodes for which the fewest nodes are searched for; beyond, nodes
 #: are filled one by one.
 _MOST_PAIRS = 1500
+#: How often as long as to stop an instance it takes to start one, and the maximum number of nodes
+#: of the search that spreads these over GPUs.
+_START, _SPREAD_NODES = 2, 100
 
 
 class KindGroup(NamedTuple):
@@ -322,24 +325,36 @@ class PlacementModel:
         self.program.at_most(self.used, budget[1])
 
     def finish(self, limits: Limits, best: list[int]) -> PlacementCounts:
-        """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes."""
+        """Restart most of the rest in place, on fewest GPUs touched, then on fewest nodes.
+
+        Then what starts and stops is spread over GPUs: on one it happens one by one. Where starts
+        are not known, or whole GPUs are cut, it does not.
+        """
         touched: dict[int, int] = {}
+        crowded: dict[int, int] = {}
         for y in self.y:
             for at, v in y.items():
-                gain = 1 if self.option(at).stays else -int(not self.groups[at[0]].works)
-                if gain:
-                    touched[v] = gain
+                option, group = self.option(at), self.groups[at[0]]
+                touched[v] = 1 if option.stays else -int(not group.works)
+                if not option.stays:
+                    there, kept = len(group.instances), sum(n for _, n in option.keeps)
+                    new = sum(n for _, n in option.counts) - kept
+                    crowded[v] = there**2 - (_START * new + there - kept) ** 2
         for name, terms in (("reused", dict.fromkeys(self.r, 1)), ("touched", touched)):
             best = self.pursue(name, terms, limits, best) or best
-        nodes = None
+        nodes, found = None, best
         pairs = {(s, card.node) for s, group in enumerate(self.groups) for card in group.members}
         if len(pairs) <= _MOST_PAIRS:
             used, taken = self.count_nodes()
             start = len(used) * (len(used) + 1) // 2 + 1
             cost = {v: -(start + rank) for rank, v in enumerate(used.values())}
-            found = self.program.maximise(cost, limits).values
-            if found is not None:
-                best, nodes = found, {pair: n for pair, v in taken.items() if (n := found[v])}
+            found = self.pursue("nodes", cost, limits, None)
+        if found is not None:
+            if any(option.as_cut for group in self.groups for option in group.options):
+                crowded = {}
+            best = self.pursue("crowded", crowded, limits, found, _SPREAD_NODES) or found
+            if len(pairs) <= _MOST_PAIRS:
+                nodes = {pair: n for pair, v in taken.items() if (n := best[v])}
         return PlacementCounts(
             self.pools,
             [_positive(y, best) for y in self.y],

@@ -27,7 +27,6 @@ from cms.fleet.deployment.transition import (
 )
 from cms.fleet.deployment.transition.curves import (
     Curve,
-    capacity_curve,
     capacity_curves,
     seconds_below,
     service_names,
@@ -269,14 +268,12 @@ def test_a_capacity_is_never_below_its_floor_whatever_the_durations(
 
 def test_a_curve_by_hand() -> None:
     found = every_kind()
-    curve = capacity_curve(found, schedule(found), "chat")
+    curve, _ = capacity_curves(found, schedule(found))
     # at 80 s one ends and another begins, at 185 s the repartition begins, at 350 s likewise
     assert curve.steps == ((0, 40), (185, 20))
     assert (curve.before, curve.lowest, curve.lowest_s, curve.after) == (40, 20, 185, 20)
     assert curve.at(Fraction(-1)) == 40
     assert service_names(found) == ("chat", "code")
-    with pytest.raises(InvalidOption, match="'chatt'; the nearest|'chatt'"):
-        capacity_curve(found, schedule(found), "chatt")
 
 
 @given(st.data())

@@ -6,9 +6,10 @@ Reads the actions alone; how they were found, and how their waits were made, doe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 from ....schedule.faults import Violation
@@ -17,12 +18,18 @@ from ...hardware import MPS_CLIENTS
 from ...serving.operating_point import mps_share
 from ..checking import check_deployment
 from ..instance import Instance, State, Work
-from ..model import Deployment, driver_branch
+from ..model import driver_branch
 from ..recounting import beyond_limits
-from .crowding import layout_faults, when
 from .kept import kept_faults
-from .model import Action, Transition, What, most_gpus
-from .moments import bits_of, every_moment, predecessors, worst_moment
+from .model import Action, Transition, What, by_service, count_kept, most_gpus
+from .moments import (
+    bits_of,
+    every_moment,
+    layout_faults,
+    predecessors,
+    when,
+    worst_moment,
+)
 from .necessity import spare_fault
 from .order import most_in_use, temporaries
 
@@ -41,6 +48,9 @@ RECHECKED = (
 _Place = tuple[str, int]
 #: Maximum number of moments looked at one by one.
 _MOMENTS = 4096
+#: How many instances an action removes and adds.
+_SHAPES = {What.CREATE: (0, 1), What.DELETE: (1, 0), What.RESTART: (1, 1)}
+_OF_ALL = partial(Violation, where="the transition")
 
 
 def check_transition(transition: Transition) -> tuple[Violation, ...]:
@@ -63,25 +73,19 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     after the other use fewer, moment by moment; of more than 4,096 moments the theorem's number
     stands, which may be too large.
     """
-    found = list(_waits(transition.actions)) or list(_start(transition))
-    found = found or list(_actions(transition))
-    if found:
-        return tuple(found)
-    found += _end(transition)
-    if any(violation.kind == "profile" for violation in found):
-        return tuple(found)  # no layout is known of it
-    found += _floors(transition)
-    found += layout_faults(transition)
-    found += _gpus(transition)
-    found += _limits(transition)
-    found += _kept(transition)
-    found += kept_faults(transition)
-    found += _said(transition)
-    return tuple(found or _necessity(transition))
+    for look in (_waits, _start, _actions):
+        if found := tuple(look(transition)):
+            return found
+    faults = [*_end(transition)]
+    if any(fault.kind == "profile" for fault in faults):
+        return tuple(faults)  # no layout is known of it
+    for look in (_floors, layout_faults, _gpus, _limits, _kept, kept_faults, _said):
+        faults += look(transition)
+    return tuple(faults or _necessity(transition))
 
 
-def _waits(actions: tuple[Action, ...]) -> Iterator[Violation]:
-    for at, action in enumerate(actions):
+def _waits(transition: Transition) -> Iterator[Violation]:
+    for at, action in enumerate(transition.actions):
         wrong = [before for before in action.after if not 0 <= before < at]
         if wrong:
             yield Violation("wait", f"action {at}", f"a wait for {wrong[0]}", f"0 to {at - 1}")
@@ -92,71 +96,55 @@ def _waits(actions: tuple[Action, ...]) -> Iterator[Violation]:
 
 def _start(transition: Transition) -> Iterator[Violation]:
     """What runs may be too little, but it must be able to be as it is written."""
-    for violation in check_deployment(transition.start):
-        if violation.kind != "capacity":
-            kind, where, has, needs = violation
-            yield Violation(kind, f"in the start, {where}", has, needs)
+    for fault in check_deployment(transition.start):
+        if fault.kind != "capacity":
+            yield fault._replace(where=f"in the start, {fault.where}")
 
 
 def _actions(transition: Transition) -> Iterator[Violation]:
     """Do them one by one: each must find what it removes, and touch nothing of another's."""
-    cards = {(card.node, card.index): card for card in transition.start.gpus()}
-    held = {place: Counter(card.instances) for place, card in cards.items()}
+    held = {(c.node, c.index): Counter(c.instances) for c in transition.start.gpus()}
     for at, action in enumerate(transition.actions):
-        where = f"action {at} ({action})"
+        wrong = partial(Violation, "action", f"action {at} ({action})")
         if action.gpu not in held:
-            yield Violation("action", where, f"no GPU {action.name}", "a GPU of the start")
+            yield wrong(f"no GPU {action.name}", "a GPU of the start")
             continue
-        shape = len(action.removes), len(action.adds)
-        needs = {What.CREATE: (0, 1), What.DELETE: (1, 0), What.RESTART: (1, 1)}
-        if needs.get(action.what, shape) != shape:
-            has = f"{shape[0]} instances removed and {shape[1]} added"
-            yield Violation("action", where, has, "what its kind does")
-        if action.mode is not None and action.what is not What.REPARTITION:
-            yield Violation("action", where, "a change of mode", "a repartition for that")
+        there, shape = held[action.gpu], (len(action.removes), len(action.adds))
+        if _SHAPES.get(action.what, shape) != shape:
+            yield wrong(f"{shape[0]} instances removed and {shape[1]} added", "what its kind does")
         if action.what is What.RESTART and shape == (1, 1):
             (old,), (new,) = action.removes, action.adds
             if (old.profile, old.start) != (new.profile, new.start):
-                yield Violation("action", where, f"{old.place} as {new.place}", "one place")
-        if action.what is What.REPARTITION and Counter(action.removes) != held[action.gpu]:
-            yield Violation("action", where, "instances left out", "all that is on the GPU")
-        if action.what is What.SWITCH or _in_turns(action):
-            yield from _switch(action, where, held[action.gpu])
-        there = held[action.gpu]
+                yield wrong(f"{old.place} as {new.place}", "one place")
+        if action.what is What.REPARTITION:
+            if Counter(action.removes) != there:
+                yield wrong("instances left out", "all that is on the GPU")
+        elif action.mode is not None:
+            yield wrong("a change of mode", "a repartition for that")
+        every = (*action.removes, *action.adds)
+        if action.what is What.SWITCH:
+            if not every or any(not mps_share(e.profile) or e.start is None for e in every):
+                yield wrong("a switch of other things", "shares with their starts")
+            if (clients := there.total() + len(action.prepared)) > MPS_CLIENTS:
+                has = f"{clients} clients under MPS while it is prepared"
+                yield wrong(has, f"at most {MPS_CLIENTS}")
+        elif any(mps_share(each.profile) and each.start is not None for each in every):
+            yield wrong("turns in a share changed", "a switch for that")
         for each in action.removes:
             if each.owner is not None:
-                yield Violation("action", where, f"{each} removed", "instances of ours")
+                yield wrong(f"{each} removed", "instances of ours")
             if not there[each]:
-                yield Violation("action", where, f"no {each}", "what it removes")
+                yield wrong(f"no {each}", "what it removes")
             there[each] -= 1
         for each in action.adds:
             if each.owner is not None or each.state is not State.RUNNING:
-                yield Violation("action", where, f"{each} added", "running instances of ours")
+                yield wrong(f"{each} added", "running instances of ours")
             there[each] += 1
 
 
-def _in_turns(action: Action) -> bool:
-    shares = [each for each in (*action.removes, *action.adds) if mps_share(each.profile)]
-    return any(each.start is not None for each in shares)
-
-
-def _switch(action: Action, where: str, held: Counter[Instance]) -> Iterator[Violation]:
-    """Shares that services take turns in change by switches, and nothing else does."""
-    every = (*action.removes, *action.adds)
-    if action.what is not What.SWITCH:
-        yield Violation("action", where, "turns in a share changed", "a switch for that")
-    elif not every or any(not mps_share(each.profile) or each.start is None for each in every):
-        yield Violation("action", where, "a switch of other things", "shares with their starts")
-    clients = held.total() + len(action.prepared)
-    if clients > MPS_CLIENTS:
-        has = f"{clients} clients under MPS while it is prepared"
-        yield Violation("action", where, has, f"at most {MPS_CLIENTS}")
-
-
 def _end(transition: Transition) -> Iterator[Violation]:
-    target = {(card.node, card.index): card for card in transition.target.gpus()}
-    start = {(card.node, card.index): card for card in transition.start.gpus()}
     sides = transition.start, transition.target
+    start, target = ({(card.node, card.index): card for card in side.gpus()} for side in sides)
     drivers = [{n.name: n.driver and driver_branch(n.driver) for n in side.nodes} for side in sides]
     held = {place: Counter(card.instances) for place, card in start.items()}
     modes = {place: card.mode for place, card in start.items()}
@@ -165,22 +153,21 @@ def _end(transition: Transition) -> Iterator[Violation]:
         held[action.gpu].update(action.adds)
         modes[action.gpu] = action.mode or modes[action.gpu]
     for place in sorted({*start, *target}):
-        name = f"{place[0]}/{place[1]}"
+        wrong = partial(Violation, "end", f"{place[0]}/{place[1]}")
         if place not in target or place not in start:
-            yield Violation("end", name, "a GPU on one side only", "the same GPUs")
+            yield wrong("a GPU on one side only", "the same GPUs")
             continue
         old, new = start[place], target[place]
         known = {side[place[0]] for side in drivers} - {None}
         if old.gpu.key != new.gpu.key or len(known) > 1:
-            yield Violation("end", name, f"{old.gpu.key} or its driver changed", "the same GPUs")
+            yield wrong(f"{old.gpu.key} or its driver changed", "the same GPUs")
         if None not in (old.uuid, new.uuid) and old.uuid != new.uuid:
-            yield Violation("end", name, f"{new.uuid}", f"{old.uuid}")
+            yield wrong(f"{new.uuid}", f"{old.uuid}")
         has = Counter(map(_alike, (+held[place]).elements()))
-        needs = Counter(map(_alike, target[place].instances))
-        if has != needs or (modes[place] is not target[place].mode and needs):
+        needs = Counter(map(_alike, new.instances))
+        if has != needs or (modes[place] is not new.mode and needs):
             there = ", ".join(map(str, (has - needs).elements())) or "all but something"
-            missing = ", ".join(map(str, (needs - has).elements())) or "no more"
-            yield Violation("end", name, there, missing)
+            yield wrong(there, ", ".join(map(str, (needs - has).elements())) or "no more")
     yield from check_deployment(transition.target)
 
 
@@ -191,23 +178,25 @@ def _alike(instance: Instance) -> Instance:
 
 
 def _floors(transition: Transition) -> Iterator[Violation]:
-    for service, floor in transition.floors.items():
-        least, moment = _lowest(transition, service)
-        if least < floor.rps:
+    floors = transition.floors
+    for service, least, moment in _list_lowest(transition, floors):
+        if least < floors[service].rps:
             has = f"{shown(least)} requests/s {when(transition.actions, moment)}"
-            yield Violation("floor", f"service {service}", has, f"at least {floor}")
+            yield Violation("floor", f"service {service}", has, f"at least {floors[service]}")
 
 
-def _lowest(transition: Transition, service: str) -> tuple[Fraction, tuple[int, ...]]:
-    start, actions = transition.start, transition.actions
-    known = {each.name for each in start.services}
-    today = start.capacity(service) if service in known else Fraction(0)
-    removed, added = (
-        {at: rps for at, action in enumerate(actions) if (rps := of(action, service))}
-        for of in (Action.removed_rps, Action.added_rps)
-    )
-    lost, moment = worst_moment(actions, predecessors(actions), removed, added)
-    return today - lost, moment
+def _list_lowest(
+    transition: Transition, services: Iterable[str]
+) -> Iterator[tuple[str, Fraction, tuple[int, ...]]]:
+    actions, own = transition.actions, by_service(transition.actions)
+    ended = predecessors(actions)
+    for service in services:
+        removed, added = (
+            {at: rps for at in own.get(service, ()) if (rps := of(actions[at], service))}
+            for of in (Action.removed_rps, Action.added_rps)
+        )
+        lost, moment = worst_moment(actions, ended, removed, added)
+        yield service, transition.capacity_before(service) - lost, moment
 
 
 def lowest_capacity(transition: Transition, service: str) -> Fraction:
@@ -223,7 +212,8 @@ def lowest_capacity(transition: Transition, service: str) -> Fraction:
     >>> lowest_capacity(transition(Deployment(()), Deployment(())), "chat")
     Fraction(0, 1)
     """
-    return _lowest(transition, service)[0]
+    ((_, least, _),) = _list_lowest(transition, [service])
+    return least
 
 
 def coming(transition: Transition) -> Iterator[Work | None]:
@@ -245,20 +235,16 @@ def _gpus(transition: Transition) -> Iterator[Violation]:
     most = most_gpus(transition.start, transition.target) + transition.spare.count
     used = _used_at_once(transition)
     if used > most:
-        has = f"{used} GPUs in use at once"
-        yield Violation("gpus", "the transition", has, f"at most {most}")
+        yield _OF_ALL("gpus", has=f"{used} GPUs in use at once", needs=f"at most {most}")
     elif used < most:
-        has = f"{used} GPUs in use at most"
-        yield Violation("spare", "the transition", has, f"{most}, as it says")
+        yield _OF_ALL("spare", has=f"{used} GPUs in use at most", needs=f"{most}, as it says")
 
 
 def _used_at_once(transition: Transition) -> int:
     start, actions = transition.start, transition.actions
     ended = predecessors(actions)
-    most = _used_by_spans(start, actions, ended)
-    if most == most_in_use(start, actions):
-        return most
-    moments = every_moment(ended, _MOMENTS)
+    most = _used_by_spans(transition, ended)
+    moments = None if most == most_in_use(start, actions) else every_moment(ended, _MOMENTS)
     if moments is None:
         return most
     held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
@@ -274,20 +260,20 @@ def _used_at_once(transition: Transition) -> int:
     return max(used(begun, over) for begun, over in moments)
 
 
-def _used_by_spans(start: Deployment, actions: Sequence[Action], ended: Sequence[int]) -> int:
+def _used_by_spans(transition: Transition, ended: list[int]) -> int:
     """Return at least how many GPUs can be in use while an action that adds is under way.
 
     A GPU is in use in spans: from an action that adds to it while it is empty, in the sequence,
     until it is empty again. Whatever adds in the last span that has begun must have waited for
     enough earlier spans to end.
     """
-    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
+    held = {(card.node, card.index): len(card.instances) for card in transition.start.gpus()}
     in_use = begun = sum(count > 0 for count in held.values())
     own: dict[_Place, int] = dict.fromkeys(held, 0)
     over: list[int] = []
     #: Of the span that a GPU is in: spans begun up to it, and those that ended before it.
     spans: dict[_Place, tuple[int, int]] = {}
-    for at, action in enumerate(actions):
+    for at, action in enumerate(transition.actions):
         place, before = action.gpu, held[action.gpu]
         own[place] |= 1 << at
         held[place] += len(action.adds) - len(action.removes)
@@ -305,22 +291,12 @@ def _used_by_spans(start: Deployment, actions: Sequence[Action], ended: Sequence
 
 
 def _kept(transition: Transition) -> Iterator[Violation]:
-    gone: Counter[tuple[_Place, Instance]] = Counter()
-    for action in transition.actions:
-        gone.update((action.gpu, each) for each in action.removes)
-    kept = 0
-    for card, instance in transition.start.instances():
-        place = (card.node, card.index), instance
-        if gone[place]:
-            gone[place] -= 1
-        elif instance.is_managed and instance.work is not None:
-            kept += 1
-    if kept != transition.kept.count:
-        has = f"{kept} instances kept"
-        yield Violation("kept", "the transition", has, f"{transition.kept.count}, as it says")
-    if transition.kept.most < kept:
+    kept, says = count_kept(transition.start, transition.actions), transition.kept
+    if kept != says.count:
+        yield _OF_ALL("kept", has=f"{kept} instances kept", needs=f"{says.count}, as it says")
+    if says.most < kept:
         has = f"{kept} instances kept, above its bound"
-        yield Violation("kept", "the transition", has, f"at most {transition.kept.most}")
+        yield _OF_ALL("kept", has=has, needs=f"at most {says.most}")
 
 
 def _necessity(transition: Transition) -> Iterator[Violation]:
@@ -328,7 +304,7 @@ def _necessity(transition: Transition) -> Iterator[Violation]:
     spare = transition.spare
     if spare.proof is not None and (fault := spare_fault(transition, spare.proof)):
         has = f"a proof that {spare.least} spare GPUs are needed: {fault}"
-        yield Violation("spare", "the transition", has, "one that holds")
+        yield _OF_ALL("spare", has=has, needs="one that holds")
 
 
 def _said(transition: Transition) -> Iterator[Violation]:
@@ -336,15 +312,14 @@ def _said(transition: Transition) -> Iterator[Violation]:
     claims = bool(spare.least), bool(spare.reason), spare.proof is not None
     if spare.least > spare.count or len({*claims}) > 1:
         has = f"{spare.count} spare GPUs, {spare.least} of them needed"
-        yield Violation("spare", "the transition", has, "a reason and a proof of as many or fewer")
+        yield _OF_ALL("spare", has=has, needs="a reason and a proof of as many or fewer")
     free = [{c.name for c in side.free_gpus()} for side in (transition.start, transition.target)]
-    lent = free[0] & free[1] & {action.name for action in transition.actions if action.adds}
-    if sorted(spare.borrowed) != sorted(lent):
+    lent = sorted(free[0] & free[1] & {action.name for action in transition.actions if action.adds})
+    if sorted(spare.borrowed) != lent:
         has = f"{', '.join(sorted(spare.borrowed)) or 'nothing'} borrowed"
-        yield Violation("spare", "the transition", has, ", ".join(sorted(lent)) or "nothing")
+        yield _OF_ALL("spare", has=has, needs=", ".join(lent) or "nothing")
     temporary, unsure = temporaries(transition.start, transition.actions)
     for at, action in enumerate(transition.actions):
         if action.is_temporary != (at in temporary) and at not in unsure:
             has = f"is_temporary is {action.is_temporary}"
-            needs = "what the actions do"
-            yield Violation("temporary", f"action {at} ({action})", has, needs)
+            yield Violation("temporary", f"action {at} ({action})", has, "what the actions do")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from ....errors import InvalidOption
-from ....values.names import nearest
 from .durations import Schedule
-from .model import Transition
+from .model import Transition, What
 
-__all__ = ["Curve", "Steps", "capacity_curve", "capacity_curves", "seconds_below", "service_names"]
+__all__ = ["Curve", "Steps", "capacity_curves", "seconds_below", "service_names"]
 
 #: From when on, in seconds, how many items per second; ascending.
 Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -24,6 +23,10 @@ Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 class Curve:
     """The capacity of a service while a transition runs.
 
+    `before`: Until the transition begins, in items per second. `steps`: The first at 0, where
+    something may already have stopped; the last one lasts. `floor`: What it keeps at every moment,
+    in items per second; 0 for a service that comes or goes.
+
     Examples
     --------
     >>> curve = Curve("chat", Fraction(30), ((Fraction(0), Fraction(20)),), Fraction(20))
@@ -32,12 +35,8 @@ class Curve:
     """
 
     service: str
-    before: Fraction  # capacity until the transition begins, in items per second
-    #: From when on, in seconds, how many items per second; the first at 0, where something
-    #: may already have stopped. The last step lasts.
+    before: Fraction
     steps: Steps
-    #: What it keeps at every moment, in items per second; 0 for a service that comes or
-    #: goes.
     floor: Fraction
 
     @property
@@ -63,27 +62,30 @@ class Curve:
         return self.steps[bisect_right(self.steps, when, key=lambda step: step[0]) - 1][1]
 
 
-def capacity_curve(transition: Transition, schedule: Schedule, service: str) -> Curve:
-    """Return what a service can serve at each moment, if all goes by a schedule.
-
-    It is never below the floor, whatever the durations are, and ends at the target's capacity.
-    """
-    names = service_names(transition)
-    if service not in names:
-        raise InvalidOption(
-            f"the service is {service!r}{nearest(service, names)}; expected one of "
-            f"{', '.join(names) or 'none, as the transition has no service'}"
-        )
-    known = {each.name for each in transition.start.services}
-    before = transition.start.capacity(service) if service in known else Fraction(0)
-    floor = transition.floors.get(service)
-    steps = schedule.capacity(transition, service)
-    return Curve(service, before, steps, floor.rps if floor else Fraction(0))
-
-
 def capacity_curves(transition: Transition, schedule: Schedule) -> tuple[Curve, ...]:
-    """Return the curves of all services, in the order of :func:`service_names`."""
-    return tuple(capacity_curve(transition, schedule, name) for name in service_names(transition))
+    """Return what each service can serve at each moment, if all goes by a schedule.
+
+    It is never below the floor, whatever the durations are, and ends at the target's capacity. The
+    services are in the order of :func:`service_names`.
+    """
+    changes: dict[str, Counter[Fraction]] = {name: Counter() for name in service_names(transition)}
+    for action, begin, end in zip(
+        transition.actions, schedule.begin_s, schedule.end_s, strict=True
+    ):
+        # what a switch replaces serves until it has ended
+        stop = end if action.what is What.SWITCH else begin
+        for name in action.services:
+            changes[name][stop] -= action.removed_rps(name)  # type: ignore[assignment]
+            changes[name][end] += action.added_rps(name)  # type: ignore[assignment]
+    found = []
+    for name, own in changes.items():
+        before = transition.capacity_before(name)
+        steps = [(Fraction(0), before + own.pop(Fraction(0), 0))]
+        for when in sorted(when for when, change in own.items() if change):
+            steps.append((when, steps[-1][1] + own[when]))
+        floor = transition.floors.get(name)
+        found.append(Curve(name, before, tuple(steps), floor.rps if floor else Fraction(0)))
+    return tuple(found)
 
 
 def service_names(transition: Transition) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -51,12 +51,9 @@ class _KeptPricesPart(m.Part):
     gpus: tuple[_GpuPrice, ...]
 
     def prices(self, works: _Works) -> KeptPrices:
-        f.refuse_twice(
-            (each.point for each in self.points), "price of point", "points", key="point"
-        )
+        f.refuse_twice((p.point for p in self.points), "price of point", "points", key="point")
         f.refuse_twice((each.gpu for each in self.gpus), "price of GPU", "gpus", key="gpu")
-        for index, part in enumerate(self.points):
-            f.refuse_unknown(part.point, "point", works, "points", index, "point")
+        _require_points([part.point for part in self.points], works, "points", key="point")
         instances: dict[tuple[str, str], Fraction] = {}
         for index, each in enumerate(self.instances):
             if (block := (each.gpu, each.profile)) in instances:
@@ -79,6 +76,11 @@ class _KeptPricesPart(m.Part):
             ],
             gpus=[_GpuPrice.from_fields(gpu=g, price=p) for g, p in sorted(prices.gpus.items())],
         )
+
+
+def _require_points(names: Iterable[str], works: _Works, *at: str, key: str = "") -> None:
+    for index, name in enumerate(names):
+        f.refuse_unknown(name, "point", works, *at, index, *([key] if key else []))
 
 
 class _KeptPart(m.Part):
@@ -112,9 +114,8 @@ class _FrozenPart(m.Part):
     never: tuple[f.Text, ...]
 
     def proof(self, works: _Works) -> Frozen:
-        for key, names in (("stays", self.stays), ("never", self.never)):
-            for index, name in enumerate(names):
-                f.refuse_unknown(name, "point", works, key, index)
+        _require_points(self.stays, works, "stays")
+        _require_points(self.never, works, "never")
         stays, never = (tuple(works[name] for name in part) for part in (self.stays, self.never))
         return Frozen(stays, never, self.of == "target")
 
@@ -134,14 +135,8 @@ class _SparePart(m.Part):
 
     def spare(self, works: _Works) -> Spare:
         with f.blaming("proof"):
-            proof = None if self.proof is None else self.proof.proof(works)
-        return Spare(self.count, self.least, self.reason, self.borrowed, proof)
-
-    @classmethod
-    def describe(cls, spare: Spare, names: _Names) -> Self:
-        told = {key: getattr(spare, key) for key in ("count", "least", "reason", "borrowed")}
-        proof = spare.proof and _FrozenPart.describe(spare.proof, names)
-        return cls.from_fields(proof=proof, **told)
+            proof = self.proof and self.proof.proof(works)
+        return Spare(**{**dict(self), "proof": proof})
 
 
 class _SidePart(m.Part):
@@ -172,10 +167,11 @@ class _ActionPart(m.Part):
 
     @classmethod
     def describe(cls, action: Action, names: _Names) -> Self:
-        told = {key: getattr(action, key) for key in cls.model_fields}
-        for key in ("removes", "adds"):
-            told[key] = [InstancePart.describe(each, names) for each in told[key]]
-        return cls.from_fields(**told)
+        removes, adds = (
+            [InstancePart.describe(each, names) for each in part]
+            for part in (action.removes, action.adds)
+        )
+        return cls.from_object(action, removes=removes, adds=adds)
 
 
 class _FloorPart(m.Part):
@@ -256,6 +252,7 @@ class TransitionDocument(FleetDocument):
             )
             for each in part
         )
+        frozen = value.spare.proof and _FrozenPart.describe(value.spare.proof, names)
         devices, rule = {**start.devices, **target.devices}, target.rule or start.rule
         return cls.from_fields(
             start=_SidePart.describe(start, names),
@@ -263,7 +260,7 @@ class TransitionDocument(FleetDocument):
             floors=dict(sorted(value.floors.items())),
             actions=[_ActionPart.describe(action, names) for action in value.actions],
             kept=_KeptPart.describe(value.kept, names),
-            spare=_SparePart.describe(value.spare, names),
+            spare=_SparePart.from_object(value.spare, proof=frozen),
             **cls.references_of(services.values(), devices, rule, names),
         )
 

@@ -21,13 +21,14 @@ from ....files import model as m
 from ....files.source import StrPath, read_source
 from ....values.numbers import exact
 from ...hardware.yaml_text import read_yaml_or_json
-from ...serving.operating_point import COLD_START
-from ..instance import Instance, Mode
+from ...serving.operating_point import COLD_START, OperatingPoint
+from ..instance import Mode
 from ..model import Deployment
-from .least_time import least
-from .model import Action, Transition, What
+from .model import Action, Transition, What, by_service, slots_of
 
 __all__ = ["Durations", "Schedule", "read_durations", "schedule"]
+
+_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +64,26 @@ class Durations:
 
     def of(self, action: Action, *, needs_reset: bool = False) -> Fraction:
         """Return the seconds of an action."""
-        before, coming = self.parts(action, needs_reset=needs_reset)
-        return before + coming
+        return sum(self.parts(action, needs_reset=needs_reset), _NOTHING)
 
     def parts(self, action: Action, *, needs_reset: bool = False) -> tuple[Fraction, Fraction]:
         """Return the seconds until what is added can start, and those that it takes to start."""
-        if action.what is What.SWITCH:
-            new = (self._start(each, self.prepare_s) for each in action.prepared)
-            return Fraction(0), max(new, default=Fraction(0))
-        coming = max((self._start(each, self.start_s) for each in action.adds), default=Fraction(0))
-        if action.what is What.CREATE:
-            return self.partition_s, coming
-        if action.what is What.DELETE:
-            return self.delete_s, Fraction(0)
-        stopping = self.stop_s if any(each.work for each in action.removes) else Fraction(0)
-        if action.what is What.RESTART:
-            return stopping, coming
+        usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
+        works = (each.work for each in action.prepared if each.work is not None)
+        coming = max((_start_s(work.point, usual_s) for work in works), default=_NOTHING)
+        stopping = self.stop_s if any(each.work for each in action.removes) else _NOTHING
         cutting = self.reset_s if needs_reset and action.mode is not None else self.repartition_s
-        return stopping + cutting, coming
+        before = {
+            What.SWITCH: _NOTHING, What.CREATE: self.partition_s, What.DELETE: self.delete_s,
+            What.RESTART: stopping, What.REPARTITION: stopping + cutting,
+        }  # fmt: skip
+        return before[action.what], coming
 
-    def _start(self, instance: Instance, usual_s: Fraction) -> Fraction:
-        if instance.work is None:
-            return Fraction(0)
-        own = instance.work.point.extra.get(COLD_START)
-        if own in (None, ""):
-            return usual_s
-        return exact(own, f"{COLD_START} of {instance.work.point}", error=InvalidOption)
+
+def _start_s(point: OperatingPoint, usual_s: Fraction) -> Fraction:
+    if (own := point.extra.get(COLD_START)) in (None, ""):
+        return usual_s
+    return exact(own, f"{COLD_START} of {point}", error=InvalidOption)
 
 
 #: Any of the durations, in seconds.
@@ -134,30 +129,7 @@ class Schedule:
     @property
     def makespan_s(self) -> Fraction:
         """The seconds until all is done."""
-        return max(self.end_s, default=Fraction(0))
-
-    def capacity(
-        self, transition: Transition, service: str
-    ) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Return the steps of a service's capacity: from when on, how many items per second."""
-        changes: dict[Fraction, Fraction] = {}
-        for action, begin, end in zip(transition.actions, self.begin_s, self.end_s, strict=True):
-            if gone := action.removed_rps(service):
-                # what a switch replaces serves until it has ended
-                when = end if action.what is What.SWITCH else begin
-                changes[when] = changes.get(when, Fraction(0)) - gone
-            if come := action.added_rps(service):
-                changes[end] = changes.get(end, Fraction(0)) + come
-        known = {each.name for each in transition.start.services}
-        now = transition.start.capacity(service) if service in known else Fraction(0)
-        steps = [(Fraction(0), now)]
-        for when in sorted(changes):
-            now += changes[when]
-            if when == 0:
-                steps[0] = when, now
-            elif changes[when]:
-                steps.append((when, now))
-        return tuple(steps)
+        return max(self.end_s, default=_NOTHING)
 
 
 def schedule(
@@ -189,7 +161,7 @@ def schedule(
     return Schedule(
         tuple(Fraction(at, 1000) for at in begin),
         tuple(Fraction(at, 1000) for at in end),
-        Fraction(least(transition, plan.takes, plan.gpu, plan.shared), 1000),
+        Fraction(_find_least(transition, plan), 1000),
     )
 
 
@@ -223,19 +195,13 @@ class Timed:
             parts.append(durations.parts(action, needs_reset=reset))
             is_cut = card.mode is Mode.MIG and action.what is not What.RESTART
             gpu.append(numbers[action.gpu] if is_cut or action.mode is not None else -1)
-        turns = _turns(actions) if by_node else []
+        turns = _list_turns(actions) if by_node else []
         for turn in turns:  # the node takes work again once all of its GPUs are cut
             closed = max(parts[at][0] for at in turn)
             for at in turn:
                 parts[at] = closed, parts[at][1]
         takes = [ceil(1000 * (before + coming)) for before, coming in parts]
         return cls(takes, gpu, max_parallel or max(1, len(takes)), turns)
-
-    @property
-    def shared(self) -> int:
-        """Milliseconds of all, shared out; of what begins together the longest counts."""
-        again = (sum(own) - max(own) for own in ([self.takes[at] for at in t] for t in self.turns))
-        return -(-(sum(self.takes) - sum(again)) // self.parallel)
 
     def end(self, begin: Sequence[int]) -> int:
         """Return when all has ended."""
@@ -282,10 +248,9 @@ class Timed:
             now = running[0][0]
             while running and running[0][0] == now:
                 _, at = heapq.heappop(running)
-                if self.gpu[at] >= 0:
-                    busy.discard(self.gpu[at])
-                    if queued.get(self.gpu[at]):
-                        heapq.heappush(ready, heapq.heappop(queued[self.gpu[at]]))
+                busy.discard(gpu := self.gpu[at])
+                if queued.get(gpu):
+                    heapq.heappush(ready, heapq.heappop(queued[gpu]))
                 for b in follows[at]:
                     waits[b] -= 1
                     if not waits[b]:
@@ -305,7 +270,7 @@ class Timed:
         return [begin[number[at]] for at in range(len(after))]
 
 
-def _turns(actions: Sequence[Action]) -> list[list[int]]:
+def _list_turns(actions: Sequence[Action]) -> list[list[int]]:
     """Return what is done together on nodes that are drained: all there waits for the same."""
     own: dict[object, list[int]] = {}
     for at, action in enumerate(actions):
@@ -313,3 +278,81 @@ def _turns(actions: Sequence[Action]) -> list[list[int]]:
     return [
         turn for turn in own.values() if any(actions[at].what is What.REPARTITION for at in turn)
     ]  # fmt: skip
+
+
+# --- how long it takes at least, in whatever order ------------------------------------------------
+
+
+def _find_least(transition: Transition, plan: Timed) -> int:
+    """Return milliseconds that these actions take in any order.
+
+    From each action's earliest end, which is the least solution of these rules:
+
+    - a creation comes after the deletions in its slots;
+    - a deletion that its service's floor cannot miss at the beginning comes after as much has come
+      as lacks, the earliest first: whichever do come before it, the last of them ends no sooner;
+    - on a GPU one change of the cut ends before the next begins.
+
+    All actions that take from a service, together, wait likewise for what lacks after all of them.
+    """
+    own, floors = by_service(transition.actions), transition.floors.items()
+    services = [_Service(s, transition, own.get(s, ())) for s, floor in floors if floor.rps > 0]
+    takes, end = plan.takes, list(plan.takes)
+    blockers = _list_blockers(transition)
+    changed = True
+    while changed:  # from below: each round is a bound, and few are needed
+        changed = False
+        ready = [max((end[b] for b in before), default=0) for before in blockers]
+        for service in services:
+            for at, rps in service.goes.items():
+                ready[at] = max(ready[at], service.ready(rps, end, at))
+        for at, when in enumerate(ready):
+            if when + takes[at] > end[at]:
+                end[at], changed = when + takes[at], True
+    busiest: dict[int, int] = {}  # by GPU, when it has done its work
+    for begin, at in sorted((end[at] - takes[at], at) for at in range(len(end))):
+        if (gpu := plan.gpu[at]) >= 0:
+            busiest[gpu] = max(busiest.get(gpu, 0), begin) + takes[at]
+    last = [
+        service.ready(sum(service.goes.values(), _NOTHING), end)
+        + min((takes[at] for at in service.goes), default=0)
+        for service in services
+    ]
+    # of what begins together the longest counts
+    beside = sum(sum(own) - max(own) for own in ([takes[at] for at in turn] for turn in plan.turns))
+    shared = -(-(sum(takes) - beside) // plan.parallel)
+    return max(shared, *busiest.values(), *last, *end, 0)
+
+
+class _Service:
+    def __init__(self, name: str, transition: Transition, own: Sequence[int]) -> None:
+        self.slack = transition.start.capacity(name) - transition.floors[name].rps
+        self.comes, self.goes = (
+            {at: rps for at in own if (rps := of(transition.actions[at], name))}
+            for of in (Action.added_rps, Action.removed_rps)
+        )
+
+    def ready(self, gone: Fraction, end: Sequence[int], but: int = -1) -> int:
+        """Return when so much may be missing at the earliest; one action cannot wait for itself."""
+        lack = gone - self.slack
+        if lack <= 0:
+            return 0
+        for at in sorted(self.comes, key=end.__getitem__):
+            if at != but and (lack := lack - self.comes[at]) <= 0:
+                return end[at]
+        return 0  # then it is no transition, and nothing is claimed
+
+
+def _list_blockers(transition: Transition) -> list[list[int]]:
+    """Return, for each action that adds, those that remove what was in its slots at the start."""
+    cards = {(card.node, card.index): card for card in transition.start.gpus()}
+    left: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    found: list[list[int]] = []
+    for at, action in enumerate(transition.actions):
+        card, gone = cards[action.gpu], left.setdefault(action.gpu, [])
+        slots = 0
+        for each in action.adds:
+            slots |= slots_of(card, each)
+        found.append([b for b, old in gone if slots & old])
+        gone += [(at, slots_of(card, old)) for old in action.removes if old in card.instances]
+    return found

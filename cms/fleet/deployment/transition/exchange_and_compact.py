@@ -9,7 +9,7 @@ sequence then goes through the same order and the same check as ours: only the p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
@@ -19,10 +19,10 @@ from ..model import Deployment, FleetGpu
 from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
-from .floors import floors_of
-from .model import Action, Kept, Transition, What
+from .model import Action, Kept, Transition, What, count_kept
+from .order import find_short_order
 from .outcome import Impossible, check_result, find_end
-from .short_order import find_short_order
+from .planner import floors_of
 
 __all__ = ["exchange_and_compact"]
 
@@ -62,22 +62,19 @@ def exchange_and_compact(
     contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
-    target, kept = find_end(start, placed.deployment, walk.actions)
+    target = find_end(start, placed.deployment, walk.actions)
     floors = floors_of(start, target, floor)
-    before = max(len(start.used_gpus()), len(target.used_gpus()))
     found = find_short_order(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )
-    most = Kept(kept, sum((start.kinds() & Counter(wanted.counts)).values()), Proof.NONE)
-    return check_result(start, target, floors, found.actions, found.gpus - before, most)
-
-
-#: How well a content goes with what is on a GPU, the largest best: what is there already, less what
-#: is in the way, whether the GPU is in use, and its number, negative.
-_Overlap = tuple[int, int, bool, int]
+    both = (start.kinds() & Counter(wanted.counts)).total()
+    kept = Kept(count_kept(start, walk.actions), both, Proof.NONE)
+    return check_result(start, target, floors, found.actions, found.gpus, kept)
 
 
 class _Walk:
+    """The fleet on the way; instances at work are counted by the numbers of their kinds."""
+
     def __init__(self, start: Deployment) -> None:
         self.sources = list(start.gpus())
         self.kinds: list[tuple[str, Work]] = []  # profile and work, by number
@@ -86,12 +83,13 @@ class _Walk:
         #: By GPU, what of it is ours and at work.
         self.here = [self.content(card) for card in self.sources]
         self.actions: list[Action] = []
-        self.most = sum(bool(held) for held in self.held)
-        self._overlaps: list[list[_Overlap | None] | None] = [None] * len(self.sources)
+        self.most = sum(map(bool, self.held))
+        #: By GPU, what contents go with it: how well, and which.
+        self._overlaps: dict[int, list[tuple[tuple[int, int, bool, int], int]]] = {}
         for gpu, held in enumerate(self.held):  # what does nothing makes room first
             for each in [*held]:
                 if each.is_managed and each.work is None:
-                    self.delete(gpu, each)
+                    self._change(gpu, each, What.DELETE)
 
     def number(self, instance: Instance) -> int:
         """Return the number of the kind of an instance; -1 if it is not ours, or idle."""
@@ -114,27 +112,27 @@ class _Walk:
     def exchange(self, wanted: _Content) -> bool:
         """Make the fleet's multiset the target's, what is new first; False if there is no room."""
         there = sum(self.here, _Content())
-        new, old = list((wanted - there).elements()), list((there - wanted).elements())
-        for kind in sorted(new, key=self._largest):
+        old = sorted((there - wanted).elements(), key=self._largest)
+        alone = []  # what replaces nothing comes last
+        for kind in sorted((wanted - there).elements(), key=self._largest):
             work = self.kinds[kind][1]
             replaced, rest = [], work.supply_rps
-            for each in sorted(old, key=self._largest):
+            for each in old:
                 other = self.kinds[each][1]
                 if other.service == work.service and other.supply_rps <= rest:
                     replaced.append(each)
                     rest -= other.supply_rps
-            if replaced:
-                if not self.create_anywhere(kind):
-                    return False
-                new.remove(kind)
-                for each in replaced:
-                    old.remove(each)
-                    self.delete_somewhere(each)
-        for kind in sorted(new, key=self._largest):
-            if not self.create_anywhere(kind):
+            if not replaced:
+                alone.append(kind)
+            elif not self._create_anywhere(kind):
                 return False
+            for each in replaced:
+                old.remove(each)
+                self._delete_somewhere(each)
+        if not all(map(self._create_anywhere, alone)):
+            return False
         for each in old:
-            self.delete_somewhere(each)
+            self._delete_somewhere(each)
         return True
 
     def compact(self, contents: list[_Content]) -> bool:
@@ -144,15 +142,14 @@ class _Walk:
             if content not in kinds:
                 kinds.append(content)
         left = [contents.count(content) for content in kinds]
-        self._overlaps = [None] * len(self.sources)
         done: set[int] = set()
         while any(left):
             _, gpu, minus_at = max(
                 (overlap, gpu, -at)
                 for gpu in range(len(self.sources))
                 if gpu not in done
-                for at, overlap in enumerate(self._overlaps_of(gpu, kinds))
-                if left[at] and overlap is not None
+                for overlap, at in self._overlaps_of(gpu, kinds)
+                if left[at]
             )
             if not self._fill(gpu, kinds[-minus_at], done):
                 return False
@@ -160,112 +157,90 @@ class _Walk:
             left[-minus_at] -= 1
         return all(gpu in done or not self.here[gpu] for gpu in range(len(self.sources)))
 
-    def _overlaps_of(self, gpu: int, contents: list[_Content]) -> list[_Overlap | None]:
-        """Return how well contents go with what is on a GPU; None for those it cannot hold."""
-        known = self._overlaps[gpu]
-        if known is None:
-            here = self.here[gpu]
-            size = here.total()
-            known = []
-            for content in contents:
-                overlap = None
-                if self._can_hold(gpu, content):
-                    there = sum(min(n, content[kind]) for kind, n in here.items())
-                    overlap = there, there - size, bool(self.held[gpu]), -gpu
-                known.append(overlap)
-            self._overlaps[gpu] = known
-        return known
+    def _overlaps_of(
+        self, gpu: int, contents: list[_Content]
+    ) -> list[tuple[tuple[int, int, bool, int], int]]:
+        """Return how well contents that a GPU can hold go with what is there, the largest best.
 
-    def _can_hold(self, gpu: int, content: _Content) -> bool:
-        card = self.sources[gpu]
-        pinned = [(each.profile, each.start or 0) for each in card.foreign]
-        counts = self._profiles(content)
-        return card.mode is Mode.MIG and card.gpu.place(counts, around=pinned) is not None
+        What is there already, less what is in the way, whether the GPU is in use, and its number,
+        negative.
+        """
+        if gpu not in self._overlaps:
+            here, card = self.here[gpu], self.sources[gpu]
+            foreign = [(each.profile, each.start or 0) for each in card.foreign]
+            found = self._overlaps[gpu] = []
+            for at, content in enumerate(contents if card.mode is Mode.MIG else ()):
+                if card.gpu.place(self._profiles(content.elements()), around=foreign) is not None:
+                    there = (here & content).total()
+                    overlap = there, there - here.total(), bool(self.held[gpu]), -gpu
+                    found.append((overlap, at))
+        return self._overlaps[gpu]
 
-    def _profiles(self, content: Iterable[int]) -> Counter[str]:
-        every = content.elements() if isinstance(content, Counter) else content
-        return Counter(self.kinds[kind][0] for kind in every)
+    def _profiles(self, kinds: Iterable[int]) -> Counter[str]:
+        return Counter(self.kinds[kind][0] for kind in kinds)
 
     def _fill(self, gpu: int, content: _Content, done: set[int]) -> bool:
         """Give a GPU its content: what is not of it goes elsewhere, what lacks is pulled in."""
-        stay, lacks = self._stays(gpu, content)
-        for each in [e for e in self.held[gpu] if e.is_managed and e not in stay]:
-            if not self.create_anywhere(self.number(each), done | {gpu}):
+        card, lacks = self.sources[gpu], Counter(content)
+        stay = [each for each in self.held[gpu] if not each.is_managed]
+        for each in self.held[gpu]:  # stays, if the rest then has a place
+            if lacks[self.number(each)]:
+                rest = lacks - Counter([self.number(each)])
+                around = [(one.profile, one.start or 0) for one in (*stay, each)]
+                if card.gpu.place(self._profiles(rest.elements()), around=around) is not None:
+                    stay.append(each)
+                    lacks = rest
+        for each in [each for each in self.held[gpu] if each not in stay]:
+            if not self._create_anywhere(self.number(each), done | {gpu}):
                 return False
-            self.delete(gpu, each)
-        card = self.sources[gpu]
+            self._change(gpu, each, What.DELETE)
         around = [(each.profile, each.start or 0) for each in self.held[gpu]]
-        layout = card.gpu.place(self._profiles(lacks), around=around)
+        layout = card.gpu.place(self._profiles(lacks.elements()), around=around)
         assert layout is not None
+        queue = list(lacks.elements())
         for spot in layout:
-            kind = next(each for each in lacks if self.kinds[each][0] == spot.profile)
-            lacks.remove(kind)
-            self.create(gpu, Instance(spot.profile, spot.start, self.kinds[kind][1]))
-            self.delete_somewhere(kind, done | {gpu})
+            kind = next(each for each in queue if self.kinds[each][0] == spot.profile)
+            queue.remove(kind)
+            new = Instance(spot.profile, spot.start, self.kinds[kind][1])
+            self._change(gpu, new, What.CREATE)
+            self._delete_somewhere(kind, done | {gpu})
         return True
 
-    def _stays(self, gpu: int, content: _Content) -> tuple[list[Instance], list[int]]:
-        """Choose the instances that can stay where they are, so that the rest has a place."""
-        card = self.sources[gpu]
-        left, stay = Counter(content), [each for each in self.held[gpu] if not each.is_managed]
-        for each in self.held[gpu]:
-            if not left[self.number(each)]:
-                continue
-            rest = Counter(left)
-            rest[self.number(each)] -= 1
-            around = [(e.profile, e.start or 0) for e in (*stay, each)]
-            if card.gpu.place(self._profiles(rest), around=around) is not None:
-                stay.append(each)
-                left = rest
-        return stay, list(left.elements())
-
-    def create_anywhere(self, kind: int, shut: set[int] | None = None) -> bool:
+    def _create_anywhere(self, kind: int, shut: Collection[int] = ()) -> bool:
         """Create an instance on the GPU with fewest free slots that has room."""
         profile, work = self.kinds[kind]
         best: tuple[tuple[bool, int, int], int] | None = None
         for gpu, card in enumerate(self.sources):
             known = {each.name for each in card.gpu.profiles}
-            if card.mode is not Mode.MIG or (shut and gpu in shut) or profile not in known:
+            if card.mode is not Mode.MIG or gpu in shut or profile not in known:
                 continue
             held = self.held[gpu]
-            starts = card.gpu.room([(e.profile, e.start or 0) for e in held], profile)
-            if starts:
+            if starts := card.gpu.room([(e.profile, e.start or 0) for e in held], profile):
                 taken = sum(card.gpu.profile(each.profile).memory for each in held)
                 score = not held, card.gpu.memory_slices - taken, gpu
                 if best is None or score < best[0]:
                     best = score, starts[-1]
-        if best is None:
-            return False
-        self.create(best[0][2], Instance(profile, best[1], work))
-        return True
+        if best is not None:
+            self._change(best[0][2], Instance(profile, best[1], work), What.CREATE)
+        return best is not None
 
-    def delete_somewhere(self, kind: int, shut: set[int] | None = None) -> None:
+    def _delete_somewhere(self, kind: int, shut: Collection[int] = ()) -> None:
         """Delete an instance from the least filled GPU that has one."""
-        found = [
-            (len(self.held[gpu]), gpu, each)
-            for gpu in range(len(self.sources))
-            if self.here[gpu][kind] and not (shut and gpu in shut)
-            for each in self.held[gpu]
-            if self.number(each) == kind
-        ]
-        _, gpu, each = min(found, key=lambda one: one[:2])
-        self.delete(gpu, each)
+        there = (n for n, here in enumerate(self.here) if here[kind] and n not in shut)
+        gpu = min(there, key=lambda n: len(self.held[n]))
+        each = next(each for each in self.held[gpu] if self.number(each) == kind)
+        self._change(gpu, each, What.DELETE)
 
-    def create(self, gpu: int, instance: Instance) -> None:
-        self.held[gpu].append(instance)
-        self.most = max(self.most, sum(bool(held) for held in self.held))
-        self._note(gpu, instance, 1)
-
-    def delete(self, gpu: int, instance: Instance) -> None:
-        self.held[gpu].remove(instance)
-        self._note(gpu, instance, -1)
-
-    def _note(self, gpu: int, instance: Instance, by: int) -> None:
-        if (kind := self.number(instance)) >= 0:
-            self.here[gpu][kind] += by
-            if not self.here[gpu][kind]:
-                del self.here[gpu][kind]
-        self._overlaps[gpu] = None
-        card, own = self.sources[gpu], (instance,)
-        what, gone, come = (What.CREATE, (), own) if by > 0 else (What.DELETE, own, ())
-        self.actions.append(Action(what, card.node, card.index, gone, come))
+    def _change(self, gpu: int, instance: Instance, what: What) -> None:
+        is_new, own, kind = what is What.CREATE, (instance,), self.number(instance)
+        if is_new:
+            self.held[gpu].append(instance)
+            self.most = max(self.most, sum(map(bool, self.held)))
+        else:
+            self.held[gpu].remove(instance)
+        if kind >= 0:
+            self.here[gpu] += Counter({kind: 1 if is_new else -1})
+        self._overlaps.pop(gpu, None)
+        removes, adds = ((), own) if is_new else (own, ())
+        card = self.sources[gpu]
+        self.actions.append(Action(what, card.node, card.index, removes, adds))

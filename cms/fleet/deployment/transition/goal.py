@@ -17,8 +17,9 @@ from math import lcm
 from typing import NamedTuple
 
 from ....errors import InvalidProblem
-from ...hardware import MPS_CLIENTS, Gpu
+from ...hardware import Gpu
 from ...serving.operating_point import mps_share
+from ..checking import check_gpu
 from ..instance import WHOLE, Instance, Mode, StartSource, Work
 from ..model import Deployment, FleetGpu
 from ..recounting import outdated
@@ -31,16 +32,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-class ProfileFacts(NamedTuple):
-    """What a profile takes of a GPU: its slots as a mask at start 0, and its other rows."""
-
-    slots: int
-    compute: int
-    most: int
-    has_media: bool
-    share: int
-
-
 class Use(NamedTuple):
     """What an instance can be used for: a service (-1: it idles) and its scaled supply."""
 
@@ -49,6 +40,7 @@ class Use(NamedTuple):
     service: int
     supply: int
     work: Work | None
+    slots: int  # as bits, at start 0
 
 
 class TrackedInstance(NamedTuple):
@@ -59,7 +51,6 @@ class TrackedInstance(NamedTuple):
     service: int  # -1 if it supplies nothing
     supply: int  # what it supplies, or will once it runs
     goes: bool  # whether it is not there at the end
-    is_temporary: bool = False
 
 
 class GpuState(NamedTuple):
@@ -102,6 +93,11 @@ class Blockage(NamedTuple):
     is_restart: bool = False  # whether the one that goes is in the very place
     is_at_once: bool = False  # whether it goes as something comes
 
+    @property
+    def only_idles(self) -> bool:
+        """Whether an instance that does nothing takes up work in place."""
+        return self.is_restart and not self.needs and not self.gone[0][1].goes
+
 
 @dataclass
 class TransitionGoal:
@@ -127,9 +123,9 @@ class TransitionGoal:
         self._scale_services()
         self.cuts_parts = self.tool is PartitioningTool.NVIDIA_SMI
         self.is_whole = self.tool is not None and not self.cuts_parts
-        self.devices = {card.gpu.key: card.gpu for card in self.cards}
         self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
-        self._facts: dict[tuple[str, str], ProfileFacts] = {}
+        self._slots: dict[tuple[str, str], int] = {}
+        self._fits: dict[tuple[str, Mode, tuple[str, ...]], bool] = {}
         self.uses: list[Use] = []
         self._use: dict[tuple[str, str, Work | None], int] = {}
         #: The profiles that each GPU's node can cut.
@@ -150,7 +146,7 @@ class TransitionGoal:
             self._group_gpus()
         for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
             if number in self.batch_of:
-                every = (self.track(card, each, goes=True) for each in card.instances)
+                every = (self.track(number, each, goes=True) for each in card.instances)
                 self.firsts.append(hold(every, card.mode))
             else:
                 self._compare(number, card, end)
@@ -184,44 +180,32 @@ class TransitionGoal:
         number = self._service[work.service]
         return number, int(work.supply_rps * self._scale[number])
 
-    def facts(self, gpu: Gpu, name: str) -> ProfileFacts:
-        """Return what a profile takes."""
-        found = self._facts.get((gpu.key, name))
-        if found is None:
-            share = mps_share(name)
-            if name == WHOLE:
-                found = ProfileFacts(0, 0, 1, False, 100)
-            elif share is not None:
-                found = ProfileFacts(0, 0, MPS_CLIENTS, False, share)
-            else:
-                own = gpu.profile(name)
-                slots = (1 << own.memory) - 1
-                found = ProfileFacts(slots, own.compute, own.max, own.has_media_engines, 0)
-            self._facts[gpu.key, name] = found
-        return found
-
-    def slots(self, gpu: Gpu, instance: Instance) -> int:
+    def slots(self, gpu: Gpu, profile: str, start: int | None = 0) -> int:
         """Return the slots of an instance, as bits."""
-        if instance.start is None:
+        if start is None or profile == WHOLE or mps_share(profile) is not None:
             return 0
-        return self.facts(gpu, instance.profile).slots << instance.start
+        key = gpu.key, profile
+        if key not in self._slots:
+            self._slots[key] = (1 << gpu.profile(profile).memory) - 1
+        return self._slots[key] << start
 
     def _use_of(self, card: FleetGpu, instance: Instance) -> int:
         key = card.gpu.key, instance.profile, instance.work
         if key not in self._use:
             self._use[key] = len(self.uses)
             number, supply = self.count(instance.work)
-            self.uses.append(Use(card.gpu.key, instance.profile, number, supply, instance.work))
+            slots = self.slots(card.gpu, instance.profile) if card.mode is not Mode.FIXED else 0
+            self.uses.append(Use(*key[:2], number, supply, instance.work, slots))
         return self._use[key]
 
-    def track(
-        self, card: FleetGpu, instance: Instance, *, goes: bool, is_temporary: bool = False
-    ) -> TrackedInstance:
+    def track(self, gpu: int, instance: Instance, *, goes: bool) -> TrackedInstance:
         """Return an instance as it counts; one that does not run supplies nothing."""
+        card = self.cards[gpu]
         number, supply = self.count(instance.work if instance.supply_rps else None)
         # nothing comes to a GPU that is fixed, whose profiles may not be known
-        slots = 0 if card.mode is Mode.FIXED else self.slots(card.gpu, instance)
-        return TrackedInstance(instance, slots, number, supply, goes, is_temporary)
+        is_fixed = card.mode is Mode.FIXED
+        slots = 0 if is_fixed else self.slots(card.gpu, instance.profile, instance.start)
+        return TrackedInstance(instance, slots, number, supply, goes)
 
     def _pool(self, key: object) -> int:
         number = self._pools.setdefault(key, len(self._pools))
@@ -255,7 +239,7 @@ class TransitionGoal:
                 )
             # what only becomes idle, in place, does so at the end
             goes = same is None and not (in_place and each.work is None)
-            held.append(self.track(card, each, goes=goes))
+            held.append(self.track(number, each, goes=goes))
         is_blind = card.mode is Mode.MIG and card.start_source is StartSource.UNKNOWN
         if is_blind and card.instances and card.counts != end.counts:
             raise InvalidProblem(
@@ -271,17 +255,15 @@ class TransitionGoal:
             if not each.is_managed:
                 raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
             if not in_place or each.work is not None:
-                slots, pool = self.slots(card.gpu, each), self._want(card, each)
-                self.openings.append(Opening((number,), slots, each, pool))
+                slots = self.slots(card.gpu, each.profile, each.start)
+                self.openings.append(Opening((number,), slots, each, self._want(card, each)))
 
     def _list_covers(self) -> list[list[int]]:
         """Return the uses that supply each service within the new limits, MIG's only."""
         found: list[list[int]] = [[] for _ in self.services]
         old = outdated(self.start, self.target)
         for number, use in enumerate(self.uses):
-            if use.work in old or mps_share(use.profile) is not None or use.profile == WHOLE:
-                continue
-            if use.supply:
+            if use.supply and use.slots and use.work not in old:
                 found[use.service].append(number)
         return found
 
@@ -362,21 +344,16 @@ class TransitionGoal:
 
     def fits(self, number: int, state: GpuState, profile: str, slots: int) -> bool:
         """Whether an instance has a place beside what is on a GPU, whose mode is right."""
-        gpu = self.cards[number].gpu
-        facts = self.facts(gpu, profile)
-        if state.mode is not Mode.MIG:
-            shares = sum(self.facts(gpu, each.instance.profile).share for each in state.held)
-            return shares + facts.share <= 100 and len(state.held) < facts.most
         if slots & state.slots:
             return False
-        compute, alike, media = facts.compute, 1, facts.has_media
-        for each in state.held:
-            own = self.facts(gpu, each.instance.profile)
-            compute += own.compute
-            alike += each.instance.profile == profile
-            if media and own.has_media:
-                return False
-        return compute <= gpu.compute_slices and alike <= facts.most
+        gpu = self.cards[number].gpu
+        profiles = tuple(sorted([profile, *(each.instance.profile for each in state.held)]))
+        key = gpu.key, state.mode, profiles
+        if key not in self._fits:  # disjoint as they are, they can break the other rules alone
+            every = tuple(map(Instance, profiles))
+            card = FleetGpu("", 0, gpu, state.mode, every, start_source=StartSource.UNKNOWN)
+            self._fits[key] = not check_gpu(card)
+        return self._fits[key]
 
     def find_blockage(self, states: Sequence[GpuState], opening: Opening) -> Blockage | None:
         """Say what has to go before an opening is filled; None if what stays is in its way."""

@@ -31,15 +31,15 @@ def in_common(start: Deployment, target: Deployment, *, places: bool = False) ->
     """Count what both sides have of each kind, or of each kind at each place."""
     if not places:
         return (start.kinds() & target.kinds()).total()
-
-    def there(side: Deployment) -> Counter[object]:
-        return Counter(
-            (card.node, card.index, each.profile, each.start, each.work)
+    here, there = (
+        Counter(
+            (card.name, each.profile, each.start, each.work)
             for card, each in side.instances()
             if each.is_managed and each.work is not None
         )
-
-    return (there(start) & there(target)).total()
+        for side in (start, target)
+    )
+    return (here & there).total()
 
 
 def proved_kept(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -11,9 +11,12 @@ from fractions import Fraction
 from ....solving.solution import Proof
 from ....values.numbers import shown
 from ..instance import Instance, Mode, Work
-from ..model import Deployment
+from ..model import Deployment, FleetGpu
 
-__all__ = ["Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "most_gpus"]
+__all__ = [
+    "Action", "Floor", "Frozen", "Kept", "Spare", "Transition", "What", "by_service", "count_kept",
+    "most_gpus", "slots_of",
+]  # fmt: skip
 
 _NOTHING = Fraction(0)
 
@@ -66,6 +69,11 @@ class Action:
         """``node-a/3``."""
         return f"{self.node}/{self.index}"
 
+    @property
+    def has_its_gpu(self) -> bool:
+        """Whether nothing else happens on its GPU meanwhile."""
+        return self.what in (What.REPARTITION, What.SWITCH) or self.mode is not None
+
     def removed_rps(self, service: str) -> Fraction:
         """What it takes from a service, in items per second."""
         return self._net_rps(self.removes, self.adds, service)
@@ -90,14 +98,12 @@ class Action:
         A process has a share and a service. Its batches, its cycle and with whom it takes turns
         may change while it runs.
         """
-        if self.what is not What.SWITCH:
-            return tuple(each for each in self.adds if each.work is not None)
-        there = Counter(map(_process, self.removes))
+        there = Counter(map(_process, self.removes if self.what is What.SWITCH else ()))
         found = []
         for each in self.adds:
             if there[_process(each)]:
                 there[_process(each)] -= 1
-            else:
+            elif self.what is What.SWITCH or each.work is not None:
                 found.append(each)
         return tuple(found)
 
@@ -110,14 +116,9 @@ class Action:
 
     def __str__(self) -> str:
         gone, come = (", ".join(map(str, part)) for part in (self.removes, self.adds))
-        says = {
-            What.CREATE: come,
-            What.DELETE: gone,
-            What.RESTART: f"{gone} as {come}",
-            What.REPARTITION: f"{gone or 'nothing'} to {come or 'nothing'}",
-            What.SWITCH: f"{gone or 'nothing'} to {come or 'nothing'}",
-        }
-        return f"{self.what} on {self.name}: {says[self.what]}"
+        says = {What.CREATE: come, What.DELETE: gone, What.RESTART: f"{gone} as {come}"}
+        both = f"{gone or 'nothing'} to {come or 'nothing'}"
+        return f"{self.what} on {self.name}: {says.get(self.what, both)}"
 
 
 def _process(instance: Instance) -> tuple[str, str | None]:
@@ -244,15 +245,39 @@ class Transition:
             found[at].append(position)
         return tuple(map(tuple, found))
 
-    def __str__(self) -> str:
-        moves, steps = len(self.actions), len(self.steps)
-        kept, spare = self.kept, self.spare
-        return (
-            f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
-            f"{kept.count} instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {spare}"
-        )
+    def capacity_before(self, service: str) -> Fraction:
+        """Return what a service has before the first action; nothing if it comes."""
+        known = any(each.name == service for each in self.start.services)
+        return self.start.capacity(service) if known else _NOTHING
 
 
 def most_gpus(start: Deployment, target: Deployment) -> int:
     """Return the larger of the numbers of GPUs in use before and after."""
     return max(len(start.used_gpus()), len(target.used_gpus()))
+
+
+def count_kept(start: Deployment, actions: Iterable[Action]) -> int:
+    """Count the instances with work that no action removes."""
+    gone = Counter((action.gpu, each) for action in actions for each in action.removes)
+    there = Counter(
+        ((card.node, card.index), each)
+        for card, each in start.instances()
+        if each.is_managed and each.work is not None
+    )
+    return (there - gone).total()
+
+
+def by_service(actions: Iterable[Action]) -> dict[str, list[int]]:
+    """Return the positions of the actions that change a service's capacity."""
+    found: dict[str, list[int]] = {}
+    for at, action in enumerate(actions):
+        for service in action.services:
+            found.setdefault(service, []).append(at)
+    return found
+
+
+def slots_of(card: FleetGpu, instance: Instance) -> int:
+    """Return the memory slices that an instance takes, as bits; none where MIG is off."""
+    if instance.start is None or card.mode is not Mode.MIG:
+        return 0
+    return ((1 << card.gpu.profile(instance.profile).memory) - 1) << instance.start

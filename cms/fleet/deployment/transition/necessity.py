@@ -58,19 +58,6 @@ class _Site(NamedTuple):
     wanted: frozenset[tuple[str, int, int]]
 
 
-class _Lack(NamedTuple):
-    """What is needed at least, in slices (None: nothing gives it), and what there is room for."""
-
-    unit: str
-    needed: int | None
-    room: int
-
-    def __str__(self) -> str:
-        if self.needed is None:
-            return "nothing can give what the floors lack"
-        return f"{self.needed} {self.unit} slices are needed, and {self.room} can be free"
-
-
 class _Question:
     """Whether a transition's target can be reached with a number of spare GPUs.
 
@@ -80,13 +67,12 @@ class _Question:
     def __init__(self, of: Transition, spare: int) -> None:
         self.most = most_gpus(of.start, of.target) + spare
         cards = list(zip(of.start.gpus(), of.target.gpus(), strict=True))
-        self.gpus = {old.gpu.key: old.gpu for old, _ in cards}
-        wanted = Counter(kind for _, new in cards for kind, _ in _ours(new.gpu, new.instances))
-        named = {kind for old, _ in cards for kind, _ in _ours(old.gpu, old.instances)}
         there = {old.name: old.gpu for old, _ in cards}
-        named |= wanted.keys() | {
-            kind for each in of.actions for kind, _ in _ours(there[each.name], each.adds)
-        }
+        self.gpus = {gpu.key: gpu for gpu in there.values()}
+        wanted = Counter(kind for _, new in cards for kind, _ in _ours(new.gpu, new.instances))
+        added = ((there[each.name], each.adds) for each in of.actions)
+        both = (*((old.gpu, old.instances) for old, _ in cards), *added)
+        named = wanted.keys() | {kind for gpu, own in both for kind, _ in _ours(gpu, own)}
         owed = {name: floor.rps for name, floor in of.floors.items() if floor.rps > 0}
         self.kinds = sorted(
             (k for k in named if wanted[k] or (k.work.service in owed and k.work.supply_rps)),
@@ -118,31 +104,32 @@ class _Question:
             self.sites.append(_Site(old.gpu, offered, foreign, held, ends))
         self.held = Counter(at for site in self.sites for *_, at in site.held)
 
-    def lack(self, at: int, stays: _Kinds, never: _Kinds) -> _Lack | None:
+    def lack(self, at: int, stays: _Kinds, never: _Kinds) -> str:
         """Say what there is too little room for as one of a kind stops or begins, if there is."""
-        needs = dict(self.owed)
+        needs, comes = dict(self.owed), {at} & never
         for each in stays:
             needs[self.kinds[each].work.service] -= self.held[each] * self.supplies[each]
-        if at not in never:
+        if not comes:
             needs[self.kinds[at].work.service] += self.supplies[at]
         able: dict[str, list[int]] = {name: [] for name, need in needs.items() if need > 0}
         for number, kind in enumerate(self.kinds):
             if self.supplies[number] and number not in never and kind.work.service in able:
                 able[kind.work.service].append(number)
-        comes = {at} & never
         for unit in _UNITS:
             weights = [_slices(self.gpus[k.gpu], k.profile, unit) for k in self.kinds]
-            needed = sum(weights[each] for each in comes)
             room = self._room(unit, stays, {*comes, *(n for own in able.values() for n in own)})
+            needed = sum(weights[each] for each in comes)
             for name, own in able.items():
-                supplies = tuple(self.supplies[n] for n in own)
-                least = _lightest(tuple(weights[n] for n in own), supplies, needs[name])
+                least = _lightest(
+                    tuple(weights[n] for n in own), tuple(self.supplies[n] for n in own),
+                    needs[name],
+                )  # fmt: skip
                 if least is None:
-                    return _Lack(unit, None, room)
+                    return "nothing can give what the floors lack"
                 needed += least
             if needed > room:
-                return _Lack(unit, needed, room)
-        return None
+                return f"{needed} {unit} slices are needed, and {room} can be free"
+        return ""
 
     def _room(self, unit: str, stays: _Kinds, able: _Kinds) -> int:
         """Return the most slices of instances that fit beside what stays."""
@@ -199,26 +186,26 @@ def find_frozen(of: Transition, spare: int, limits: Limits) -> tuple[Frozen, str
     if not (has_starts(of.start) and has_starts(of.target)):
         return None
     question, places = _Question(of, spare), of.kept.places
-    kinds = question.kinds
+    kinds, lacks = question.kinds, {-1: ""}
     stays = {at for at in question.held if question.supplies[at]}
     never = {at for at in range(len(kinds)) if not question.held[at]}
-    while not limits.over:
+    while not all(lacks.values()):
+        if limits.over:
+            return None
         lacks = {at: question.lack(at, stays, never) for at in stays | never}
-        left = {at for at, lack in lacks.items() if lack is not None}
-        if len(left) == len(lacks):
-            wrong = question.in_the_way(stays, never, places=places)
-            if not wrong:
-                return None
-            first = kinds[wrong[0]]
-            what = "begin: with the first" if wrong[0] in never else "stop: without it"
-            words = (
-                f"with {spare} spare GPU{'s' * (spare != 1)}: no {first.profile} of "
-                f"{first.work.service} can ever {what}, {lacks[wrong[0]]}"
-            )
-            fixed = [tuple(kinds[at].work for at in sorted(part)) for part in (stays, never)]
-            return Frozen(fixed[0], fixed[1], places), words
+        left = {at for at, words in lacks.items() if words}
         stays, never = stays & left, never & left
-    return None
+    wrong = question.in_the_way(stays, never, places=places)
+    if not wrong:
+        return None
+    first = kinds[wrong[0]]
+    what = "begin: with the first" if wrong[0] in never else "stop: without it"
+    words = (
+        f"with {spare} spare GPU{'s' * (spare != 1)}: no {first.profile} of "
+        f"{first.work.service} can ever {what}, {lacks[wrong[0]]}"
+    )
+    fixed = [tuple(kinds[at].work for at in sorted(part)) for part in (stays, never)]
+    return Frozen(fixed[0], fixed[1], places), words
 
 
 def prove_spare(of: Transition, limits: Limits) -> Spare:
@@ -241,7 +228,7 @@ def spare_fault(of: Transition, proof: Frozen) -> str:
     if not all(at >= 0 and not question.held[at] for at in never):
         return "something is said never to begin that runs at the start"
     for at in sorted(stays | never):
-        if question.lack(at, stays, never) is None:
+        if not question.lack(at, stays, never):
             what = "begin" if at in never else "stop"
             return f"that {question.kinds[at]} can never {what} is not proved"
     if not question.in_the_way(stays, never, places=proof.places):

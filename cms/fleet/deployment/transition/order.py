@@ -22,22 +22,33 @@ d waits for have ended; so capacity is at least what rule 1 asked for. Layouts: 
 in the sequence, of the actions that have begun and add to a GPU. What is there is part of what the
 sequence has there while c is under way, but for removals that c waits for; and parts of legal
 layouts are legal. GPUs in use: as for floors, with the last action that takes one into use. ∎
+
+A sequence is made shorter in time by putting what removes capacity where it begins, and what adds
+where it ends, in a schedule of the waits that hold: the new sequence is as safe as the old one. A
+deletion then waits for the creations that end first, not for those that the old sequence had first.
+The old schedule still respects all waits, so that a new one can only be shorter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ....errors import AlgorithmError
+from ....schedule.faults import Violation
 from ..checking import check_gpu
-from ..instance import Instance, Mode
+from ..instance import Instance
 from ..model import Deployment, FleetGpu
-from .model import Action, Floor, What
+from .durations import Durations, Timed
+from .model import Action, Floor, What, by_service, slots_of
 
-__all__ = ["most_in_use", "ordered", "repartitions", "temporaries", "with_waits"]
+__all__ = [
+    "ShortOrder", "find_short_order", "most_in_use", "order_groups", "ordered", "temporaries",
+]  # fmt: skip
 
 _Place = tuple[str, int]
+_ROUNDS = 6
 
 
 def ordered(
@@ -55,15 +66,22 @@ def ordered(
     _for_layouts(start, actions, waits)
     if most_gpus is not None:
         _for_gpus(start, actions, most_gpus, waits)
-    return with_waits(actions, waits)
+    return _with_waits(actions, waits)
 
 
-def with_waits(actions: Sequence[Action], waits: Sequence[set[int]]) -> tuple[Action, ...]:
+def _with_waits(actions: Sequence[Action], waits: Sequence[set[int]]) -> tuple[Action, ...]:
     """Return actions that wait for what is given, where it does not follow from the rest."""
-    return tuple(
-        replace(action, after=tuple(sorted(needed)))
-        for action, needed in zip(actions, _reduced(waits), strict=True)
-    )
+    closed: list[int] = []
+    found = []
+    for action, needed in zip(actions, waits, strict=True):
+        bits, after = 0, list[int]()
+        for before in sorted(needed, reverse=True):
+            if not bits >> before & 1:
+                after.append(before)
+                bits |= closed[before] | 1 << before
+        closed.append(bits)
+        found.append(replace(action, after=tuple(reversed(after))))
+    return tuple(found)
 
 
 def most_in_use(start: Deployment, actions: Sequence[Action]) -> int:
@@ -94,31 +112,25 @@ def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int],
             there = adders.get((action.gpu, each), [])
             if len(there) > 1:
                 unsure.update((at, *there))
-            adder = there.pop() if there else -1
-            if adder >= 0:
+            if there and (adder := there.pop()) >= 0:
                 temporary.update((at, adder))
         for each in action.adds:
             adders.setdefault((action.gpu, each), []).append(at)
     return temporary, unsure
 
 
-def repartitions(action: Action) -> bool:
-    """Whether an action has its GPU for itself."""
-    return action.what in (What.REPARTITION, What.SWITCH) or action.mode is not None
-
-
 def _for_floors(
     start: Deployment, actions: Sequence[Action], floors: Mapping[str, Floor], waits: list[set[int]]
 ) -> None:
+    own = by_service(actions)
     for service, floor in floors.items():
         if floor.rps <= 0:
             continue
-        here = [(at, a) for at, a in enumerate(actions) if service in a.services]
+        here = [(at, actions[at]) for at in own.get(service, ())]
         adders = [(at, rps) for at, a in here if (rps := a.added_rps(service))]
         guaranteed, used = start.capacity(service), 0
         for at, action in here:
-            removed = action.removed_rps(service)
-            if not removed:
+            if not (removed := action.removed_rps(service)):
                 continue
             guaranteed -= removed
             while guaranteed < floor.rps:
@@ -138,46 +150,44 @@ def _for_floors(
 
 
 def _for_layouts(start: Deployment, actions: Sequence[Action], waits: list[set[int]]) -> None:
-    cards = {(card.node, card.index): card for card in start.gpus()}
-    earlier: dict[_Place, list[int]] = {}
+    cards = {(card.node, card.index): card for card in start.gpus()}  # after the last repartition
+    last: dict[_Place, int] = {}
+    since: dict[_Place, list[int]] = {}
     for at, action in enumerate(actions):
-        card = cards[action.gpu]
-        before = earlier.setdefault(action.gpu, [])
-        if action.adds or repartitions(action):
-            waits[at].update(_needed(card, actions, before, at))
+        gpu, before = action.gpu, since.setdefault(action.gpu, [])
+        if gpu in last and (action.adds or action.has_its_gpu):
+            waits[at].add(last[gpu])
+        if action.has_its_gpu:
+            waits[at].update(before)
+            held = list(cards[gpu].instances)
+            for b in (*before, at):
+                _take(held, actions[b].removes, b)
+                held += actions[b].adds
+            cards[gpu] = cards[gpu].with_instances(held, action.mode)
+            last[gpu], since[gpu] = at, []
+            continue
+        if action.adds:
+            waits[at].update(_needed(cards[gpu], actions, before, at))
         # an instance goes only after it has come
-        waits[at].update(b for b in before if set(actions[b].adds) & set(action.removes))
+        own = (*(b for b in (last.get(gpu),) if b is not None), *before)
+        waits[at].update(b for b in own if set(actions[b].adds) & set(action.removes))
         before.append(at)
 
 
 def _needed(
     card: FleetGpu, actions: Sequence[Action], before: Sequence[int], at: int
-) -> Iterable[int]:
+) -> Sequence[int]:
     """Return the earlier actions on a GPU that have to end before something is added to it."""
     action = actions[at]
-    if repartitions(action):
-        return before
-    repartitioned = [number for number, b in enumerate(before) if repartitions(actions[b])]
-    if repartitioned:  # which waits for all before it
-        until = repartitioned[-1] + 1
-        for b in before[:until]:
-            left = list(card.instances)
-            for each in actions[b].removes:
-                _take(left, each, b)
-            card = card.with_instances((*left, *actions[b].adds), actions[b].mode)
-        return [before[until - 1], *_needed(card, actions, before[until:], at)]
-    slots = {slot for each in action.adds for slot in _slots(card, each)}
-    overlapping = [
-        b for b in before if any(slots & _slots(card, each) for each in actions[b].removes)
-    ]
-    most = _most(card, actions, before, overlapping, action)
-    if not check_gpu(replace(card, instances=tuple(most))):
-        return overlapping
+    faults: tuple[Violation, ...] = ()
+    slots = {b: sum(slots_of(card, each) for each in actions[b].removes) for b in before}
+    comes = sum(slots_of(card, each) for each in action.adds)
     every = [b for b in before if actions[b].removes]
-    most = _most(card, actions, before, every, action)
-    for violation in check_gpu(replace(card, instances=tuple(most))):
-        raise AlgorithmError("transition", f"action {at} ({action}): {violation}")
-    return every
+    for ended in ([b for b in before if slots[b] & comes], every):
+        most = _most(card, actions, before, ended, action)
+        if not (faults := check_gpu(replace(card, instances=tuple(most)))):
+            return ended
+    raise AlgorithmError("transition", f"action {at} ({action}): {faults[0]}")
 
 
 def _most(
@@ -191,31 +201,23 @@ def _most(
 
     The place of a restart is taken once, ended or not.
     """
-    there = list(card.instances)
-    for b in before:
-        there += actions[b].adds
+    there = [*card.instances, *(each for b in before for each in actions[b].adds)]
     for b in before:
         if b in ended or actions[b].what is What.RESTART:
-            for each in actions[b].removes:
-                _take(there, each, b)
+            _take(there, actions[b].removes, b)
     there += [each for each in action.adds if each not in action.removes]
-    # in a restart the place is taken once
-    for one in action.removes:
-        if any((one.profile, one.start) == (new.profile, new.start) for new in action.adds):
+    places = {(new.profile, new.start) for new in action.adds}
+    for one in action.removes:  # in a restart the place is taken once
+        if (one.profile, one.start) in places:
             there.remove(one)
     return there
 
 
-def _take(there: list[Instance], instance: Instance, at: int) -> None:
-    if instance not in there:
-        raise AlgorithmError("transition", f"action {at} removes {instance}, which is not there")
-    there.remove(instance)
-
-
-def _slots(card: FleetGpu, instance: Instance) -> set[int]:
-    if instance.start is None or card.mode is not Mode.MIG:
-        return set()
-    return set(range(instance.start, instance.start + card.gpu.profile(instance.profile).memory))
+def _take(there: list[Instance], gone: Sequence[Instance], at: int) -> None:
+    for each in gone:
+        if each not in there:
+            raise AlgorithmError("transition", f"action {at} removes {each}, which is not there")
+        there.remove(each)
 
 
 def _for_gpus(
@@ -229,8 +231,7 @@ def _for_gpus(
     for at, action in enumerate(actions):
         own = held[action.gpu]
         was_empty = not own
-        for each in action.removes:
-            _take(own, each, at)
+        _take(own, action.removes, at)
         own.extend(action.adds)
         on_gpu.setdefault(action.gpu, []).append(at)
         if was_empty and action.adds:
@@ -251,16 +252,83 @@ def _for_gpus(
             asked[action.gpu] = 0
 
 
-def _reduced(waits: Sequence[set[int]]) -> list[set[int]]:
-    """Leave out waits that follow from others."""
-    closed: list[int] = []
-    found = []
-    for needed in waits:
-        bits, kept = 0, set()
-        for before in sorted(needed, reverse=True):
-            if not bits >> before & 1:
-                kept.add(before)
-                bits |= closed[before] | 1 << before
-        closed.append(bits)
-        found.append(kept)
-    return found
+# --- the same actions in less time ----------------------------------------------------------------
+
+
+class ShortOrder(NamedTuple):
+    """A sequence with its waits."""
+
+    milliseconds: int
+    actions: tuple[Action, ...]
+    gpus: int  # in use at some moment of it, and no more at any moment of any execution
+
+
+def find_short_order(
+    start: Deployment,
+    actions: Sequence[Action],
+    floors: Mapping[str, Floor],
+    most_gpus: int,
+    durations: Durations,
+    max_parallel: int | None = None,
+) -> ShortOrder:
+    """Find a sequence that takes less time; if it uses fewer GPUs, it has to stay with those."""
+    best = ordered(start, actions, floors, most_gpus)
+    timed, begin = _begin(start, best, durations, max_parallel)
+    for _ in range(_ROUNDS):
+        ranks = [
+            begin[at] + (0 if each.removes else timed.takes[at]) for at, each in enumerate(best)
+        ]
+        order = sorted(range(len(best)), key=ranks.__getitem__)
+        again = ordered(start, [best[at] for at in order], floors, most_gpus)
+        then, found = _begin(start, again, durations, max_parallel)
+        if then.end(found) >= timed.end(begin):
+            break
+        best, timed, begin = again, then, found
+    used = most_in_use(start, best)
+    if used < most_gpus:
+        return find_short_order(start, best, floors, used, durations, max_parallel)
+    return ShortOrder(timed.end(begin), best, used)
+
+
+def _begin(
+    start: Deployment, actions: Sequence[Action], durations: Durations, max_parallel: int | None,
+    *, by_node: bool = False,
+) -> tuple[Timed, list[int]]:  # fmt: skip
+    timed = Timed.of(start, actions, durations, max_parallel, by_node=by_node)
+    return timed, timed.begin([action.after for action in actions])
+
+
+def order_groups(
+    start: Deployment,
+    actions: Sequence[Action],
+    groups: Sequence[int],
+    floors: Mapping[str, Floor],
+    durations: Durations,
+    max_parallel: int | None = None,
+) -> ShortOrder:
+    """Have the actions of a group wait for the same; a node that is drained is apart from others.
+
+    `groups`: By action, 0 where it happens alone. The sequence stays as it is.
+    """
+    used = most_in_use(start, actions)
+    done = ordered(start, actions, floors, used)
+    alone = [{*done[at].after, *_drained_before(done, groups, at)} for at in range(len(done))]
+    waits: dict[int, set[int]] = {}
+    for at, group in enumerate(groups):
+        waits.setdefault(group, set()).update(alone[at])
+    # a node begins once all that any of its GPUs waits for has ended
+    together = [
+        {before for before in waits[group] if groups[before] != group} if group else alone[at]
+        for at, group in enumerate(groups)
+    ]
+    done = _with_waits(done, together)
+    timed, begin = _begin(start, done, durations, max_parallel, by_node=True)
+    return ShortOrder(timed.end(begin), done, used)
+
+
+def _drained_before(actions: Sequence[Action], groups: Sequence[int], at: int) -> Iterator[int]:
+    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
+    for before in range(at):
+        is_drained = groups[at] or groups[before]
+        if is_drained and groups[at] != groups[before] and actions[at].node == actions[before].node:
+            yield before

@@ -1,22 +1,25 @@
-"""How a search ends: a transition that has passed its check, or why there is none."""
+"""How a search ends: a transition that has passed its check and has a way back, or none."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....errors import AlgorithmError
 from ....solving.solution import Proof
 from ...placement.program import Limits
-from ..instance import Instance, StartSource, State
-from ..model import Deployment, FleetGpu
+from ..instance import StartSource, State
+from ..model import Deployment
+from ..recounting import outdated
 from .checking import check_transition
-from .model import Action, Floor, Frozen, Kept, Spare, Transition, What
+from .kept import in_common
+from .model import Action, Floor, Frozen, Kept, Spare, Transition, What, count_kept, most_gpus
 from .necessity import prove_spare
-from .order import temporaries
+from .order import most_in_use, ordered, temporaries
 
-__all__ = ["Impossible", "check_result", "find_end"]
+__all__ = ["Impossible", "check_result", "find_end", "reversal"]
+
+_INVERSE = {What.CREATE: What.DELETE, What.DELETE: What.CREATE}
 
 
 @dataclass(frozen=True)
@@ -42,25 +45,21 @@ def check_result(
     target: Deployment,
     floors: Mapping[str, Floor],
     actions: Sequence[Action],
-    spare: int,
+    gpus: int,
     kept: Kept,
     limits: Limits | None = None,
 ) -> Transition:
     """Return a transition that has passed the check; one that has not is a defect.
 
-    Within `limits`, if there are any, a proof is looked for that fewer spare GPUs will not do.
+    `gpus`: In use at some moment, and no more at any. Within `limits`, if there are any, a proof is
+    looked for that fewer spare GPUs will not do.
     """
     both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
     borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
     temporary, _ = temporaries(start, actions)
-    done = Transition(
-        start,
-        target,
-        floors,
-        tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
-        Spare(spare, borrowed=borrowed),
-        kept,
-    )
+    actions = tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions))
+    lent = Spare(gpus - most_gpus(start, target), borrowed=borrowed)
+    done = Transition(start, target, floors, actions, lent, kept)
     if limits is not None:
         done = replace(done, spare=prove_spare(done, limits))
     faults = check_transition(done)
@@ -69,32 +68,92 @@ def check_result(
     return done
 
 
-def find_end(
-    start: Deployment, target: Deployment, actions: Sequence[Action]
-) -> tuple[Deployment, int]:
-    """Return what is there in the end, and how many instances with work were never interrupted."""
-    held = {(c.node, c.index): list(c.instances) for c in start.gpus()}
-    modes = {(c.node, c.index): c.mode for c in start.gpus()}
-    gone: Counter[tuple[tuple[str, int], Instance]] = Counter()
+def find_end(start: Deployment, target: Deployment, actions: Sequence[Action]) -> Deployment:
+    """Return what is there in the end."""
+    cards = {(card.node, card.index): card for card in start.gpus()}
+    held = {place: list(card.instances) for place, card in cards.items()}
     for action in actions:
+        place = action.gpu
         for each in action.removes:
-            held[action.gpu].remove(each)
-            gone[action.gpu, each] += 1
-        held[action.gpu].extend(action.adds)
-        modes[action.gpu] = action.mode or modes[action.gpu]
-    kept, cut = 0, {action.gpu for action in actions if action.what is What.REPARTITION}
-    cards: dict[tuple[str, int], FleetGpu] = {}
-    for card in start.gpus():
-        place = card.node, card.index
-        for each in card.instances:
-            if gone[place, each]:
-                gone[place, each] -= 1
-            elif each.is_managed and each.work is not None:
-                kept += 1
-        runs = tuple(
+            held[place].remove(each)
+        held[place].extend(action.adds)
+        cards[place] = replace(cards[place], mode=action.mode or cards[place].mode)
+        if action.what is What.REPARTITION:
+            cards[place] = replace(cards[place], start_source=StartSource.OBSERVED)
+    for place, own in held.items():
+        runs = (
             replace(each, state=State.RUNNING) if each.state is State.STARTING else each
-            for each in held[place]
+            for each in own
         )
-        source = StartSource.OBSERVED if place in cut else card.start_source
-        cards[place] = replace(card, instances=runs, mode=modes[place], start_source=source)
-    return target.with_gpus(cards), kept
+        cards[place] = replace(cards[place], instances=tuple(runs))
+    return target.with_gpus(cards)
+
+
+def reversal(transition: Transition) -> Transition:
+    """Return the transition back, which has passed `check_transition` as well.
+
+    Every action is undone, in reverse order. It visits the same states, so it keeps the same floors
+    with the same spare GPUs; what waits for what is worked out anew.
+
+    Returns
+    -------
+    Transition
+        Its target is the start again, but that nothing lacks a compute instance, starting or
+        draining there: what was so and has gone is not brought back. A service asks for no more
+        than it had.
+
+    Examples
+    --------
+    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+    >>> from cms.fleet import get_gpu
+    >>> from cms.fleet.deployment.transition import transition
+    >>> card = FleetGpu("a", 0, get_gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> now = Deployment((FleetNode("a", (card,)),))
+    >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
+    >>> print(*reversal(transition(now, then)).actions, sep="\\n")
+    delete on a/0: 4g.40gb@0 idle
+    create on a/0: 3g.40gb@0 idle
+    """
+    modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
+    back: list[Action] = []
+    for action in transition.actions:
+        mode = modes[action.gpu] if action.mode is not None else None
+        modes[action.gpu] = action.mode or modes[action.gpu]
+        adds = tuple(
+            replace(each, gpu_instance=None, uuid=None)
+            for each in action.removes
+            if each.state is State.RUNNING
+        )
+        if action.removes and not (adds or action.adds or mode):
+            continue
+        what = _INVERSE.get(action.what, action.what)
+        if action.removes and not adds and what is not What.REPARTITION:
+            what = What.DELETE
+        back.append(replace(action, what=what, removes=action.adds, adds=adds, after=(), mode=mode))
+    back.reverse()
+    start = transition.target
+    target = find_end(start, _as_it_was(transition), back)
+    most = most_in_use(start, back)
+    actions = ordered(start, back, transition.floors, most)
+    both = in_common(start, target, places=True)
+    kept = Kept(count_kept(start, back), both, Proof.CHECKED, places=True)
+    return check_result(start, target, transition.floors, actions, most, kept)
+
+
+def _as_it_was(transition: Transition) -> Deployment:
+    """Ask for no more than there was: a way back need not lead to what had been asked for.
+
+    Nor within the limits that had been: what comes on the way was counted by the new ones. Only
+    where these do not admit what is to run again, it is the old ones that do.
+    """
+    start = transition.start
+    new = {each.name: each for each in transition.target.services}
+    old = {work.service for work in outdated(start, transition.target)}
+    services = tuple(
+        replace(
+            each if each.name in old else new.get(each.name, each),
+            rate_rps=min(each.rate_rps, start.capacity(each.name)),
+        )
+        for each in start.services
+    )
+    return replace(start, services=services)

@@ -7,33 +7,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
-from operator import itemgetter
 from typing import Literal
 
-from ....errors import CmsError, InvalidOption
+from ....errors import CmsError, InvalidOption, InvalidProblem
 from ....solving.solution import Proof
-from ....values.numbers import Number, shown
-from ...placement import PlacementConstraints
+from ....values.frozen import FrozenMap
+from ....values.numbers import Number, exact, shown
+from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
 from ...placement.program import Limits
-from ...serving.plan import Plan
+from ..checking import check_deployment
+from ..difference import with_fixed
 from ..instance import State
 from ..model import Deployment
-from ..turns import contents_of
+from ..recounting import recounted, with_known_curves
 from ..wanted import DesiredState
 from .durations import Durations
-from .floors import floors_of
 from .goal import TransitionGoal
 from .kept import in_common, proved_kept
-from .model import Kept, Spare, Transition, most_gpus
+from .model import Floor, Kept, Spare, Transition, count_kept, most_gpus
 from .necessity import find_frozen
+from .order import ShortOrder, find_short_order, order_groups
 from .outcome import Impossible, check_result, find_end
-from .request import find_ends, find_floors
 from .sequence_search import SearchOptions, find_sequences
-from .short_order import ShortOrder, find_short_order, order_groups
-from .switching import assign_contents
-from .whole_gpus import PartitioningTool
+from .whole_gpus import PartitioningTool, align_target
 
-__all__ = ["reorganise", "transition"]
+__all__ = ["find_order", "finish", "floors_of", "transition"]
 
 #: Where it is impossible, these shares of the floors are tried, each from a number of beginnings.
 _LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
@@ -110,29 +108,26 @@ def transition(
         raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
     tool, limits = PartitioningTool(tool), Limits(inf if time_limit is None else time_limit, cancel)
     options = SearchOptions(limits, durations or Durations(), max_parallel, seed, restarts)
-    ends = find_ends(start, to, tool, limits, wishes, as_grouped=as_grouped)
-    if isinstance(ends, Impossible):
-        return ends
-    found = find_floors(ends, floor, floors)
-    if isinstance(found, Impossible):
-        return found
-    goal = TransitionGoal(ends.start, ends.target, found, ends.is_late, tool)
+    posed = _pose(start, to, tool, limits, wishes, as_grouped, floor, floors)
+    if isinstance(posed, Impossible):
+        return posed
+    goal, kept = posed
     goals = [[goal]]
-    if ends.is_late and tool.drains_nodes:  # what the target has as it is cut stays, if it can
+    if goal.is_late and tool.drains_nodes:  # what the target has as it is cut stays, if it can
         goals = [[goal, replace(goal, is_late=False)], [replace(goal, is_wide=True)]]
-    before = most_gpus(ends.start, ends.target)
+    before = most_gpus(goal.start, goal.target)
     free = len(goal.cards) - before
     most = free if spare == "auto" else min(free, spare)
     for some in goals:
         for own, count in ((own, count) for count in range(most + 1) for own in some):
-            if best := _find_order(own, before + count, options):
-                return _finish(own, best, ends.kept, limits)
+            if best := find_order(own, before + count, options):
+                return finish(own, best, kept, limits)
             if limits.over:
                 raise CmsError("no transition was found in time; expected a longer time limit")
-    return _refuse(goal, most, ends.kept, options)
+    return _refuse(goal, most, kept, options)
 
 
-def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
+def find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> ShortOrder | None:
     """Look for the quickest sequence; on few GPUs also for one that restarts what could stay."""
     found = find_sequences(goal, most, options)
     if not found and most <= _FEW_GPUS and goal.cuts_parts:
@@ -143,21 +138,22 @@ def _find_order(goal: TransitionGoal, most: int, options: SearchOptions) -> Shor
         )
         more = (each for each in others if len(each.openings) > len(goal.openings))
         found = [one for each in more for one in find_sequences(each, most, options)]
+    how = options.durations, options.max_parallel
     orders = (
-        order_groups(goal, each.actions, each.groups, options.durations, options.max_parallel)
+        order_groups(goal.start, each.actions, each.groups, goal.floors, *how)
         if any(each.groups)
-        else find_short_order(
-            goal.start, each.actions, goal.floors, most, options.durations, options.max_parallel
-        )
+        else find_short_order(goal.start, each.actions, goal.floors, most, *how)
         for each in found
     )
-    costs = ((each.gpus, each.milliseconds, len(each.actions), each) for each in orders)
-    return min(costs, key=itemgetter(0, 1, 2), default=(0, 0, 0, None))[3]
+    return min(
+        orders, key=lambda each: (each.gpus, each.milliseconds, len(each.actions)), default=None
+    )
 
 
-def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
+def finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) -> Transition:
     """Prove what can be proved of what was found, and check it."""
-    target, count = find_end(goal.start, goal.target, best.actions)
+    target = find_end(goal.start, goal.target, best.actions)
+    count = count_kept(goal.start, best.actions)
     if not goal.cuts_parts:
         most = max(count, in_common(goal.start, target, places=kept.places))
         kept = Kept(count, most, Proof.CHECKED, places=kept.places)
@@ -165,8 +161,7 @@ def _finish(goal: TransitionGoal, best: ShortOrder, kept: Kept, limits: Limits) 
         kept = replace(kept, count=count)
     else:
         kept = proved_kept(goal.start, target, count, (kept.most, kept.proof), limits)
-    spare = best.gpus - most_gpus(goal.start, target)
-    return check_result(goal.start, target, goal.floors, best.actions, spare, kept, limits)
+    return check_result(goal.start, target, goal.floors, best.actions, best.gpus, kept, limits)
 
 
 def _refuse(goal: TransitionGoal, most: int, kept: Kept, options: SearchOptions) -> Impossible:
@@ -199,63 +194,138 @@ def _find_sufficient_floors(goal: TransitionGoal, most: int, options: SearchOpti
     return "lower floors or more GPUs are needed"
 
 
-def reorganise(
-    now: Deployment, plan: Plan, *, most_spare: int | None = None
-) -> Transition | Impossible:
-    """Find the way from what runs to a plan whose services share GPUs in time.
+# --- what is asked for, and what is refused before the search ------------------------------------
 
-    Every service keeps the smaller of its old and its new rate at every moment; what a request
-    that waits while a GPU switches finds is not promised: its turn may come a cycle later. All
-    orders of switches are tried, the most promising first, up to a limit. Where none does, contents
-    go to empty GPUs instead, with as few of these as are found to do.
 
-    `now`: Of shares that services take turns in, or empty GPUs. What is another's stays where it
-    is, and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
-    `most_spare`: Maximum number of GPUs beyond the larger of before and after; by default all empty
-    ones.
+def _pose(
+    start: Deployment,
+    to: DesiredState | Deployment,
+    tool: PartitioningTool,
+    limits: Limits,
+    wishes: PlacementConstraints | None,
+    as_grouped: bool,
+    share: Number,
+    shares: Mapping[str, Number] | None,
+) -> tuple[TransitionGoal, Kept] | Impossible:
+    """Count supplies by the target's rule, and place what is wanted as the tool can."""
+    is_whole, to = tool is not PartitioningTool.NVIDIA_SMI, with_known_curves(to, start)
+    if isinstance(to, Deployment):
+        target = with_fixed(to, start)
+        _require_possible(start, target)
+        works = [each.work for _, each in target.instances() if each.work is not None]
+        start, is_late = recounted(start.with_uuids_of(target), to.services, to.rule, works), False
+        same = in_common(start, target, places=True)
+        kept = Kept(same, same, Proof.CHECKED, places=True)
+    else:
+        start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
+        wishes = placement_constraints(to.services) if wishes is None else wishes
+        placed = place(
+            to, start, constraints=wishes, as_grouped=as_grouped, whole_gpus=is_whole,
+            time_limit=None if limits.seconds == inf else limits.left, cancel=limits.cancel,
+        )  # fmt: skip
+        if isinstance(placed, PlacementInfeasible):
+            return Impossible(placed.reasons, placed.proof)
+        kept, target = Kept(placed.kept, placed.most_kept, placed.proof), placed.deployment
+        is_late = not (wishes or as_grouped)
+    if is_whole:
+        target = align_target(start, target, clears=not (kept.places or tool.drains_nodes))
+    floors = floors_of(start, target, share, shares)
+    for name, each in floors.items():
+        if each.rps and (has := target.capacity(name)) < each.rps:
+            reason = f"{name} is to keep {each}, and has {shown(has)} requests/s in the end"
+            return Impossible((reason,), Proof.CHECKED)
+    # what a target asks for is what floors and the end are held against
+    for fault in check_deployment(target) if kept.places else ():
+        raise InvalidProblem(
+            f"the target gives less than it asks for: {fault}; expected instances that do, or a "
+            "lower rate there"
+        )
+    return TransitionGoal(start, target, floors, is_late, tool), kept
+
+
+def _require_possible(start: Deployment, target: Deployment) -> None:
+    """A target that is to be reached as it stands is of the same GPUs."""
+    for what, side in (("start", start), ("target", target)):
+        for fault in check_deployment(side):
+            if fault.kind != "capacity":
+                raise InvalidProblem(f"the {what} cannot be as it is written: {fault}")
+    old, new = ({card.name: card for card in side.gpus()} for side in (start, target))
+    if alone := sorted(old.keys() ^ new.keys()):
+        has, lacks = ("start", "target") if alone[0] in old else ("target", "start")
+        more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
+        raise InvalidProblem(
+            f"GPU {alone[0]} is in the {has} and not in the {lacks}{more}; expected the same GPUs "
+            "on both sides, those that stay empty as well"
+        )
+    drivers = [{node.name: node.driver for node in side.nodes} for side in (start, target)]
+    for name, card in old.items():
+        end = new[name]
+        pairs: tuple[tuple[str, str | None, str | None], ...] = (
+            (f"GPU {name} is", card.gpu.key, end.gpu.key),
+            (f"GPU {name} is", card.uuid, end.uuid),
+            (f"node {card.node!r} has driver", drivers[0][card.node], drivers[1][card.node]),
+        )
+        for what, was, becomes in pairs:
+            if None not in (was, becomes) and was != becomes:
+                raise InvalidProblem(
+                    f"{what} {was} in the start and {becomes} in the target; expected the same"
+                )
+
+
+def floors_of(
+    start: Deployment,
+    target: Deployment,
+    share: Number = 1,
+    shares: Mapping[str, Number] | None = None,
+) -> FrozenMap[str, Floor]:
+    """Return the floor of each service.
+
+    `start`, `target`: With supplies counted alike (`recounted`). `share`: Of the smaller of the old
+    and the new rate; 1 is 100 %. Default 1. `shares`: Shares of single services.
 
     Returns
     -------
-    Transition or Impossible
-        A transition has passed `check_transition`. Which GPU has which of the plan's contents at
-        its end is decided on the way.
+    FrozenMap
+        ``{service: floor}``. Never above what a service has today. A service that comes or goes
+        has nothing to keep; one whose old rate is 0, so not known, keeps the share of what it has
+        today.
 
-    UnsupportedProblem if what runs is ours and is none of shares that services take turns in; or as
-    `contents_of`.
+    InvalidOption if a share is negative, or of a service that is on neither side.
 
     Examples
     --------
-    >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, build_problem, get_gpu
-    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Mode
-    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
-    >>> def plan(rate):
-    ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
-    ...     serving = build_problem(services, points, sharing="time")
-    ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
-    >>> cards = tuple(FleetGpu("a", index, get_gpu("a100-80gb"), Mode.MPS) for index in range(2))
-    >>> fleet = Deployment((FleetNode("a", cards),))
-    >>> first = reorganise(fleet, plan(150))
-    >>> [len(action.prepared) for action in first.actions]
-    [2]
-    >>> [len(action.prepared) for action in reorganise(first.target, plan(500)).actions]
-    [1]
+    >>> from cms.fleet import Service
+    >>> before = Deployment((), (Service("chat", "m", 200), Service("old", "m", 10)))
+    >>> after = Deployment((), (Service("chat", "m", 180),))
+    >>> for name, floor in floors_of(before, after, "0.9").items():
+    ...     print(name, floor)
+    chat 0 requests/s (all it has today, less than 90 % of the smaller of 200 and 180 requests/s)
+    old 0 requests/s (the service goes)
     """
-    contents = contents_of(plan)
-    after = assign_contents(now, contents)
-    if isinstance(after, Impossible):
-        return after
-    cards = {(card.node, card.index): card for card in now.gpus()}
-    target = replace(now, services=plan.serving.services, rule=None, plan=None).with_gpus(
-        {place: cards[place].with_instances(held) for place, held in after.items()}
-    )
-    floors = floors_of(now, target)
-    goal = TransitionGoal(now, target, floors, is_late=False, tool=None)
-    most = most_gpus(now, target)
-    free = sum(cards[place].is_empty for place in after) + len(now.used_gpus())
-    room = free if most_spare is None else most + most_spare
-    for allowed in range(most, max(most, room) + 1):
-        if best := _find_order(goal, allowed, SearchOptions(Limits(), restarts=0)):
-            return _finish(goal, best, Kept(0, 0, Proof.CHECKED), Limits())
-    what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
-    return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)
+    shares = shares or {}
+    old = {service.name: service for service in start.services}
+    new = {service.name: service for service in target.services}
+    names = sorted({*old, *new})
+    for name in shares:
+        if name not in names:
+            raise InvalidOption(
+                f"a floor is given for the service {name!r}; expected one of {', '.join(names)}"
+            )
+    floors = {}
+    for name in names:
+        own = exact(shares.get(name, share), f"the floor of {name}", error=InvalidOption)
+        if name not in new:
+            floors[name] = Floor(Fraction(0), "the service goes")
+        elif name not in old:
+            floors[name] = Floor(Fraction(0), "the service comes")
+        else:
+            today, rate = start.capacity(name), new[name].rate_rps
+            before = old[name].rate_rps or today
+            rps = own * min(before, rate)
+            note = "" if old[name].rate_rps else ", the first being all it has today"
+            what = f"{shown(before)} and {shown(rate)} requests/s{note}"
+            reason = f"{shown(own * 100)} % of the smaller of {what}"
+            if today < rps:
+                rps, reason = today, f"all it has today, less than {reason}"
+            floors[name] = Floor(rps, reason)
+    return FrozenMap(floors)

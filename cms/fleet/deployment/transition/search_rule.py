@@ -5,20 +5,24 @@ See :mod:`~cms.fleet.deployment.transition.sequence_search` for A to D.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ..instance import Mode
-from .cover import Cover, Gone, Needs, find_covers
-from .goal import Blockage, sum_supplies
-from .search_state import SearchState
+from ..instance import Instance, Mode, State
+from .goal import TrackedInstance, Use, sum_supplies
+from .search_state import Cover, SearchState
 
 __all__ = [
     "Choice", "apply_choice", "clear_openings", "cover_openings", "drop_instances", "fill_openings",
-    "list_choices", "remove_rest",
+    "list_choices", "list_rooms", "remove_rest",
 ]  # fmt: skip
 
+T = TypeVar("T")
+#: What goes, each with its GPU.
+Gone = tuple[tuple[int, TrackedInstance], ...]
+#: What the floors must be able to miss, by service.
+Needs = Sequence[tuple[int, int]]
 #: Openings for which covers are looked for at once: the cheapest ones.
 _TRIED = 24
 #: Where something is random, the share of empty GPUs that are left for covers.
@@ -57,58 +61,52 @@ def list_choices(state: SearchState) -> Iterator[Choice]:
 
 
 def remove_rest(state: SearchState) -> Iterator[Choice]:
-    """Once all is there: remove what goes."""
+    """Once all is there: iterate over what goes and can be missed."""
     for gone in state.leaving_at_once():
-        if not any(gpu in state.busy for gpu, _ in gone) and _can_go(state, gone):
+        is_busy = any(gpu in state.busy for gpu, _ in gone)
+        if not is_busy and state.can_miss(sum_supplies(each for _, each in gone)):
             yield Choice(gone=gone)
 
 
-def _can_go(state: SearchState, gone: Gone) -> bool:
-    return state.can_miss(sum_supplies(each for _, each in gone))
+def _in_order(state: SearchState, scored: Iterable[tuple[float, T]]) -> list[T]:
+    """Return things by their scores, the least first, and nearly so where something is random."""
+    noise = state.settings.noise
+    ranks = [(score * noise(1.0), thing) for score, thing in scored]
+    return [thing for _, thing in sorted(ranks, key=itemgetter(0))]
 
 
 def fill_openings(state: SearchState) -> Iterator[Choice]:
     """A: iterate over free openings and what is wanted there, what waits most first."""
-    openings, rng = state.goal.openings, state.settings.rng
-    free: dict[int, int] = {}
-    best: dict[int, tuple[bool, int]] = {}
-    waiting: list[tuple[tuple[float, int], int, int | None]] = []
-    batches: dict[tuple[int, ...], int] = {}  # of those that are alike, the first
-    for number, blockage in state.blockages.items():
-        if blockage is None or (blockage.gone and not _only_idles(blockage)):
-            continue
-        opening = openings[number]
+    goal, rng = state.goal, state.settings.rng
+    #: Of openings that are alike, the best, by their pools.
+    best: dict[tuple[int, ...], tuple[tuple[bool, int], int]] = {}
+    for number in sorted(state.free):
+        opening, score = goal.openings[number], (False, 0)
         gpu = opening.gpus[0]
         if opening.batch >= 0:
             if rng is not None and rng.random() < _WAITS:
                 continue
-            if state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None:
-                batches.setdefault(state.goal.list_pools(opening.batch), number)
+            can = state.busy.isdisjoint(opening.gpus) and state.share_out(opening.batch) is not None
+            pools = goal.list_pools(opening.batch)
         elif opening.switched is not None:
-            if not blockage.needs and state.can_take(gpu):
-                waiting.append(((0.0, 0), number, None))
-        elif state.can_take(gpu):
-            score = bool(state.gpus[gpu].held), len(state.open_on[gpu])
-            pool = opening.pool
-            if pool not in free or score > best[pool]:
-                free[pool], best[pool] = number, score
-    if free:
-        rank = _rank_uses(state, {use for pool in free for use in state.need[pool]})
-        waiting += [(rank[use], number, use) for p, number in free.items() for use in state.need[p]]
-    for pools, number in batches.items():
-        rank = _rank_uses(state, {use for p in pools if p >= 0 for use in state.need[p]})
-        if len(openings[number].gpus) == 1:
-            waiting += [(value, number, use) for use, value in rank.items()]
+            if state.can_take(gpu):
+                yield Choice(opening=number)
+            continue
         else:
-            waiting.append((max(rank.values()), number, None))
-    waiting.sort(key=itemgetter(0), reverse=True)
-    for _, number, use in waiting:
+            can, pools = state.can_take(gpu), (opening.pool,)
+            score = bool(state.gpus[gpu].held), len(state.open_on[gpu])
+        if can and (pools not in best or score > best[pools][0]):
+            best[pools] = score, number
+    uses = {pools: [u for p in pools if p >= 0 for u in state.need[p]] for pools in best}
+    rank = _rank_uses(state, {use for own in uses.values() for use in own})
+    waiting: list[tuple[tuple[float, int], int, int | None]] = []
+    for pools, (_, number) in best.items():
+        if len(goal.openings[number].gpus) == 1:
+            waiting += [(rank[use], number, use) for use in uses[pools]]
+        else:
+            waiting.append((max(rank[use] for use in uses[pools]), number, None))
+    for _, number, use in sorted(waiting, key=itemgetter(0), reverse=True):
         yield Choice(opening=number, use=use)
-
-
-def _only_idles(blockage: Blockage) -> bool:
-    """Whether an instance that does nothing takes up work in place."""
-    return blockage.is_restart and not blockage.needs and not blockage.gone[0][1].goes
 
 
 def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float, int]]:
@@ -119,7 +117,6 @@ def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float
     fleets that are nearly full, where each is brought on alone until something of it can go.
     """
     goal, settings = state.goal, state.settings
-    goes = _going(state) if settings.room_first else {}
     found = {}
     for number in uses:
         if number < 0:
@@ -128,48 +125,42 @@ def _rank_uses(state: SearchState, uses: Iterable[int]) -> dict[int, tuple[float
         use = goal.uses[number]
         value = state.urgency(use.service)
         if settings.room_first and use.supply and value > -1.0:
-            value = _freed(state, number, goes.get(use.service, ()))
+            # slots freed for each taken before, as if what lacks came by instances of this kind
+            size, there = use.slots.bit_count(), state.slack[use.service]
+            value = max(
+                (
+                    freed / (size * -(-(supply - there) // use.supply))
+                    for supply, freed in state.going[use.service]
+                    if supply > there
+                ),
+                default=0.0,
+            )
         found[number] = value * settings.weight(use.service), use.supply
     return found
 
 
-def _going(state: SearchState) -> dict[int, list[tuple[int, int]]]:
-    """Return, by service, the supply and the slots of what goes and is still there."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for _, each in state.leaving():
-        if each.supply:
-            found.setdefault(each.service, []).append((each.supply, each.slots.bit_count()))
-    return found
-
-
-def _freed(state: SearchState, number: int, goes: Iterable[tuple[int, int]]) -> float:
-    """Return the slots that are freed for each that has to be taken before, this use first."""
-    goal = state.goal
-    use = goal.uses[number]
-    slots = goal.facts(goal.devices[use.gpu], use.profile).slots.bit_count()
-    there = state.slack[use.service]
-    best = 0.0
-    for supply, freed in goes:
-        lack = supply - there
-        if lack > 0:
-            # as if the rest came by instances of the same kind
-            best = max(best, freed / (slots * -(-lack // use.supply)))
-    return best
-
-
 def clear_openings(state: SearchState) -> Iterator[Choice]:
-    """B: iterate over openings that can be cleared within the floors, the cheapest first."""
-    found = []
-    for number, gone, needs in _list_blocked(state):
-        if state.can_miss(needs):
-            waste = _waste(state, gone, needs) * state.settings.noise(1.0)
-            found.append((waste, len(gone), number, gone))
-    if state.settings.rng is None:
-        found.sort(key=itemgetter(0, 1))
-    else:
-        found.sort(key=itemgetter(0))
-    for _, _, number, gone in found:
-        yield _clear(state, number, gone)
+    """B: iterate over openings that can be cleared within the floors, the cheapest first.
+
+    Those that can no longer be cleared once others have been are left out.
+    """
+    found = [one for one in _list_blocked(state) if state.can_miss(one[2])]
+    found.sort(key=lambda one: len(one[1]))
+    scored = ((_waste(state, gone, needs), (number, gone, needs)) for number, gone, needs in found)
+    for number, gone, needs in _in_order(state, scored):
+        is_there = all(each in state.gpus[gpu].held for gpu, each in gone)
+        if is_there and state.can_miss(needs) and _can_begin(state, number, gone):
+            yield _clear(state, number, gone)
+
+
+def _can_begin(state: SearchState, number: int, gone: Gone) -> bool:
+    """Whether what is in the way of an opening can go now."""
+    if number < 0:
+        return not any(gpu in state.busy for gpu, _ in gone)
+    opening, blockage = state.goal.openings[number], state.blockages.get(number)
+    if blockage is None or not (blockage.is_restart or state.busy.isdisjoint(opening.gpus)):
+        return False
+    return opening.batch < 0 or state.share_out(opening.batch) is not None
 
 
 def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...] = ()) -> Choice:
@@ -181,36 +172,24 @@ def _clear(state: SearchState, number: int, gone: Gone, covers: tuple[Cover, ...
 
 def _list_blocked(state: SearchState) -> Iterator[tuple[int, Gone, Needs]]:
     """Iterate over openings and what has to go first; -1 for a GPU that has to be emptied."""
-    openings, is_full = state.goal.openings, False
+    goal, is_full = state.goal, False
     for number, blockage in state.blockages.items():
-        if blockage is None:
-            continue
-        opening = openings[number]
-        if blockage.gone or blockage.needs:
-            if not blockage.is_restart and not state.busy.isdisjoint(opening.gpus):
-                continue
-            if opening.batch < 0 or state.share_out(opening.batch) is not None:
+        if blockage is not None and (blockage.gone or blockage.needs):
+            if _can_begin(state, number, blockage.gone):
                 yield number, blockage.gone, blockage.needs
-        else:
-            gpu = opening.gpus[0]
-            is_full = is_full or (gpu not in state.busy and not state.can_take(gpu))
-    if is_full:
-        for gone in _list_emptied(state):
-            yield -1, gone, sum_supplies(each for _, each in gone)
-
-
-def _list_emptied(state: SearchState) -> Iterator[Gone]:
-    """Iterate over GPUs, or batches, on which all goes."""
-    goal = state.goal
-    for gpu, card in enumerate(state.gpus):
-        is_idle = goal.is_whole or gpu in state.busy
-        if card.held and not is_idle and all(each.goes for each in card.held):
-            yield tuple((gpu, each) for each in card.held)
-    if goal.is_whole:
-        for gone in state.leaving_at_once():
-            is_busy = any(gpu in state.busy for gpu, _ in gone)
-            if state.find_batch(gone[0][0]) >= 0 and not is_busy:
-                yield gone
+        elif blockage is not None and not is_full:
+            gpu = goal.openings[number].gpus[0]
+            is_full = gpu not in state.busy and not state.can_take(gpu)
+    if is_full:  # GPUs, or batches, on which all goes
+        every: Iterable[Gone] = ()
+        if goal.cuts_parts:
+            every = (tuple((n, e) for e in g.held) for n, g in enumerate(state.gpus) if g.held)
+        elif goal.is_whole:
+            every = (e for e in state.leaving_at_once() if state.find_batch(e[0][0]) >= 0)
+        for gone in every:
+            is_left = goal.is_whole or all(each.goes for _, each in gone)
+            if is_left and _can_begin(state, -1, gone):
+                yield -1, gone, sum_supplies(each for _, each in gone)
 
 
 def _waste(state: SearchState, gone: Gone, needs: Needs) -> float:
@@ -225,26 +204,19 @@ def cover_openings(state: SearchState) -> Iterator[Choice]:
     if state.goal.tool is None:
         yield from _move_processes(state)
         return
-    found = []
+    prices: list[tuple[float, tuple[int, Gone, Needs]]] = []
     for number, gone, needs in _list_blocked(state):
-        lacks = [
-            (service, amount - state.spared(service))
-            for service, amount in needs
-            if amount > state.spared(service)
-        ]
+        lacks = [(s, lack) for s, amount in needs if (lack := amount - state.spared(s)) > 0]
         price = sum(lack * state.goal.weight[service] for service, lack in lacks)
-        found.append((price * state.settings.noise(1.0), number, gone, lacks))
-    found.sort(key=itemgetter(0))
+        prices.append((price, (number, gone, lacks)))
     ready = []
-    for price, number, gone, lacks in found[:_TRIED]:
-        covers = find_covers(state, number, gone, lacks)
+    for number, gone, lacking in _in_order(state, prices)[:_TRIED]:
+        covers = find_covers(state, number, gone, lacking)
         if covers is not None:
             taken = sum(_slots_taken(state, cover) for cover in covers)
-            cost = taken / max(1, _unlocked(state, number, gone)) * state.settings.noise(1.0)
-            ready.append((cost, price, _clear(state, number, gone, covers)))
-    ready.sort(key=itemgetter(0, 1))
-    for _, _, choice in ready:
-        yield choice
+            cost = taken / max(1, _unlocked(state, number, gone))
+            ready.append((cost, _clear(state, number, gone, covers)))
+    yield from _in_order(state, ready)
 
 
 def _move_processes(state: SearchState) -> Iterator[Choice]:
@@ -270,8 +242,7 @@ def _slots_taken(state: SearchState, cover: Cover) -> int:
         return 1
     goal = state.goal
     return sum(
-        goal.facts(goal.cards[gpu].gpu, each.profile).slots.bit_count()
-        for gpu, each in cover.places
+        goal.slots(goal.cards[gpu].gpu, each.profile).bit_count() for gpu, each in cover.places
     )
 
 
@@ -291,11 +262,174 @@ def _unlocked(state: SearchState, number: int, gone: Gone) -> int:
 def drop_instances(state: SearchState) -> Iterator[Choice]:
     """D: iterate over what the floors can miss, the largest for its supply first."""
     found = []
-    for gone in state.leaving_at_once():
-        if _can_go(state, gone):
-            slots = sum(each.slots.bit_count() for _, each in gone)
-            gain = slots / (0.01 + _waste(state, gone, ()))
-            found.append((gain * state.settings.noise(1.0), gone))
-    found.sort(key=itemgetter(0), reverse=True)
-    for _, gone in found:
-        yield Choice(gone=gone)
+    for choice in remove_rest(state):
+        slots = sum(each.slots.bit_count() for _, each in choice.gone)
+        found.append((-slots / (0.01 + _waste(state, choice.gone, ())), choice))
+    yield from _in_order(state, found)
+
+
+# --- what covers for instances that the floors would miss, before they go -------------------------
+
+# Temporary instances in any room there is. By tools that repartition whole GPUs: instances that
+# idle, or that do something else that can be missed, and empty GPUs.
+
+
+def find_covers(
+    state: SearchState, number: int, gone: Gone, lacks: Needs
+) -> tuple[Cover, ...] | None:
+    """Find covers for what services lack as something goes for an opening."""
+    goal, trial = state.goal, state.copy()
+    shut: dict[int, int] = {gpu: -1 for gpu, _ in gone}
+    if number >= 0:
+        opening = goal.openings[number]
+        trial.most -= state.new_in_use(number)
+        if opening.instance is not None:
+            shut = {opening.gpus[0]: opening.slots}
+    needed = {service for service, _ in sum_supplies(each for _, each in gone)}
+    covers: list[Cover] = []
+    left = dict(lacks)
+    while left:
+        service = next(iter(left))
+        if goal.cuts_parts:
+            cover = _find_room(trial, service, left[service], shut)
+        else:
+            cover = _find_instance(trial, service, left[service], shut, gone, needed)
+            cover = cover or _find_empty_batch(trial, left)
+        if cover is None:
+            return None
+        trial.cover(cover)
+        covers.append(cover)
+        for gpu, each in cover.places:
+            new = goal.track(gpu, each, goes=True)
+            if new.service in left:
+                left[new.service] -= new.supply
+                if left[new.service] <= 0:
+                    del left[new.service]
+    return tuple(covers)
+
+
+def _find_room(state: SearchState, service: int, lack: int, shut: dict[int, int]) -> Cover | None:
+    """Find the best room for a temporary instance of a service.
+
+    One that covers most for its slots, then out of the way of what comes, then on the fullest GPU.
+    """
+    goal = state.goal
+    best: tuple[tuple[float, ...], Cover] | None = None
+    for gpu, card in enumerate(state.gpus):
+        closed = shut.get(gpu, 0)
+        if closed < 0 or (goal.ends[gpu].mode is not card.mode and card.held):
+            continue
+        waiting = 0
+        for number in state.open_on.get(gpu, ()):
+            waiting |= goal.openings[number].slots
+        for cover, use, slots in list_rooms(state, gpu, goal.covers[service], closed):
+            score = (
+                min(use.supply, lack) / slots.bit_count() * state.settings.noise(0.3),
+                -(slots & waiting).bit_count(),
+                card.slots.bit_count(),
+            )
+            if best is None or score > best[0]:
+                best = score, cover
+    return None if best is None else best[1]
+
+
+def list_rooms(
+    state: SearchState, gpu: int, uses: Iterable[int], closed: int = 0
+) -> Iterator[tuple[Cover, Use, int]]:
+    """Iterate over temporary instances that a GPU has room for beside closed slots."""
+    goal, card, device = state.goal, state.gpus[gpu], state.goal.cards[gpu].gpu
+    is_blind = any(each.instance.start is None for each in card.held)
+    if card.mode is not Mode.MIG or not state.can_take(gpu) or is_blind:
+        return
+    for use in (goal.uses[number] for number in uses):
+        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
+            for start in device.profile(use.profile).starts:
+                slots = use.slots << start
+                if not slots & (card.slots | closed) and goal.fits(gpu, card, use.profile, slots):
+                    yield Cover(((gpu, Instance(use.profile, start, use.work)),)), use, slots
+
+
+def _find_instance(
+    state: SearchState, service: int, lack: int, shut: dict[int, int], gone: Gone,
+    needed: set[int],
+) -> Cover | None:  # fmt: skip
+    """Have an instance that can be missed supply a service: idle ones first."""
+    goal, best = state.goal, None
+    uses: dict[tuple[str, str], list[Use]] = {}
+    for use in (goal.uses[number] for number in goal.covers[service]):
+        uses.setdefault((use.gpu, use.profile), []).append(use)
+    for gpu, card in enumerate(state.gpus):
+        if card.mode is not Mode.MIG or shut.get(gpu, 0) < 0 or gpu in state.busy:
+            continue
+        key, is_cut = goal.cards[gpu].gpu.key, state.find_batch(gpu) >= 0
+        wanted = [goal.openings[number].slots for number in state.open_on.get(gpu, ())]
+        for each in card.held:
+            own = each.instance
+            if not own.is_managed or own.state is not State.RUNNING or (gpu, each) in gone:
+                continue
+            if own.work is not None and (
+                is_cut or not each.goes or not each.supply or each.service in needed
+                or each.supply > state.spared(each.service)
+            ):  # fmt: skip
+                continue
+            for use in uses.get((key, own.profile), ()):
+                part = min(use.supply, lack) / use.slots.bit_count()
+                free = not any(slots & each.slots for slots in wanted)
+                score = own.work is None, free, part * state.settings.noise(0.3)
+                if best is None or score > best[0]:
+                    instance = Instance(own.profile, own.start, use.work)
+                    best = score, Cover(((gpu, instance),), each)
+    return None if best is None else best[1]
+
+
+def _find_empty_batch(state: SearchState, lacks: dict[int, int]) -> Cover | None:
+    """Repartition an empty GPU, or an empty node's, for most of what is lacking."""
+    goal, tried = state.goal, set[object]()
+    best: tuple[float, Cover] | None = None
+    for gpus in goal.batches:
+        is_used = any(state.gpus[n].held or state.gpus[n].mode is not Mode.MIG for n in gpus)
+        key = tuple((goal.cards[n].gpu.key, goal.allowed[n]) for n in gpus)
+        if is_used or key in tried or not state.busy.isdisjoint(gpus):
+            continue
+        tried.add(key)
+        left, worth, places = dict(lacks), 0.0, list[tuple[int, Instance]]()
+        for gpu in gpus[: max(0, state.most - state.in_use)]:
+            gain, instances = _fill_with_covers(state, gpu, left)
+            worth += gain
+            places += [(gpu, each) for each in instances]
+            for each in instances:
+                service, supply = goal.count(each.work)
+                left[service] -= supply
+            left = {service: lack for service, lack in left.items() if lack > 0}
+        if worth and (best is None or worth > best[0]):
+            best = worth, Cover(tuple(places))
+    return None if best is None else best[1]
+
+
+def _fill_with_covers(
+    state: SearchState, gpu: int, lacks: dict[int, int]
+) -> tuple[float, list[Instance]]:
+    """Say what a GPU is to have to cover most of what is lacking, and how much that is."""
+    goal = state.goal
+    device = goal.cards[gpu].gpu
+    uses: dict[str, list[Use]] = {}
+    for use in (goal.uses[number] for service in lacks for number in goal.covers[service]):
+        if use.gpu == device.key and use.profile in goal.allowed[gpu]:
+            uses.setdefault(use.profile, []).append(use)
+    best: tuple[float, list[Instance]] = 0.0, []
+    for layout in device.maximal_layouts_around((), tuple(sorted(uses))) if uses else ():
+        left, worth, instances = dict(lacks), 0.0, list[Instance]()
+        for profile, start in sorted(layout, key=lambda place: tuple(place), reverse=True):
+            gains = [
+                (min(use.supply, left[use.service]) * goal.weight[use.service], use.supply, use)
+                for use in uses.get(profile, ())
+                if left[use.service] > 0
+            ]
+            if gains:
+                gain, _, use = max(gains, key=itemgetter(0, 1))
+                worth += gain
+                left[use.service] -= use.supply
+                instances.append(Instance(profile, start, use.work))
+        if worth > best[0]:
+            best = worth, instances
+    return best

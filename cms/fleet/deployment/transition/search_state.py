@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..instance import Instance, Mode, State
 from .goal import Blockage, TrackedInstance, TransitionGoal, hold
 from .model import Action, What
 
 __all__ = ["Cover", "SearchSettings", "SearchState"]
+
+T = TypeVar("T")
 
 #: Of changed settings: one service in this many gets another weight, times e to this deviation.
 _ONE_IN, _DEVIATION = 6, 0.7
@@ -46,10 +48,6 @@ class SearchSettings:
     def weight(self, service: int) -> float:
         """Return the factor of a service that waits."""
         return self.weights[service] if self.weights and service >= 0 else self.noise(0.5)
-
-    def restart(self) -> SearchSettings:
-        """Return the same settings from their beginning."""
-        return replace(self)
 
     def vary(self, services: int, rng: random.Random) -> SearchSettings:
         """Return settings that differ a little."""
@@ -82,11 +80,11 @@ class SearchState:
         self.gpus = list(goal.firsts)
         self.slack = [-floor for floor in goal.floor]  # by service: what can be missed now
         self.old = [0] * len(goal.services)  # by service: what those supply that go
+        #: By service: how many go that have so much supply and so many slots.
+        self.going: list[Counter[tuple[int, int]]] = [Counter() for _ in goal.services]
         for state in self.gpus:
             for each in state.held:
-                if each.supply:
-                    self.slack[each.service] += each.supply
-                    self.old[each.service] += each.supply if each.goes else 0
+                self._count(each, 1)
         #: By pool: ``{use: how many are still to come}``.
         self.need = [dict(each) for each in goal.needs]
         self.in_use = sum(bool(state.held) for state in self.gpus)
@@ -101,6 +99,7 @@ class SearchState:
         self.open_on: dict[int, tuple[int, ...]] = {}
         #: ``{opening: what has to go before it is filled}``, of those not yet filled.
         self.blockages: dict[int, Blockage | None] = {}
+        self.free: set[int] = set()  # openings that nothing is in the way of
         #: Openings of which the processes have come to another GPU.
         self.moved: frozenset[int] = frozenset()
         self.filled: frozenset[int] = frozenset()  # batches to which layouts have come
@@ -109,7 +108,7 @@ class SearchState:
             if opening.batch < 0 or self._is_wanted(opening.batch):
                 for gpu in opening.gpus:
                     self.open_on[gpu] = (*self.open_on.get(gpu, ()), number)
-                self.blockages[number] = self._find_blockage(number)
+                self._look_at(number)
             if opening.batch >= 0:
                 self.room.update(goal.list_pools(opening.batch))
 
@@ -119,11 +118,12 @@ class SearchState:
         other.__dict__.update(self.__dict__)
         other.settings = self.settings if settings is None else settings
         other.gpus, other.slack, other.old = self.gpus[:], self.slack[:], self.old[:]
+        other.going = self.going[:]
         other.need = [dict(each) for each in self.need]
         other.actions, other.groups = self.actions[:], self.groups[:]
         other.withheld, other.busy = self.withheld[:], set(self.busy)
         other.open_on, other.blockages = dict(self.open_on), dict(self.blockages)
-        other.room = self.room.copy()
+        other.free, other.room = set(self.free), self.room.copy()
         return other
 
     @property
@@ -223,7 +223,7 @@ class SearchState:
         self._close(number)
         if opening.switched is not None:
             come = () if number in self.moved else opening.switched
-            every = [self.goal.track(self.goal.cards[gpu], each, goes=False) for each in come]
+            every = [self.goal.track(gpu, each, goes=False) for each in come]
             self._change(What.SWITCH, gpu, [each for _, each in blockage.gone], every)
             return
         assert opening.instance is not None
@@ -248,9 +248,9 @@ class SearchState:
         need, uses = self.need[pool], self.goal.uses
         if use is None:
             use = max(need, key=lambda u: (self.urgency(uses[u].service), uses[u].supply))
-        _use_up(need, use)
+        _add(need, use, -1)
         new = replace(instance, work=uses[use].work, gpu_instance=None, uuid=None)
-        return self.goal.track(self.goal.cards[gpu], new, goes=False)
+        return self.goal.track(gpu, new, goes=False)
 
     def _restart(self, gpu: int, old: TrackedInstance, new: TrackedInstance) -> None:
         known = old.instance
@@ -268,18 +268,14 @@ class SearchState:
             going = (each._replace(goes=each.instance.is_managed) for each in self.gpus[home].held)
             self.gpus[home] = hold(going, self.gpus[home].mode)
             ((gpu, _), *_) = cover.places
-            come = [goal.track(goal.cards[gpu], each, goes=False) for _, each in cover.places]
+            come = [goal.track(gpu, each, goes=False) for _, each in cover.places]
             self._change(What.SWITCH, gpu, (), come)
             self._refresh(home)
             return
         if goal.is_whole and cover.old is None:
             self._begin_group(goal.batch_of[cover.places[0][0]])
         for gpu in dict.fromkeys(gpu for gpu, _ in cover.places):
-            come = [
-                goal.track(goal.cards[gpu], each, goes=True, is_temporary=True)
-                for on, each in cover.places
-                if on == gpu
-            ]
+            come = [goal.track(gpu, each, goes=True) for on, each in cover.places if on == gpu]
             if cover.old is not None:
                 self._restart(gpu, cover.old, come[0])
             else:
@@ -298,7 +294,7 @@ class SearchState:
                 if cover.old not in state.held or not self.can_miss(supplies):
                     return False
             elif goal.cuts_parts:
-                slots = goal.slots(goal.cards[gpu].gpu, instance)
+                slots = goal.slots(goal.cards[gpu].gpu, instance.profile, instance.start)
                 if not self.can_take(gpu) or not goal.fits(gpu, state, instance.profile, slots):
                     return False
             elif state.held:
@@ -321,7 +317,7 @@ class SearchState:
 
     def _stop(self, gpu: int, old: TrackedInstance) -> None:
         idle = replace(old.instance, work=None, state=State.RUNNING)
-        self._restart(gpu, old, self.goal.track(self.goal.cards[gpu], idle, goes=False))
+        self._restart(gpu, old, self.goal.track(gpu, idle, goes=False))
 
     def repartition(
         self, at: int, take: dict[int, int] | None = None, use: int | None = None
@@ -358,7 +354,7 @@ class SearchState:
             need = self.need[self.goal.layout_pool[gpu]]
             if use is None:
                 use = max(need, key=lambda use: (self.layout_urgency(use), use))
-            _use_up(need, use)
+            _add(need, use, -1)
             mode, instances, pools, is_movable = self.goal.layouts[~use]
             pairs = zip(instances, pools, strict=True)
             come = [self._take(gpu, instance, pool) for instance, pool in pairs]
@@ -384,18 +380,24 @@ class SearchState:
 
     def _close(self, number: int) -> None:
         del self.blockages[number]
+        self.free.discard(number)
         for gpu in self.goal.openings[number].gpus:
             self.open_on[gpu] = tuple(each for each in self.open_on[gpu] if each != number)
 
-    def _find_blockage(self, number: int) -> Blockage | None:
+    def _look_at(self, number: int) -> None:
+        """Find out what is in the way of an opening: not what does nothing, and takes up work."""
         opening = self.goal.openings[number]
         if number in self.moved:
             opening = opening._replace(switched=())
-        return self.goal.find_blockage(self.gpus, opening)
+        self.blockages[number] = found = self.goal.find_blockage(self.gpus, opening)
+        if found is not None and (not found.gone or found.only_idles):
+            self.free.add(number)
+        else:
+            self.free.discard(number)
 
     def _refresh(self, gpu: int) -> None:
         for number in self.open_on.get(gpu, ()):
-            self.blockages[number] = self._find_blockage(number)
+            self._look_at(number)
 
     def _change(
         self,
@@ -409,31 +411,31 @@ class SearchState:
         held = list(state.held)
         for each in gone:
             held.remove(each)
-            if each.supply:
-                self.slack[each.service] -= each.supply
-                self.old[each.service] -= each.supply if each.goes else 0
+            self._count(each, -1)
         for each in come:
             held.append(each)
-            if each.supply:
-                self.slack[each.service] += each.supply
-                self.old[each.service] += each.supply if each.goes else 0
+            self._count(each, 1)
         self.in_use += bool(held) - bool(state.held)
         self.gpus[gpu] = hold(held, mode or state.mode)
         self._refresh(gpu)
         if what is What.RESTART and gone[0].instance.work is None is come[0].instance.work:
             return  # it idles, and goes on
         removes, adds = (tuple(each.instance for each in part) for part in (gone, come))
-        is_temporary = any(each.is_temporary for each in (*gone, *come))
-        self.actions.append(
-            Action(
-                what, source.node, source.index, removes, adds, mode=mode,
-                is_temporary=is_temporary,
-            )
-        )  # fmt: skip
+        self.actions.append(Action(what, source.node, source.index, removes, adds, mode=mode))
         self.groups.append(self._group)
 
+    def _count(self, each: TrackedInstance, by: int) -> None:
+        """Take note that an instance has come, or has gone."""
+        if each.supply:
+            self.slack[each.service] += by * each.supply
+            if each.goes:
+                self.old[each.service] += by * each.supply
+                going = self.going[each.service] = self.going[each.service].copy()
+                _add(going, (each.supply, each.slots.bit_count()), by)
 
-def _use_up(need: dict[int, int], use: int) -> None:
-    need[use] -= 1
-    if not need[use]:
-        del need[use]
+
+def _add(counts: dict[T, int], key: T, by: int) -> None:
+    """Count something; what there is none of is left out."""
+    counts[key] = counts.get(key, 0) + by
+    if not counts[key]:
+        del counts[key]

@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
+from ....errors import AlgorithmError
 from ...placement.program import Limits
-from .cover import list_rooms
 from .durations import Durations
-from .goal import TransitionGoal, sum_supplies
+from .goal import TransitionGoal
 from .model import Action, What
+from .order import ordered, temporaries
 from .search_rule import (
     Choice,
     apply_choice,
@@ -33,6 +35,7 @@ from .search_rule import (
     drop_instances,
     fill_openings,
     list_choices,
+    list_rooms,
     remove_rest,
 )
 from .search_state import SearchSettings, SearchState
@@ -76,11 +79,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
 
     That none was found does not say that there is none.
     """
-    durations, limits = options.durations, options.limits
-    rng = random.Random(options.seed)
-    begin = SearchState(goal, most)
-    nearly: SearchState | None = None
+    limits, rng, begin = options.limits, random.Random(options.seed), SearchState(goal, most)
+    few: SearchState | None = None
     found: list[Sequenced] = []
+    size = 1 + len(goal.openings) ** 2
 
     def note(state: SearchState, end: float) -> Sequenced | None:
         if not state.is_done:
@@ -92,22 +94,23 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         found.append(Sequenced(actions, groups, end, state.settings))
         return found[-1]
 
+    def look(settings: SearchSettings) -> Sequenced | None:
+        return note(*_search_in_time(begin.copy(settings), options.durations, limits))
+
     for attempt in range(1 + options.restarts):
-        if attempt and limits.over:
+        if (attempt and limits.over) or len(found) * size >= _ENOUGH:
             break
         settings = SearchSettings(
             rng.randrange(2**32) if attempt > 1 else None,
             room_first=attempt % 4 != 0,
             side_by_side=attempt % 2 == 0,
         )
-        state, end = _search_in_time(begin.copy(settings), durations, limits)
-        if not state.is_done and not found:
-            state, few = _search_one_by_one(begin.copy(settings.restart()), limits)
-            nearly, end = nearly or few, inf
-        if note(state, end) and len(found) * len(goal.openings) ** 2 >= _ENOUGH:
-            break
-    if not found and nearly is not None:
-        last = _search_all(nearly.copy(SearchSettings()), limits)
+        if not look(settings) and not found:
+            state, some = _search_one_by_one(begin.copy(replace(settings)), limits)
+            few = few or some
+            note(state, inf)
+    if not found and few is not None:
+        last = _search_all(few.copy(SearchSettings()), limits)
         if last is not None:
             note(last, inf)
     if not found:
@@ -119,12 +122,10 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         return more, one.end, len(one.actions)
 
     best = min(found, key=cost)
-    tries = _ENOUGH // (1 + len(goal.openings) ** 2) - len(found)
-    for _ in range(min(_CHANGES, tries) if goal.openings else 0):
+    for _ in range(min(_CHANGES, _ENOUGH // size - len(found)) if goal.openings else 0):
         if limits.over:
             break
-        settings = best.settings.vary(len(goal.services), rng)
-        one = note(*_search_in_time(begin.copy(settings), durations, limits))
+        one = look(best.settings.vary(len(goal.services), rng))
         if one is not None and cost(one) <= cost(best):
             best = one
     few_actions = min(len(each.actions) for each in found) + _MORE_ACTIONS
@@ -144,23 +145,23 @@ def _search_in_time(
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
     while not limits.over and done <= most:
-        choice = next(_list_now(state), None)
-        if choice is None and not due:
-            reserved: set[int] = set()
-            for found in cover_openings(state) if state.blockages else ():
-                services = _services_of(state, found)
-                if reserved.isdisjoint(services) and _can_cover(state, found):
-                    reserved |= services
-                    apply_choice(state, Choice(found.covers))
-                    done = _begin_actions(state, done, now, durations, free_at, due)
-                    if not state.settings.side_by_side:
-                        break
-            if not due:
-                choice = next(drop_instances(state), None)
-                if choice is None:
-                    break
-        if choice is not None:
+        for choice in _list_now(state):
             apply_choice(state, choice)
+            done = _begin_actions(state, done, now, durations, free_at, due)
+        reserved: set[int] = set()
+        for found in cover_openings(state) if state.blockages and not due else ():
+            services = _services_of(state, found)
+            if reserved.isdisjoint(services) and _can_cover(state, found):
+                reserved |= services
+                apply_choice(state, Choice(found.covers))
+                done = _begin_actions(state, done, now, durations, free_at, due)
+                if not state.settings.side_by_side:
+                    break
+        if not due:
+            drop = next(drop_instances(state), None)
+            if drop is None:
+                break
+            apply_choice(state, drop)
             done = _begin_actions(state, done, now, durations, free_at, due)
             continue
         now = due[0][0]
@@ -180,13 +181,14 @@ def _limit_actions(state: SearchState) -> int:
 
 
 def _list_now(state: SearchState) -> Iterator[Choice]:
-    if not state.blockages:
-        yield from remove_rest(state)
-        return
-    yield from fill_openings(state)
-    for choice in clear_openings(state):
+    """Iterate over what can begin now, while what was listed before begins."""
+    while state.blockages and (choice := next(fill_openings(state), None)) is not None:
+        yield choice
+    for choice in clear_openings(state) if state.blockages else ():
         # what comes to an opening is decided when it is free
         yield choice._replace(opening=-1) if choice.gone else choice
+    if not state.blockages:
+        yield from remove_rest(state)
 
 
 def _begin_actions(
@@ -301,9 +303,6 @@ def _list_every(state: SearchState) -> Iterator[Choice]:
         is_free = not blockage.gone and state.can_take(opening.gpus[0])
         if is_free or (blockage.gone and state.can_miss(blockage.needs)):
             yield from (Choice(opening=number, use=use) for use in state.need[opening.pool])
-    for gone in state.leaving_at_once():
-        if gone[0][1].is_temporary and state.can_miss(sum_supplies(each for _, each in gone)):
-            yield Choice(gone=gone)
     for gpu in range(len(state.gpus)) if state.goal.cuts_parts else ():
         for covers in state.goal.covers:
             for found, *_ in list_rooms(state, gpu, covers):
@@ -313,37 +312,15 @@ def _list_every(state: SearchState) -> Iterator[Choice]:
 def omit_needless(goal: TransitionGoal, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Leave out temporary instances without which every floor holds as well."""
     done = list(actions)
-    at = len(done) - 1
-    while at >= 0:
-        action = done[at]
-        if action.is_temporary and action.what is What.CREATE:
-            (instance,) = action.adds
-            end = next(
-                b
-                for b in range(at + 1, len(done))
-                if done[b].gpu == action.gpu and instance in done[b].removes
-            )
-            fewer = [*done[:at], *done[at + 1 : end], *_without(done[end]), *done[end + 1 :]]
-            service = instance.work.service if instance.work else ""
-            if _holds(goal, fewer, service):
-                done = fewer
-        at -= 1
+    for at in sorted(temporaries(goal.start, actions)[0], reverse=True):
+        if done[at].what is not What.CREATE:
+            continue
+        (instance,), gpu = done[at].adds, done[at].gpu
+        later = range(at + 1, len(done))
+        end = next(b for b in later if done[b].gpu == gpu and instance in done[b].removes)
+        left = [replace(done[end], what=What.CREATE, removes=())] if done[end].adds else []
+        fewer = [*done[:at], *done[at + 1 : end], *left, *done[end + 1 :]]
+        with suppress(AlgorithmError):
+            ordered(goal.start, fewer, goal.floors)
+            done = fewer
     return tuple(done)
-
-
-def _without(action: Action) -> tuple[Action, ...]:
-    if not action.adds:
-        return ()
-    return (replace(action, what=What.CREATE, removes=(), is_temporary=False),)
-
-
-def _holds(goal: TransitionGoal, actions: Sequence[Action], service: str) -> bool:
-    floor = goal.floors.get(service)
-    if floor is None or floor.rps <= 0:
-        return True
-    capacity = goal.start.capacity(service)
-    for action in actions:
-        if (gone := action.removed_rps(service)) and (capacity := capacity - gone) < floor.rps:
-            return False
-        capacity += action.added_rps(service)
-    return True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ....errors import InvalidProblem
 from ...placement import PlacementConstraints, PlacementInfeasible, place, placement_constraints
+from ..checking import has_our_work
 from ..guesses import doubtful, in_doubt
 from ..instance import Instance, Mode, State
 from ..model import Deployment, FleetGpu
@@ -55,12 +56,8 @@ def is_kept(now: Instance, then: Instance) -> bool:
 
 def has_equal_counts(card: FleetGpu, end: FleetGpu) -> bool:
     """Whether a tool that counts instances leaves a GPU alone."""
-    same = card.mode is end.mode is Mode.MIG and _counts(card) == _counts(end)
-    return same and len(card.instances) > 0
-
-
-def _counts(card: FleetGpu) -> Counter[tuple[str, bool]]:
-    return Counter((each.profile, not each.is_whole) for each in card.instances)
+    here, there = (Counter((e.profile, e.is_whole) for e in side.instances) for side in (card, end))
+    return card.mode is end.mode is Mode.MIG and here == there and bool(here)
 
 
 def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Deployment:
@@ -79,7 +76,7 @@ def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Depl
             if has_equal_counts(card, end):
                 end = replace(end, instances=_align(card, end), start_source=card.start_source)
                 held = (*card.foreign, *doubt)
-                if clears and not held and _works(card) and not _works(end):
+                if clears and not held and has_our_work(card) and not has_our_work(end):
                     end = card.with_instances(())
             elif card.mode is Mode.MIG or card.mode is not end.mode:
                 for each in (*card.foreign, *doubt):
@@ -88,39 +85,26 @@ def align_target(start: Deployment, target: Deployment, *, clears: bool) -> Depl
     return target.with_gpus(cards)
 
 
-def _works(card: FleetGpu) -> bool:
-    return any(each.is_managed and each.work is not None for each in card.instances)
-
-
 def _align(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
     """Say what each instance is to do, as few of them as can be something else."""
     left, found = list(end.instances), dict[int, Instance]()
     for number, now in enumerate(card.instances):
         same = next((then for then in left if is_kept(now, then)), None)
         if same is None:  # the same work at another place is kept where it is
-            same = next((then for then in left if _does_the_same(now, then)), None)
+            own = replace(now, start=None)
+            same = next((then for then in left if is_kept(own, replace(then, start=None))), None)
         if same is not None:
             left.remove(same)
             found[number] = replace(now, state=same.state)
     for number, now in enumerate(card.instances):
         if number not in found:
-            then = next((each for each in left if _can_become(now, each)), None)
-            if then is None:
+            what = now.profile, now.owner, now.is_whole
+            alike = (e for e in left if now.is_managed and (e.profile, e.owner, e.is_whole) == what)
+            if (then := next(alike, None)) is None:
                 raise _foreign_error(card, now, "would be cut anew")
             left.remove(then)
             found[number] = replace(now, work=then.work, state=then.state)
     return tuple(found[number] for number in range(len(card.instances)))
-
-
-def _does_the_same(now: Instance, then: Instance) -> bool:
-    return is_kept(replace(now, start=None), replace(then, start=None))
-
-
-def _can_become(now: Instance, then: Instance) -> bool:
-    is_alike = (now.profile, now.owner, not now.is_whole) == (
-        then.profile, then.owner, not then.is_whole,
-    )  # fmt: skip
-    return is_alike and now.is_managed
 
 
 def refuse_foreign(cards: Iterable[FleetGpu]) -> None:
@@ -160,18 +144,15 @@ def saved_by_parts(
             to, start, constraints=placement_constraints(to.services) if wishes is None else wishes
         )
         to = start if isinstance(placed, PlacementInfeasible) else placed.deployment
-    gone: Counter[tuple[tuple[str, int], Instance]] = Counter(
-        (action.gpu, each) for action in transition.actions for each in action.removes
-    )
-    ends = {(card.node, card.index): card for card in to.gpus()}
+    gone = Counter((action.name, each) for action in transition.actions for each in action.removes)
+    ends = {card.name: card for card in to.gpus()}
     found = []
     for card in start.gpus():
-        left = list(ends[card.node, card.index].instances)
+        left = list(ends[card.name].instances)
         for each in card.instances:
             then = next((other for other in left if is_kept(each, other)), None)
             if then is not None:
                 left.remove(then)
-                is_at_work = each.is_managed and each.work is not None
-                if is_at_work and gone[(card.node, card.index), each]:
+                if each.is_managed and each.work is not None and gone[card.name, each]:
                     found.append((card, each))
     return tuple(found)
