@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from .compaction import Compacted, compact
 from .constraints import PlacementConstraints, placement_constraints
+from .gpu_group import list_available
 from .infeasibility import PlacementInfeasible, check_unplaceable
-from .nearest_plan import Nearest, nearest
 from .placement import place
 from .placement_result import GpuCost, PlacementResult
+from .plan_placement import place_plan
 
 __all__ = [
     # placed
@@ -21,9 +22,9 @@ __all__ = [
     "check_unplaceable",
     "PlacementConstraints",
     "placement_constraints",
-    # near what runs
-    "nearest",
-    "Nearest",
+    # of all plans
+    "place_plan",
+    "list_available",
     # together
     "compact",
     "Compacted",

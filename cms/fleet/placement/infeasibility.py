@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, lcm
@@ -18,13 +18,15 @@ from .constraint_rows import build_demand, build_model
 from .constraints import PlacementConstraints
 from .gpu_group import GpuGroup, group_equivalent_gpus, place_of
 from .kept_bound import find_room_prices, room_missing
-from .placement_model import Demand
+from .placement_model import Demand, PlacementModel
 from .plan_groups import Shortage
 from .program import Limits
 
 __all__ = ["PlacementInfeasible", "check_unplaceable", "explain_infeasibility", "explain_shortage"]
 
 Block = tuple[str, str]
+#: Builds the placement model of a desired state under some constraints.
+Builder = Callable[[DesiredState, PlacementConstraints], PlacementModel]
 #: GPUs that are named where a profile fits on none.
 _NAMED = 3
 
@@ -86,19 +88,27 @@ def explain_infeasibility(
     fleet: Deployment,
     constraints: PlacementConstraints,
     limits: Limits | None = None,
+    build: Builder | None = None,
+    *,
+    is_exact: bool = True,
 ) -> PlacementInfeasible:
     """Say why there is no placement: a lack of GPUs, a cap on them, or constraints.
 
     Prices prove a lack of GPUs if possible. Otherwise the reasons are the caps and constraints
-    without each of which there is a placement.
+    without each of which there is a placement. `build`: Builds the model of all plans, whose
+    counts are not those of `wanted`; `is_exact`: whether its rows say no more than is asked.
     """
     limits = limits or Limits()
-    if (found := _find_lack(wanted, fleet, limits)) is not None:
+    if build is None and (found := _find_lack(wanted, fleet, limits)) is not None:
         return found
 
+    def fixed(state: DesiredState, some: PlacementConstraints) -> PlacementModel:
+        return build_model(state, fleet, some, build_demand(state, some), Fraction(0))
+
+    make = build or fixed
+
     def is_possible(state: DesiredState, some: PlacementConstraints) -> bool:
-        model = build_model(state, fleet, some, build_demand(state, some), Fraction(0))
-        return model.program.maximise({}, limits).values is not None
+        return make(state, some).program.maximise({}, limits).values is not None
 
     reasons = []
     for key, cap in wanted.max_gpus.items():
@@ -115,16 +125,15 @@ def explain_infeasibility(
         for name in constraints.split()
         if is_possible(wanted, constraints.without(name))
     ]
-    demand = build_demand(wanted, constraints)
-    model = build_model(wanted, fleet, constraints, demand, Fraction(0))
     proof = Proof.SOLVER
-    if (constraints or wanted.max_gpus or wanted.group_limits) and model.program.refute(
-        limits
-    ) is not None:
+    is_limited = bool(constraints or wanted.max_gpus or wanted.group_limits)
+    if is_exact and is_limited and make(wanted, constraints).program.refute(limits) is not None:
         proof = Proof.CHECKED
     if not reasons:
         why = "no layouts of the fleet's GPUs hold the instances wanted"
-        reasons = [f"{why} and satisfy the constraints" if constraints else why]
+        if build is not None:
+            why = "no plan has a place on the fleet's GPUs"
+        reasons = [f"{why} under the constraints" if constraints else why]
     return PlacementInfeasible(tuple(reasons), proof)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from ...errors import AlgorithmError
 from ...solving.solution import Proof
+from ...values.numbers import common_step
 from ..deployment.instance import Kind, Work
 from ..serving.plan import Plan
 from .gpu_group import GpuGroup, LayoutOption
+from .placement_model import Demand
 from .program import Limits, Program
 from .realisation import Filling
 
@@ -21,6 +24,7 @@ class GroupContent(NamedTuple):
     """What GPUs of a plan's group hold: kinds by their numbers, and profiles."""
 
     gpu: str
+    machine: str
     kinds: Counter[int]
     counts: Counter[str]
     number: int  # of such GPUs
@@ -63,36 +67,49 @@ def list_contents(plan: Plan, numbers: Mapping[Kind, int]) -> list[GroupContent]
                 kinds[numbers[Kind(group.gpu, each.profile, work)]] += each.count
                 counts[each.profile] += each.count
         if kinds:
-            key = group.gpu, tuple(sorted(kinds.items()))
+            machine = group.machine or group.gpu
+            key = machine, tuple(sorted(kinds.items()))
             before = found[key].number if key in found else 0
-            found[key] = GroupContent(group.gpu, kinds, counts, before + group.count)
+            found[key] = GroupContent(group.gpu, machine, kinds, counts, before + group.count)
     return list(found.values())
 
 
 def match_contents(
-    groups: Sequence[GpuGroup], contents: Sequence[GroupContent], limits: Limits
+    groups: Sequence[GpuGroup],
+    contents: Sequence[GroupContent],
+    demand: Demand,
+    limits: Limits,
+    *,
+    by_machine: bool,
 ) -> Match | Shortage | None:
-    """Match contents to GPUs: most on GPUs that cost nothing, then most kept, reused, and as it is.
+    """Match contents to GPUs: at the least cost, then most kept, reused, and as it is.
 
-    None if time is up. The program is a transport, whose relaxation has whole solutions.
+    `by_machine`: Whether only to GPUs of their own machine types. None if time is up. The program
+    is a transport, whose relaxation has whole solutions.
     """
     fits: dict[tuple[int, int], _Fit] = {}
     program = Program()
     flow: dict[tuple[int, int], int] = {}
     for s, group in enumerate(groups):
         for c, content in enumerate(contents):
-            if content.gpu == group.gpu.key and (fit := _best_fit(group, content)) is not None:
+            own = group.available.name if by_machine else group.gpu.key
+            if own != (content.machine if by_machine else content.gpu):
+                continue
+            if (fit := _best_fit(group, content)) is not None:
                 fits[s, c] = fit
                 flow[s, c] = program.variable(len(group.members))
-        if own := [v for (at, _), v in flow.items() if at == s]:
-            program.choose(own, len(group.members))
+        if mine := [v for (at, _), v in flow.items() if at == s]:
+            program.choose(mine, len(group.members))
     for c, content in enumerate(contents):
-        own = [v for (_, at), v in flow.items() if at == c]
-        program.equal(dict.fromkeys(own, 1), content.number)
-    worth = {v: (int(groups[s].is_held), *fits[s, c][:3]) for (s, c), v in flow.items()}
+        mine = [v for (_, at), v in flow.items() if at == c]
+        program.equal(dict.fromkeys(mine, 1), content.number)
+    prices = [demand.price_of(group) for group in groups]
+    step = common_step(prices) if any(prices) else 1
+    saved = [int((max(prices, default=Fraction(0)) - price) / step) for price in prices]
+    worth = {v: (saved[s], *fits[s, c][:3]) for (s, c), v in flow.items()}
     best: list[int] | None = None
     kept: tuple[int, Proof] = 0, Proof.CHECKED
-    for aim in range(4):  # on GPUs that cost nothing, kept, reused, stays
+    for aim in range(4):  # cost, kept, reused, stays
         terms = {v: n for v, values in worth.items() if (n := values[aim])}
         if best is not None and not terms:
             continue
