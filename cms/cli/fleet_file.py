@@ -193,7 +193,11 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     found: dict[str, Any] = {
         "gpu": list(_gpu_names(fleet, folder).values()),
         "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],
-        "cost": [f"{key}={cost}" for key, each in gpus.items() if (cost := each.price) is not None],
+        "cost": [
+            f"{key}={price}"
+            for key, each in gpus.items()
+            if (price := each.price_per_hour) is not None
+        ],
         "map": [f"{own}={name}" for own, name in fleet.tables.map.items()],
     }
     for name in _TABLES:

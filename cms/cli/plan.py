@@ -25,6 +25,7 @@ from .time_sharing import Shared, read_slowdowns, read_time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
+    from cms.fleet.serving.available import AvailableGpus
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.serving.posing import AnyServing
 
@@ -329,12 +330,12 @@ class _Wishes:
         how: dict[str, Any] = {
             "rate_margin": self.rate_margin, "latency_margin": self.latency_margin,
             "limits": self.limits, "costs": self.costs, "max_processes": max_processes,
-            "routing": settings.routing, "currency": self.session.fleet.currency,
+            "routing": settings.routing, "currency": settings.currency,
         }  # fmt: skip
         if settings.replica_share is not None:
             how["replica_share"] = options.share(settings.replica_share, "replica_share")
         given = changed, points, self._gpus(gpus)
-        available = ()
+        available: tuple[AvailableGpus, ...] = ()
         if self.there is not None and not self.shares:
             from cms.fleet.placement import list_available
 

@@ -116,20 +116,8 @@ class Gpu(m.Part):
     """A type of GPU that may be planned with."""
 
     max: Annotated[int, f.whole(0, options.MAX_COUNT)] | None = None
-    cost: f.Exact | None = None
     price_per_hour: f.Exact | None = None
     device: f.Text | None = None
-
-    @model_validator(mode="after")
-    def _refuse_two_prices(self) -> Self:
-        if None not in (self.cost, self.price_per_hour):
-            raise f.refusal("either cost or price_per_hour", what="{} has two prices")
-        return self
-
-    @property
-    def price(self) -> Fraction | None:
-        """What one GPU costs."""
-        return self.cost if self.price_per_hour is None else self.price_per_hour
 
 
 def _read_weights(value: Any) -> dict[str, Fraction]:
@@ -180,6 +168,7 @@ class Planning(m.Part):
     time_sharing: f.Flag | None = None
     routing: _Routing = "weighted"
     replica_share: _Share | None = None
+    currency: f.Text = ""
 
 
 class TimeSharing(m.Part):
@@ -295,7 +284,6 @@ class Colocation(m.Part):
 class Fleet(m.Part):
     """All settings; what a file leaves out is as it stands here."""
 
-    currency: f.Text = ""
     gpus: dict[str, Gpu] = Field(default_factory=dict)
     group: tuple[Group, ...] = ()
     tables: Tables = Tables()

@@ -18,7 +18,7 @@ class Available(NamedTuple):
     """A machine type: how many GPUs of a device, and what stays on each."""
 
     device: Device
-    count: int
+    number: int
     others: tuple[Held, ...]  # of others
     usable: tuple[Held, ...]  # what may serve as it is
     lacks: frozenset[str]  # profiles that the driver does not offer
@@ -89,8 +89,8 @@ def read_available(
 
 def _refuse_other_type(problem: Problem, name: str, it: Available, price: Any, what: str) -> None:
     cost, limit = problem.machine_types[name].cost, problem.machine_types[name].limit
-    if limit != it.count:
-        raise Fault(f"there are {it.count} of {what}, and the limit in the problem is {limit}")
+    if limit != it.number:
+        raise Fault(f"there are {it.number} of {what}, and the limit in the problem is {limit}")
     if it.is_held and cost:
         raise Fault(f"{what} cost something, and something stays on them")
     if not it.is_held and price is not None and number(price, f"the price of {what}") != cost:

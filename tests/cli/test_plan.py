@@ -13,7 +13,7 @@ import pytest
 from cms import solve
 from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
 from cms.fleet.deployment import Deployment, Instance, desired_state, read_deployment, read_nodes
-from cms.fleet.placement import PlacementInfeasible, compact, nearest, place
+from cms.fleet.placement import PlacementInfeasible, compact, place, place_plan
 from tests.cli.fleets import fleet, written
 from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
 from tests.fleet.plans import words_of
@@ -229,7 +229,7 @@ def six(here: Path, cms: Cms) -> Path:
 
 
 def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms) -> None:
-    command = "plan --published S2 --current today.json --extra-gpus 0"
+    command = "plan --published S2 --current today.json --extra-cost 0"
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
     assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
@@ -310,7 +310,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
     assert same(read_deployment("c.json"), deployed(place(desired_state(wanted), before)))
     cms(PLAN, "--current a.json -q -o d.json")
     near = read_deployment("d.json")
-    found = nearest(before, Plan(wanted.serving, solve(wanted.serving.problem)))
+    found = place_plan(Plan(wanted.serving, solve(wanted.serving.problem)), before)
     assert kept(before, near) == kept(before, deployed(found))
     assert kept(before, near) >= kept(before, read_deployment("c.json"))
 

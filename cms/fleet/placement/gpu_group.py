@@ -200,7 +200,7 @@ def group_equivalent_gpus(
 
 #: A GPU as a machine type; how it is cut and held by others, its domain and the profiles that its
 #: driver offers and a plan wants; what is here; and what has to stay since it may be another's.
-_How = tuple[Mode, bool, Places, str, frozenset[str]]
+_How = tuple[Mode, bool, tuple[tuple[str, int | None], ...], str, frozenset[str]]
 _Alike = tuple[AvailableGpus, _How, tuple[ManagedInstance, ...], Places]
 
 
