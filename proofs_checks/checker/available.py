@@ -58,6 +58,7 @@ def read_available(
             raise Fault("the devices of the plan are not the machine types of its problem")
         return {key: Available(device, 0, (), (), frozenset()) for key, device in devices.items()}
     found: dict[str, Available] = {}
+    seen: list[object] = []
     for at, entry in enumerate(as_a(list, plan["available"], "available")):
         what = f"available[{at}]"
         fields = record(entry, what, "machine gpu count", "held lacks price")
@@ -80,6 +81,10 @@ def read_available(
         it = Available(device, count, tuple(sides[0]), tuple(sides[1]), frozenset(lacks))
         _refuse_other_type(problem, name, it, fields.get("price"), what)
         found[name] = it
+        alike = device.key, it.others, it.usable, it.lacks, fields.get("price")
+        if alike in seen:
+            raise Fault(f"{what} are like others before them")
+        seen.append(alike)
     if list(found) != list(problem.machine_types):
         raise Fault("the GPUs that are there are not the machine types of the problem")
     if list(devices) != list(dict.fromkeys(each.device.key for each in found.values())):

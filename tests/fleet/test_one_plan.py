@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import random
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cms import solve
+from cms import Configuration, SizeBoundedConfigurations, solve
+from cms.errors import FileError
+from cms.files import problem_from_json
 from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
+    Kind,
+    Mode,
+    Work,
     check_deployment,
     deployment_from_json,
     deployment_to_json,
@@ -26,11 +37,16 @@ from cms.fleet.placement import (
     list_available,
     place_plan,
 )
+from cms.fleet.placement.gpu_group import group_equivalent_gpus
 from cms.fleet.serving import RULES, plan_from_json, plan_to_json
 from cms.solving.solution import Proof, Status
 from proofs_checks.checker.__main__ import _examined
+from tests.property.problems import share
 from tests.references.fleet_plans import Asked, least_cost
 from tests.samples import few
+
+from .deployments import deployments
+from .test_placement import guesses_in, less_known
 
 A30, A100 = get_gpu("a30-24gb"), get_gpu("a100-80gb")
 PROFILES = {A30.key: ("1g.6gb", "2g.12gb", "4g.24gb"), A100.key: ("1g.10gb", "3g.40gb", "7g.80gb")}
@@ -41,6 +57,11 @@ def point(service: str, key: str, profile: str) -> OperatingPoint:
     size = int(profile[0])
     speed = {1: 10, 2: 22, 3: 34, 4: 45, 7: 80}[size] + (3 * size if service == "b" else 0)
     return OperatingPoint(service, key, profile, 1, 4, speed, 20)
+
+
+def running(service: str, key: str, profile: str, start: int) -> Instance:
+    measured = point(service, key, profile)
+    return Instance(profile, start, Work(service, measured, Fraction(measured.throughput_rps)))
 
 
 @dataclass(frozen=True)
@@ -77,15 +98,21 @@ def drawn_case(seed: int) -> Case:
         cards = []
         for index in range(n):
             gpu = A100 if mixed and rng.random() < 0.5 else A30
-            held = ()
+            held: tuple[Instance, ...] = ()
             if rng.random() < 0.35:
                 layout = rng.choice([own for own in gpu.layouts(PROFILES[gpu.key]) if len(own) < 3])
-                held = tuple(Instance(p.profile, p.start, owner="pod x/y") for p in layout)
+                is_managed = rng.random() < 0.3
+                held = tuple(
+                    running(rng.choice("ab"), gpu.key, *p)
+                    if is_managed
+                    else Instance(*p, owner="pod x/y")
+                    for p in layout
+                )
             cards.append(FleetGpu(f"n{at}", index, gpu, instances=held))
         nodes.append(FleetNode(f"n{at}", tuple(cards)))
-    fleet = Deployment(tuple(nodes))
+    fleet = Deployment(tuple(nodes), tuple(Service(s, s, 10, 1000) for s in "ab"), RULE)
     total = sum(shape)
-    rates = {name: Fraction(rng.randint(0, 18 * total)) for name in "ab"}
+    rates = {name: Fraction(rng.randint(0, 14 * total)) for name in "ab"}
     if mixed:
         rates = {name: rate * 2 for name, rate in rates.items()}
     keys = sorted(fleet.devices)
@@ -160,3 +187,141 @@ def _priced_consistently(case: Case, found: PlacementResult) -> None:
         base = least_cost(case.fleet, free)
         assert base is not None
         assert found.cost - together.cost == base
+
+
+# --- machine types --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [None, guesses_in, less_known])
+@share(4)
+@given(st.data())
+def test_machine_types_are_what_each_gpu_can_hold(
+    known: Callable[[st.DataObject, Deployment], Deployment] | None, data: st.DataObject
+) -> None:
+    """Also of GPUs whose instances may be another's, or whose starts are not known."""
+    now = data.draw(deployments(most_nodes=2, most_gpus=3, keys=(A30.key, A100.key)))
+    now = now if known is None else known(data, now)
+    if old := data.draw(st.booleans()):
+        now = replace(now, nodes=tuple(replace(node, driver="450.80") for node in now.nodes))
+    names = {gpu.key: [*gpu.base_profiles, "mps:20", "mps:50"] for gpu in (A30, A100)}
+    kinds = [
+        Kind(key, name, Work("chat", OperatingPoint("chat", key, name, 1, 1, 1, 1), Fraction(1)))
+        for key, own in names.items() for name in own
+    ]  # fmt: skip
+    numbers = {kind: number for number, kind in enumerate(kinds)}
+    blocks = [(key, name) for key, own in names.items() for name in own]
+    there = {each.limit_to(names[each.gpu]).name: each for each in list_available(now, (A30, A100))}
+    for group in group_equivalent_gpus(now, numbers, blocks=blocks):
+        own = group.available
+        assert own.name in there
+        assert old or not own.lacks
+        shapes = [*own.list_configurations(group.gpu, names[own.gpu])]
+        cut = [Counter(dict(s.blocks)) for s in shapes if isinstance(s, Configuration)]
+        shared = [s for s in shapes if isinstance(s, SizeBoundedConfigurations)]
+        held = [
+            Counter(dict(option.counts))
+            for option in group.options
+            if option.mode is not Mode.WHOLE
+        ]
+        for counts in held:
+            assert any(counts <= each for each in cut) or any(s.allows(counts) for s in shared)
+        for counts in cut:
+            assert counts in held
+
+
+def full_fleet() -> Deployment:
+    """Three GPUs of two types, two of them partly taken."""
+    taken = Instance("1g.6gb", 0, owner="pod x/y")
+    half = Instance("3g.40gb", 4, owner="pod x/y")
+    cards = (
+        FleetGpu("n", 0, A30, instances=(taken,)), FleetGpu("n", 1, A30),
+        FleetGpu("n", 2, A100, instances=(half,)),
+    )  # fmt: skip
+    return Deployment((FleetNode("n", cards),))
+
+
+def case_of(fleet: Deployment, rates: dict[str, int]) -> Case:
+    services = tuple(Service(name, name, rate, 1000) for name, rate in rates.items())
+    asked = Asked({name: Fraction(rate) for name, rate in rates.items()}, {}, {})
+    return Case(fleet, asked, PlacementConstraints(), services)
+
+
+def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
+    case = case_of(full_fleet(), {"a": 44, "b": 90})
+    plan = case.plan()
+    machines = {group.machine: group.count for group in plan.groups}
+    assert machines == {
+        "a30-24gb": 1, "a30-24gb beside 1g.6gb@0": 1, "a100-80gb beside 3g.40gb@4": 1,
+    }  # fmt: skip
+    found = place_plan(plan, case.fleet)
+    assert isinstance(found, PlacementResult)
+    assert (found.cost, found.cost_proof, found.least_cost) == (1, Proof.CHECKED, 1)
+    more = case_of(full_fleet(), {"a": 44, "b": 180}).plan()
+    assert (more.solution.status, more.solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+
+
+def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
+    """What both checkers say of a forged plan, and of the deployment that it is placed in."""
+    case = case_of(full_fleet(), {"a": 44, "b": 90})
+    plan = case.plan()
+    found = place_plan(plan, case.fleet)
+    assert isinstance(found, PlacementResult)
+    document = json.loads(json.dumps(deployment_to_json(found.deployment)))
+    change(document["plan"])
+    said = []
+    for read, written in ((plan_from_json, document["plan"]), (deployment_from_json, document)):
+        try:
+            read(written)  # type: ignore[operator]
+        except FileError:
+            said.append("package")
+        try:
+            said += ["independent"] * bool(_examined([written])[0])
+        except ValueError:
+            said.append("independent")
+    return said
+
+
+def _move(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"][0]["start"] = 3
+
+
+def _raise(plan: dict[str, Any]) -> None:
+    plan["available"][0]["count"] = 2
+
+
+def _raise_both(plan: dict[str, Any]) -> None:
+    """With the problem's limit, and the digest that the solution names."""
+    plan["available"][0]["count"] = 2
+    plan["problem"]["machine_types"][0]["limit"] = 2
+    problem = problem_from_json(plan["problem"])
+    plan["solution"]["problem_sha256"] = problem.sha256
+    plan["solution"]["certificate"]["problem_sha256"] = problem.sha256
+
+
+def _free(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"] = []
+
+
+def _charge(plan: dict[str, Any]) -> None:
+    plan["problem"]["machine_types"][1]["cost"] = 1
+
+
+def _serve(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"][0]["serves"] = True
+
+
+BOTH = ["package", "independent"]
+
+
+@pytest.mark.parametrize("change", [_move, _raise, _free, _charge])
+def test_forged_machine_types_are_refused_by_both_checkers(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
+    assert forged(lambda plan: None) == []
+    assert forged(change) == BOTH * 2
+
+
+def test_what_a_plan_says_of_a_fleet_is_held_against_the_fleet_by_both_checkers() -> None:
+    """A plan for more GPUs is consistent by itself; one that uses less than it could is legal."""
+    assert forged(_raise_both) == BOTH
+    assert forged(_serve) == ["package", *BOTH]
