@@ -246,15 +246,57 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     assert "needs" in cms("check near.json", code=1).out
 
 
-def test_nearest_plan_that_cannot_be_exits_with_3(six: Path, cms: Cms) -> None:
+def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(
+    six: Path, cms: Cms
+) -> None:
     near = "--current today.json"
-    cms("plan --published S6", near, "-q", code=3)
+    said = cms("plan --published S6", near, "-o no.json", code=3).flat
+    assert "10 more a100-80gb GPUs would do (proved fewest)" in said
     told = cms("plan --published S6", near, "--json", code=3).json
-    assert told["proof"] == "checked"
-    assert "and the fleet has 6" in told["reasons"][0]
+    assert (told["solution"]["status"], told["solution"]["proof"]) == ("infeasible", "checked")
     cms("plan --published S2", near, "--no-balance -q")
     cms("plan --published S2 --max-gpus a100-80gb=1", near, "-o no.json", code=3)
     assert not (six / "no.json").exists()
+
+
+def test_plan_uses_what_is_left_of_gpus_of_two_types_at_the_price_of_each_node(
+    here: Path, cms: Cms
+) -> None:
+    """Nothing is said of types: those that are there and were measured."""
+    (here / "both.csv").write_text(
+        (here / "p.csv").read_text("utf-8")
+        + "bert,a30-24gb,2g.12gb,1,4,60,30\nbert,a30-24gb,4g.24gb,1,8,130,40\n", "utf-8",
+    )  # fmt: skip
+    (here / "chat.csv").write_text(SERVICES + "chat,bert,200,100\n", "utf-8")
+    (here / "two.csv").write_text(
+        "node,gpu,count,price_per_hour\na,a30-24gb,2,0.9\nb,a30-24gb,2,0.45\nc,a100-80gb,1,2.5\n",
+        "utf-8",
+    )
+    (here / "fleet.toml").write_text('[plan]\ncurrency = "EUR"\n', "utf-8")
+    command = "plan -s chat.csv -p both.csv --rule half --nodes two.csv"
+    out = cms(command, "-o held.json").flat
+    assert "2 x a30-24gb on 1 node, 2 changed" in out
+    assert "0.90 EUR/h (least, proof checked)" in out
+    cms("check held.json")
+    plan = read_deployment("held.json").plan
+    assert plan is not None
+    assert {group.machine for group in plan.groups} == {"a30-24gb at 0.45"}
+    (here / "group.toml").write_text(
+        '[[group]]\nname = "budget"\ngpus = ["A30"]\nmax_cost = 0.8\n', "utf-8"
+    )
+    dear = cms(command, "--fleet group.toml").flat
+    assert "2.5 (least, proof checked)" in dear
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("price", "rename it to price_per_hour"), ("max_gpus", "expected limits in fleet.toml")],
+)
+def test_columns_of_nodes_that_look_like_prices_and_limits_are_refused(
+    column: str, words: str, here: Path, cms: Cms
+) -> None:
+    (here / "odd.csv").write_text(f"node,gpu,count,{column}\na,a100-80gb,2,3\n", "utf-8")
+    assert words in cms("plan plan.json --nodes odd.csv", code=1).err
 
 
 def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:

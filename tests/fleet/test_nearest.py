@@ -282,7 +282,7 @@ def test_a_plan_that_cannot_be_is_refused() -> None:
     full = fleet([Instance("4g.24gb", 0, owner="pod x/y")])
     held = place_plan(plan_of({"a": 10}), full)
     assert isinstance(held, PlacementInfeasible)
-    assert held.proof is Proof.SOLVER
+    assert held.proof is Proof.CHECKED
     assert "no plan has a place" in str(held)
     other = FleetGpu("n", 0, get_gpu("a100-80gb"))
     found = place_plan(plan_of({"a": 10}), Deployment((FleetNode("n", (other,)),)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .compaction import Compacted, compact
 from .constraints import PlacementConstraints, placement_constraints
 from .gpu_group import list_available
-from .infeasibility import PlacementInfeasible, check_unplaceable
+from .infeasibility import PlacementInfeasible
 from .placement import place
 from .placement_result import GpuCost, PlacementResult
 from .plan_placement import place_plan
@@ -19,7 +19,6 @@ __all__ = [
     "PlacementResult",
     "GpuCost",
     "PlacementInfeasible",
-    "check_unplaceable",
     "PlacementConstraints",
     "placement_constraints",
     # of all plans

@@ -28,10 +28,10 @@ from .constraint_rows import (
 )
 from .constraints import PlacementConstraints, placement_constraints
 from .gpu_group import GpuGroup, group_equivalent_gpus
-from .infeasibility import PlacementInfeasible, explain_infeasibility, explain_shortage
+from .infeasibility import PlacementInfeasible, explain_infeasibility
 from .placement_model import Demand, PlacementCounts, PlacementModel
 from .placement_result import GpuCost, PlacementResult, check_placement
-from .plan_groups import Shortage, list_contents, match_contents
+from .plan_groups import list_contents, match_contents
 from .program import Limits
 from .realisation import fill_gpus, realise
 
@@ -218,8 +218,8 @@ def match_groups(
     match = match_contents(groups, contents, demand, limits, by_machine=is_known)
     if match is None:
         raise CmsError(TOO_LATE)
-    if isinstance(match, Shortage):
-        return explain_shortage(match, fleet)
+    if isinstance(match, PlacementInfeasible):
+        return match
     deployment = build_deployment(fleet, wanted, fill_gpus(fleet, match.fillings, demand.kinds))
     home = {card.name: group for group in groups for card in group.members}
     used = [home[each.card.name] for each in match.fillings]

@@ -230,6 +230,7 @@ class PlacementModel:
         return sum(self.demand.counts[kind] for kind in group.kinds)
 
     def _add_demand(self) -> None:
+        first = len(self.program.rows)
         for i, group in enumerate(self.demand.groups):
             terms = {x[i]: 1 for x in self.x if i in x}
             if group.can_grow:
@@ -240,6 +241,15 @@ class PlacementModel:
                     kept = {k[kind]: 1 for k in self.k if kind in k}
                     if len(kept) > 1:
                         self.program.at_most(kept, self.demand.counts[kind])
+
+        self._asked = range(first, len(self.program.rows))
+
+    def bound_placed(self, limits: Limits) -> int | None:
+        """Bound how many of the instances wanted have a place at once; None if time is up."""
+        some = self.program.copy()
+        for at in self._asked:
+            some.rows[at] = some.rows[at]._replace(low=0)
+        return some.prove({v: 1 for x in self.x for v in x.values()}, limits, 0)
 
     def _add_gpus(self) -> None:
         of: dict[int, list[int]] = {}

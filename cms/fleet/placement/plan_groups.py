@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...errors import AlgorithmError
 from ...solving.solution import Proof
 from ...values.numbers import common_step
 from ..deployment.instance import Kind, Work
 from ..serving.plan import Plan
 from .gpu_group import GpuGroup, LayoutOption
+from .infeasibility import PlacementInfeasible
 from .placement_model import Demand
 from .program import Limits, Program
 from .realisation import Filling
 
-__all__ = ["GroupContent", "Match", "Shortage", "list_contents", "match_contents"]
+__all__ = ["GroupContent", "Match", "list_contents", "match_contents"]
 
 
 class GroupContent(NamedTuple):
@@ -28,14 +28,6 @@ class GroupContent(NamedTuple):
     kinds: Counter[int]
     counts: Counter[str]
     number: int  # of such GPUs
-
-
-class Shortage(NamedTuple):
-    """Contents that need more GPUs than have room for any of them (Hall's condition)."""
-
-    contents: list[GroupContent]
-    needed: int
-    there: int  # with room for at least one of them
 
 
 class Match(NamedTuple):
@@ -81,7 +73,7 @@ def match_contents(
     limits: Limits,
     *,
     by_machine: bool,
-) -> Match | Shortage | None:
+) -> Match | PlacementInfeasible | None:
     """Match contents to GPUs: at the least cost, then most kept, reused, and as it is.
 
     `by_machine`: Whether only to GPUs of their own machine types. None if time is up. The program
@@ -115,7 +107,7 @@ def match_contents(
             continue
         found = program.maximise(terms, limits, best)
         if found.values is None:
-            return _find_shortage(groups, contents, fits, program, limits)
+            return _explain(groups, contents, fits, program, limits)
         best = found.values
         value = sum(n * best[v] for v, n in terms.items())
         if aim == 1 and program.prove(terms, limits, value) != value:
@@ -157,21 +149,24 @@ def _best_fit(group: GpuGroup, content: GroupContent) -> _Fit | None:
     return found
 
 
-def _find_shortage(
+def _explain(
     groups: Sequence[GpuGroup],
     contents: Sequence[GroupContent],
     fits: Mapping[tuple[int, int], _Fit],
     program: Program,
     limits: Limits,
-) -> Shortage | None:
-    """Find contents for which there are too few GPUs: those whose rows have prices in the proof."""
-    prices = program.refute(limits)
-    if prices is None:
+) -> PlacementInfeasible | None:
+    """Say which contents need more GPUs than have room for any (Hall); None if time was up."""
+    if limits.over:
         return None
-    short = [c for c in range(len(contents)) if prices[len(program.choices) + c]]
-    near = {s for s, c in fits if c in short}
-    needed = sum(contents[c].number for c in short)
-    there = sum(len(groups[s].members) for s in near)
-    if needed <= there:
-        raise AlgorithmError("place", f"{needed} contents were not matched to {there} GPUs")
-    return Shortage([contents[c] for c in short], needed, there)
+    prices = program.refute(limits)
+    every = [*enumerate(contents, len(program.choices))]
+    short = [each for at, each in every if prices is None or prices[at]]
+    needed = sum(each.number for each in short)
+    there = sum(len(groups[s].members) for s in {s for s, c in fits if contents[c] in short})
+    held = [
+        " + ".join(f"{n} x {name}" for name, n in sorted(each.counts.items())) for each in short
+    ]
+    some = f"{held[0]} or {len(held) - 1} other contents" if len(held) > 1 else held[0]
+    reason = f"{needed} GPUs are needed to hold {some}, and {there} have room for one of these"
+    return PlacementInfeasible((reason,), Proof.SOLVER if prices is None else Proof.CHECKED)

@@ -64,7 +64,7 @@ def change_to(
 ) -> Change | Impossible:
     """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
 
-    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.placement.place_plan`), unless no
+    Of all plans that cost least that is the nearest (`cms.fleet.placement.place_plan`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
     A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
     plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`
