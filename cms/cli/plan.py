@@ -19,7 +19,15 @@ from .catalogue import find_gpu, gpu_keys, load_published, names_of
 from .fleet_file import FleetFile, limit_groups, with_fleet_file
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, offering, offering_from, option
-from .searching import Search, bounded_beside, lacking, search, spread
+from .searching import (
+    Search,
+    bounded_beside,
+    lacking,
+    on_fewest,
+    search,
+    spread,
+    sufficient_groups,
+)
 from .session import Session, refuse_two_readers, session_of
 from .time_sharing import Shared, read_slowdowns, read_time_sharing
 
@@ -209,6 +217,7 @@ def plan(
     solution = search(session, serving.problem, how, counted="GPUs")
     from cms.fleet.serving import NeighbourServing, ServingProblem
 
+    solution = on_fewest(session, serving.problem, solution, how)
     outer = None
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)
@@ -220,6 +229,8 @@ def plan(
         return placer.place_plan(cms.fleet.Plan(serving, solution), title, extra, how)
     wanted = session.json or not quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
+    for line in sufficient_groups(session, serving.problem, solution, how) if wanted else ():
+        session.note(line)
     grown = None
     wished = wanted and balance is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:

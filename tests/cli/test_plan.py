@@ -286,6 +286,20 @@ def test_plan_uses_what_is_left_of_gpus_of_two_types_at_the_price_of_each_node(
     )
     dear = cms(command, "--fleet group.toml").flat
     assert "2.5 (least, proof checked)" in dear
+    err = cms(command, "--fleet group.toml --max-gpus a100-80gb=0", code=3).err
+    assert "group budget: 0.9 instead of 0.8 would do, proved least" in err
+
+
+def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: Cms) -> None:
+    """Two A30 cost as much as an A100, which serves as much."""
+    (here / "one.csv").write_text(SERVICES + "chat,bert,40,100\n", "utf-8")
+    (here / "two.csv").write_text(
+        "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+        "bert,a30-24gb,4g.24gb,1,1,20,10\nbert,a100-80gb,7g.80gb,1,1,40,10\n", "utf-8",
+    )  # fmt: skip
+    gpus = "--gpu a30-24gb --gpu a100-80gb --cost a100-80gb=2"
+    found = cms("plan -s one.csv -p two.csv --rule plain --json", gpus).json
+    assert [group["gpu"] for group in found["groups"]] == ["a100-80gb"]
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
     said = []
     for read, written in ((plan_from_json, document["plan"]), (deployment_from_json, document)):
         try:
-            read(written)  # type: ignore[operator]
+            read(written)
         except FileError:
             said.append("package")
         try:

@@ -67,7 +67,8 @@ def _options(
     card: FleetGpu, asked: Asked
 ) -> dict[tuple[Sum, tuple[tuple[str, int], ...]], Fraction]:
     """Return the sums that a GPU can have, with what counts against caps, and their costs."""
-    key, found = card.gpu.key, {}
+    key = card.gpu.key
+    found: dict[tuple[Sum, tuple[tuple[str, int], ...]], Fraction] = {}
     price = Fraction(0) if card.foreign else asked.prices[key]
     for content in _contents(card, asked):
         here = Counter[str]()
@@ -102,7 +103,8 @@ def least_cost(fleet: Deployment, asked: Asked) -> Fraction | None:
     for node in fleet.nodes:
         states = {((*sums, nothing), used): cost for (sums, used), cost in states.items()}
         for card in node.gpus:
-            options, after = _options(card, asked), {}
+            options = _options(card, asked)
+            after: States = {}
             for ((sums, used), cost), ((own, more), price) in product(
                 states.items(), options.items()
             ):

@@ -100,8 +100,8 @@ def explain_infeasibility(
         why = "no plan has a place on the fleet's GPUs"
         if build is None:
             why = "no layouts of the fleet's GPUs hold the instances wanted"
-            n, most = sum(wanted.counts.values()), model.bound_placed(limits)
-            why += f": at most {most} of {n} at once" if most is not None and most < n else ""
+            n, bound = sum(wanted.counts.values()), model.bound_placed(limits)
+            why += f": at most {bound} of {n} at once" if bound is not None and bound < n else ""
         reasons = [f"{why} under the constraints" if constraints else why]
     return PlacementInfeasible(tuple(reasons), Proof.CHECKED if is_proved else Proof.SOLVER)
 
