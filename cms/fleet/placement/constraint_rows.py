@@ -41,7 +41,7 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     """Return what is wanted, with the kinds that constraints could add instances of.
 
     A service that needs more instances may get them at any point of the plan's problem, at its
-    supply there.
+    supply there; for equal routing at none that supplies less than those it has.
     """
     grows = find_growing_services(wanted, constraints)
     apart = grows | {*constraints.spread, *constraints.max_per_gpu}
@@ -49,11 +49,17 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     counts = dict(wanted.counts)
     if wanted.plan is not None and grows:
         serving = wanted.plan.serving
+        least: dict[str, Fraction] = {}
+        for kind in wanted.counts if wanted.plan.routing == "equal" else ():
+            own = kind.work
+            least[own.service] = min(own.supply_rps, least.get(own.service, own.supply_rps))
         for service, block in serving.points:
             if service in grows:
                 gpu, profile = serving.instance_of(block)
                 for served in serving.served(service, block):
                     work = Work(service, served.point, served.rate_rps)
+                    if work.supply_rps < least.get(service, 0):
+                        continue
                     counts.setdefault(Kind(gpu, profile, work), 0)
     kinds = tuple(sorted(counts, key=lambda kind: kind.order))
     groups: list[KindGroup] = []

@@ -146,7 +146,7 @@ class _PlanPlacer:
         fixed, blind = program.keep_plan(self.limits)
         if blind is None and not all(aim.has_ended for aim in fixed.aims.values()):
             raise CmsError(TOO_LATE)
-        values, cost_proof = self.find_cheapest(model, blind)
+        values, cost_proof = self.find_cheapest(model, blind, is_exact=program.is_exact)
         if values is None:
             return self.explain(program)
         return self.keep_most(program, values, blind, extra, cost_proof)
@@ -162,9 +162,12 @@ class _PlanPlacer:
         return is_all and all(there[service] >= n for service, n in replicas.items())
 
     def find_cheapest(
-        self, model: PlacementModel, blind: list[int] | None
+        self, model: PlacementModel, blind: list[int] | None, *, is_exact: bool
     ) -> tuple[list[int] | None, tuple[Proof, Fraction]]:
-        """Find a plan at the least cost, the one that was made if it has that, and the proof."""
+        """Find a plan at the least cost, the one that was made if it has that, and the proof.
+
+        Where rates had to be rounded (not `is_exact`), bounds of the model are none of the plans.
+        """
         least = model.certified
         if blind is not None and least:
             cost = model.cost_of(blind)[0]
@@ -172,7 +175,7 @@ class _PlanPlacer:
                 return blind, (Proof.CHECKED if cost == least else Proof.NONE, least)
         cheapest = model.branch()
         values = cheapest.find_least(self.limits, blind, None if blind is None else _NODES)
-        proof = cheapest.prove_least(self.limits)
+        proof = cheapest.prove_least(self.limits) if is_exact else (Proof.NONE, least)
         if values is not None and blind is not None:
             values = min(blind, values, key=model.cost_of)
         return values, proof
