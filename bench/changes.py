@@ -9,7 +9,7 @@ from cms import load_instance, solve
 from cms.fleet import Plan, get_gpu
 from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, desired_state
 from cms.fleet.deployment.transition import Transition, transition
-from cms.fleet.placement import Nearest, PlacementResult, nearest, place
+from cms.fleet.placement import PlacementResult, place, place_plan
 from cms.fleet.serving import Scenario, ServingProblem
 from cms.problem.problem import Problem
 from instances.load_changes import before_and_after
@@ -87,8 +87,8 @@ def _ends(family: str, step: int) -> Deployment:
     now, wanted = _ends(family, step - 1), _published(SCENARIOS[step])
     if family == NEAREST_CHAIN:
         assert wanted.plan is not None
-        near = nearest(now, wanted.plan)
-        if not isinstance(near, Nearest):
+        near = place_plan(wanted.plan, now)
+        if not isinstance(near, PlacementResult):
             raise ValueError(f"step {step} of the chain: {near}")
         wanted = near.wanted
     found = transition(now, wanted)

@@ -18,7 +18,7 @@ from cms.fleet.deployment.transition import (
     transition,
 )
 from cms.fleet.deployment.transition.document import transition_to_json
-from cms.fleet.placement import Nearest, nearest
+from cms.fleet.placement import PlacementResult, place_plan
 from proofs_checks.checker.replay import examine_transition
 
 from .stage import Facts, Stage, Tell
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 #: So much of the time goes into looking for the nearest plan.
 _LOOKING = 0.5
 #: The transition, and the nearest plan where one was looked for.
-_Found: TypeAlias = tuple[Transition | Impossible, Nearest | None]
+_Found: TypeAlias = tuple[Transition | Impossible, PlacementResult | None]
 _Method: TypeAlias = Callable[[Change, float], _Found]
 
 
 def _nearest(change: Change, seconds: float) -> _Found:
     assert change.wanted.plan is not None
-    found = nearest(change.now, change.wanted.plan, time_limit=_LOOKING * seconds)
-    if not isinstance(found, Nearest):
+    found = place_plan(change.wanted.plan, change.now, time_limit=_LOOKING * seconds)
+    if not isinstance(found, PlacementResult):
         return Impossible(found.reasons, found.proof), None
     return transition(change.now, found.wanted, time_limit=(1 - _LOOKING) * seconds), found
 
@@ -85,7 +85,7 @@ def run_change(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     return {**facts, "outcome": Outcome.ANSWERED}
 
 
-def _figures(change: Change, found: Transition, near: Nearest | None) -> dict[str, Any]:
+def _figures(change: Change, found: Transition, near: PlacementResult | None) -> dict[str, Any]:
     plan = schedule(found)
     wanted = change.wanted if near is None else near.wanted
     return {

@@ -19,13 +19,14 @@ from cms.files import model as m
 from cms.values.names import nearest
 from cms.values.numbers import exact
 
-from .catalogue import find_gpu, gpu_keys
+from .catalogue import find_gpu
 from .options import UsageError, declare, given_options, usage_error
 from .session import session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import TimeSharing
+    from cms.fleet.serving.available import AvailableGpus
     from cms.problem.parts import GroupLimit
 
     from .session import Session
@@ -76,6 +77,7 @@ def settle(context: typer.Context, fleet: Path | None, given: dict[str, Any]) ->
 
 def read_fleet_file(path: Path) -> Fleet:
     """Read the settings of a fleet; what is wrong in the file is refused with its place."""
+    from cms.fleet.hardware import list_gpus
     from cms.fleet.hardware.catalogue import is_called
 
     from .settings import Fleet
@@ -89,7 +91,7 @@ def read_fleet_file(path: Path) -> Fleet:
         raise FileError(path, f"this is no TOML: {said}", line=line, column=column) from None
     document = Parsed(value, replace(source, places=dict(_places(source.text))))
     fleet: Fleet = m.build(Fleet, document)
-    known = {*gpu_keys()}
+    known = [*list_gpus()]
     for key, name in _gpu_names(fleet, path.parent).items():
         try:
             gpu = find_gpu(name)
@@ -98,34 +100,45 @@ def read_fleet_file(path: Path) -> Fleet:
         if not is_called(gpu, key):
             what = f"{name} describes the GPU {gpu.key!r}"
             raise document.error(what, "gpus", key, "device", expected=f"[gpus.{gpu.key}]")
-        known.add(gpu.key)
+        known.append(gpu)
     told: list[tuple[tuple[str | int, ...], Iterable[str]]]
     told = [(("group", at, "gpus"), each.gpus or ()) for at, each in enumerate(fleet.group)]
     for within, named in (*told, (("export", "slurm_types"), fleet.export.slurm_types)):
-        for key in named:
-            if key not in known:
-                what = f"unknown GPU {key!r}{nearest(key, known)}"
-                raise document.error(what, *within, key)
+        for name in named:
+            is_key = within[0] == "export"
+            if not any(name == gpu.key if is_key else is_called(gpu, name) for gpu in known):
+                what = f"unknown GPU {name!r}{nearest(name, [gpu.key for gpu in known])}"
+                raise document.error(what, *within, name)
     return fleet
 
 
 def limit_groups(
-    fleet: Fleet, gpus: Sequence[Gpu], costs: Mapping[str, Fraction]
+    fleet: Fleet,
+    gpus: Sequence[Gpu],
+    costs: Mapping[str, Fraction],
+    available: Sequence[AvailableGpus] = (),
 ) -> list[GroupLimit]:
-    """Return the limits of ``[[group]]`` on those of the GPUs of a plan that each counts."""
+    """Return the limits of ``[[group]]`` on those of the GPUs of a plan that each counts.
+
+    `available`: The GPUs that are there; those that cost nothing do not count in a budget.
+    """
     from cms.fleet.hardware.catalogue import is_called
+    from cms.fleet.serving.available import AvailableGpus
     from cms.problem.parts import GroupLimit
 
-    def look(gpu: Gpu, table: Mapping[str, Fraction], otherwise: int) -> Fraction | int:
-        return next((n for name, n in table.items() if is_called(gpu, name)), otherwise)
+    def look(key: str, table: Mapping[str, Fraction], otherwise: int) -> Fraction:
+        (gpu,) = (gpu for gpu in gpus if gpu.key == key)
+        return Fraction(next((n for name, n in table.items() if is_called(gpu, name)), otherwise))
 
+    prices = {gpu.key: look(gpu.key, costs, 1) for gpu in gpus}
     found = []
     for it in fleet.group:
-        weights = {gpu.key: 1 if it.gpus is None else look(gpu, it.gpus, 0) for gpu in gpus}
-        if it.max_cost is not None:
-            weights = {gpu.key: weights[gpu.key] * look(gpu, costs, 1) for gpu in gpus}
-        if counted := {key: weight for key, weight in weights.items() if weight}:
-            found.append(GroupLimit(it.name, counted, it.max_cost or it.max or 0))
+        weights: dict[str, Fraction] = {}
+        for each in available or [AvailableGpus(gpu.key) for gpu in gpus]:
+            counted = look(each.gpu, it.gpus or {}, 0 if it.gpus else 1)
+            weights[each.name] = counted * (1 if it.max_cost is None else each.cost(prices))
+        if counting := {name: weight for name, weight in weights.items() if weight}:
+            found.append(GroupLimit(it.name, counting, it.max_cost or it.max or 0))
     return found
 
 
@@ -186,7 +199,11 @@ def _defaults(fleet: Fleet, folder: Path, chosen: list[str] | None) -> dict[str,
     found: dict[str, Any] = {
         "gpu": list(_gpu_names(fleet, folder).values()),
         "max_gpus": [f"{key}={each.max}" for key, each in gpus.items() if each.max is not None],
-        "cost": [f"{key}={each.cost}" for key, each in gpus.items() if each.cost is not None],
+        "cost": [
+            f"{key}={price}"
+            for key, each in gpus.items()
+            if (price := each.price_per_hour) is not None
+        ],
         "map": [f"{own}={name}" for own, name in fleet.tables.map.items()],
     }
     for name in _TABLES:

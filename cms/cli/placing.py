@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import cms.fleet
 from cms.errors import FileError, InvalidOption
+from cms.values.frozen import FrozenMap
 
 from . import options
 from .catalogue import find_gpu
@@ -29,6 +30,8 @@ def read_gpus_there(
     session: Session, nodes: Path | None, current: Path | None, gpu: list[str] | None, max_age: str
 ) -> cms.fleet.Deployment | None:
     """Read the GPUs that there are, with what is on them."""
+    from cms.fleet.deployment.model import PRICE
+
     today = None if current is None else read_current(session, current, max_age)
     if nodes is None:
         return today
@@ -37,12 +40,30 @@ def read_gpus_there(
     if today is None:
         return table
     own = {node.name: node for node in today.nodes}
+    prices = {node.name: node.labels[PRICE] for node in table.nodes if PRICE in node.labels}
     for node in table.nodes:
         if node.name in own and _types(node) != _types(own[node.name]):
             what = f"node {node.name!r} has other GPUs here than in {current}"
             raise FileError(nodes, what, expected="the same", fix="or leave it out here")
     more = tuple(node for node in table.nodes if node.name not in own)
-    return replace(today, nodes=(*today.nodes, *more))
+    known = (
+        replace(node, labels=FrozenMap({**node.labels, PRICE: price}))
+        if (price := prices.get(node.name)) is not None
+        else node
+        for node in today.nodes
+    )
+    return replace(today, nodes=(*known, *more))
+
+
+def measured_gpus(
+    there: cms.fleet.Deployment, points: Sequence[cms.fleet.OperatingPoint]
+) -> list[cms.fleet.Gpu]:
+    """Return the types of GPUs that are there and that something was measured on."""
+    from cms.fleet.serving.measurements import is_measured_on
+
+    known = {point.device: point for point in points}.values()
+    gpus = there.devices.values()
+    return [gpu for gpu in gpus if any(is_measured_on(each, gpu) for each in known)]
 
 
 def _types(node: FleetNode) -> list[tuple[int, str]]:
@@ -75,7 +96,8 @@ class Placer:
         gpus = [*wanted.devices.values()]
         costs, caps = self._of_plan(self.costs, gpus), self._of_plan(self.limits, gpus)
         prices = {key: costs.get(key, cost) for key, cost in wanted.prices.items()}
-        groups = (*wanted.group_limits, *limit_groups(session.fleet, gpus, prices))
+        there = plan.serving.available
+        groups = (*wanted.group_limits, *limit_groups(session.fleet, gpus, prices, there))
         wanted = replace(
             wanted, max_gpus={**wanted.max_gpus, **caps}, prices=prices,
             group_limits=tuple(dict.fromkeys(groups)),
@@ -113,19 +135,19 @@ class Placer:
                 find_gpu(name)
         return {gpu.key: n for gpu in gpus for name, n in named.items() if is_called(gpu, name)}
 
-    def place_nearest(self, plan: cms.fleet.Plan, title: str, extra_gpus: int, how: Search) -> int:
-        """Find, of all plans on as few GPUs, the one that keeps most of what runs."""
-        from cms.fleet.placement import PlacementInfeasible, nearest
+    def place_plan(self, plan: cms.fleet.Plan, title: str, extra: Fraction, how: Search) -> int:
+        """Find, of all plans at the least cost, the one that keeps most of what runs."""
+        from cms.fleet.placement import PlacementInfeasible, place_plan
 
         session = self.session
         constraints = self._constraints(cms.fleet.desired_state(plan).services)
         found = heard(
             session,
-            lambda: nearest(
-                self.there, plan, constraints=constraints, extra_gpus=extra_gpus, seed=how.seed,
+            lambda: place_plan(
+                plan, self.there, constraints=constraints, extra_cost=extra, seed=how.seed,
                 time_limit=how.time_limit, cancel=session.interrupts.cancel,
             ),
-            doing="looking for the nearest plan",
+            doing="placing",
         )  # fmt: skip
         if isinstance(found, PlacementInfeasible):
             return self._refuse(found, "")

@@ -26,11 +26,20 @@ from .fleet_file import (
 )
 from .fleets import Current, MaxAge
 from .options import File, Text, Texts, offering, offering_from, option
-from .searching import Search, bounded_beside, lacking, search, spread
+from .searching import (
+    Search,
+    bounded_beside,
+    lacking,
+    on_fewest,
+    search,
+    spread,
+    sufficient_groups,
+)
 from .session import Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.report.page import Page
+    from cms.fleet.serving.available import AvailableGpus
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.serving.posing import AnyServing
 
@@ -137,8 +146,8 @@ def plan(
     drop: Annotated[Texts, option("SERVICE", "What if: without it; may be repeated.")] = None,
     nodes: _Nodes = None,
     current: Current = None,
-    extra_gpus: Annotated[
-        int | None, option("K", "With --current: up to K more GPUs to keep more of it.", min=0)
+    extra_cost: Annotated[
+        Text, option("C", "With --current: spend up to C more to keep more of what runs.")
     ] = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Plan nothing new: put what runs on the fewest GPUs.")
@@ -162,8 +171,9 @@ def plan(
 ) -> int:
     """Plan the fewest GPUs for services, with a proved bound.
 
-    Give the two tables, or --published NAME. With --nodes the plan is placed on these GPUs; with
-    --current it is, of all plans on as few GPUs, the one that keeps most of what runs.
+    Give the two tables, or --published NAME. With --nodes and --current the plan is for the GPUs
+    that are there, and placed on them: of all plans that cost least one that keeps most of what
+    runs.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -177,6 +187,9 @@ def plan(
         options.share(latency_margin, "--latency-margin"), time_sharing,
         options.scales(scale), drop or [], options.columns(map),
     )  # fmt: skip
+    extra = Fraction(0)
+    if extra_cost is not None:
+        extra = options.number(extra_cost, "the cost", "--extra-cost")
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
         (plan, "plan.json"), (services, "--services"), (operating_points, "--operating-points"),
@@ -191,6 +204,7 @@ def plan(
             limit = how.time_limit if "time_limit" in given else None
             prices = wishes.limits, wishes.costs
             placer = placing.Placer(session, there, limit, to, *prices)
+            wishes = replace(wishes, there=there)
         elif plan is not None or compact:
             raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
         made = None if plan is None else cms.fleet.read_plan(plan)
@@ -209,17 +223,20 @@ def plan(
     solution = search(session, serving.problem, how, counted="GPUs")
     from cms.fleet.serving import NeighbourServing, ServingProblem
 
+    solution = on_fewest(session, serving.problem, solution, how)
     outer = None
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)
     if placer is not None and solution.cost is None:
         session.warn("the plan has no schedule, so nothing can be placed")
         placer, to = None, (None, None)
-    if placer is not None and current is not None:
-        made = cms.fleet.Plan(serving, solution)
-        return placer.place_nearest(made, title, extra_gpus or 0, how)
+    is_regrouped = placer is not None and not session.fleet.placement.as_grouped
+    if placer is not None and is_regrouped and current is not None:
+        return placer.place_plan(cms.fleet.Plan(serving, solution), title, extra, how)
     wanted = session.json or not quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
+    for line in sufficient_groups(session, serving.problem, solution, how) if wanted else ():
+        session.note(line)
     grown = None
     wished = wanted and balance is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
@@ -228,6 +245,8 @@ def plan(
         solution = cms.simplify_schedule(serving.problem, solution)
     made = cms.fleet.Plan(serving, solution, outer)
     if placer is not None:
+        if is_regrouped:
+            return placer.place_plan(made, title, extra, how)
         return placer.place(made, title)
 
     def view() -> Page:
@@ -258,6 +277,7 @@ class _Wishes:
     scales: dict[str, Fraction]
     drop: list[str]
     columns: dict[str, str]
+    there: cms.fleet.Deployment | None = None
 
     def read(
         self, services: Path | None, operating_points: Path | None, published: str | None
@@ -283,7 +303,11 @@ class _Wishes:
             )
         asked = cms.fleet.read_services(services, self.columns)
         points = cms.fleet.read_operating_points(operating_points, self.columns)
-        gpus = [] if self.gpus else [only_device(points) or DEFAULT_GPU]
+        gpus: list[cms.fleet.Gpu | str] = []
+        if self.there is not None and not self.gpus:
+            gpus += placing.measured_gpus(self.there, points)
+        if not (gpus or self.gpus):
+            gpus = [only_device(points) or DEFAULT_GPU]
         posed = self._pose(asked, points, gpus, self.rule or DEFAULT_RULE, self.max_processes)
         for warning in posed.warnings:
             self.session.warn(warning)
@@ -323,12 +347,17 @@ class _Wishes:
         how: dict[str, Any] = {
             "rate_margin": self.rate_margin, "latency_margin": self.latency_margin,
             "limits": self.limits, "costs": self.costs, "max_processes": max_processes,
-            "routing": settings.routing,
+            "routing": settings.routing, "currency": settings.currency,
         }  # fmt: skip
         if settings.replica_share is not None:
             how["replica_share"] = options.share(settings.replica_share, "replica_share")
         given = changed, points, self._gpus(gpus)
-        how["group_limits"] = limit_groups(self.session.fleet, given[2], self.costs)
+        available: tuple[AvailableGpus, ...] = ()
+        if self.there is not None and not self.shares:
+            from cms.fleet.placement import list_available
+
+            how["available"] = available = list_available(self.there, given[2])
+        how["group_limits"] = limit_groups(self.session.fleet, given[2], self.costs, available)
         if not self.shares:
             return cms.fleet.build_problem(*given, rule=rule, load_curves=load_curves, **how)
         terms = read_time_sharing(self.session, self.rule)
@@ -372,7 +401,7 @@ def _refuse_opposites(context: typer.Context, *, shared: bool) -> None:
         why = "--compact plans nothing new; leave one of them out"
         options.refuse_others(context, f"compact max_restarts free {placing_only}", why)
     for name, other in (
-        ("extra_gpus", "current"), ("compact", "current"), ("max_restarts", "compact"),
+        ("extra_cost", "current"), ("compact", "current"), ("max_restarts", "compact"),
         ("free", "compact"),
     ):  # fmt: skip
         if name in given and other not in given:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,6 +17,7 @@ from cms.infeasibility.shortage import with_schedule
 from cms.plugin.registry import load_algorithm, option_fields
 from cms.running.interrupt import Interrupted
 from cms.running.stopping import POLL_SECONDS
+from cms.values.numbers import shown
 
 from . import options
 from .progress import FIRST_LINE_SECONDS, CountProgress, Progress
@@ -120,6 +121,64 @@ def lacking(
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
         session.warn(f"sufficient changes were not looked for: {fault}")
+        return None
+
+
+def sufficient_groups(
+    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+) -> Iterator[str]:
+    """Say how much more each group limit has to allow by itself, in its own unit."""
+    if solution.status != "infeasible" or not isinstance(problem, cms.Problem):
+        return
+    for group in problem.group_limits:
+        rest = problem.replace(
+            machine_types=[
+                cms.MachineType(it.name, group.weights.get(it.name, 0), it.limit)
+                for it in problem.machine_types
+            ],
+            group_limits=[other for other in problem.group_limits if other is not group],
+        )
+        found = _solve_beside(session, rest, how, SHORTAGE_SECONDS, "looking at group limits")
+        if found is not None and found.cost is not None:
+            proved = ", proved least" if found.status == "optimal" else ""
+            said = f"{shown(found.cost)} instead of {shown(group.at_most)} would do"
+            yield f"group {group.name}: {said}{proved}"
+
+
+def on_fewest(
+    session: Session, problem: cms.MachineProblem, solution: cms.Solution, how: Search
+) -> cms.Solution:
+    """Take, of schedules at the least cost, one on few machines that cost something."""
+    costs = {it.name: it.cost for it in problem.machine_types if it.cost}
+    if solution.status != "optimal" or len({*costs.values()}) < 2:
+        return solution
+    if not isinstance(problem, cms.Problem) or solution.cost is None:
+        return solution
+    name = "at the least cost" + "'" * len(problem.group_limits)
+    fewest = problem.replace(
+        machine_types=[
+            cms.MachineType(it.name, int(it.cost > 0), it.limit) for it in problem.machine_types
+        ],
+        group_limits=[*problem.group_limits, cms.GroupLimit(name, costs, solution.cost)],
+    )
+    found = _solve_beside(
+        session, fewest, how, GROWTH_SECONDS, "looking for fewer GPUs", start=solution.schedule
+    )
+    if found is None or found.cost is None:
+        return solution
+    return with_schedule(problem, solution, found.schedule)
+
+
+def _solve_beside(
+    session: Session, problem: cms.Problem, how: Search, seconds: float, doing: str, **more: Any
+) -> cms.Solution | None:
+    """Solve a problem beside the one that is asked, in a small part of the time; None: Ctrl-C."""
+    if session.interrupts.pressed:
+        return None
+    arguments = how.within(session, seconds) | more
+    try:
+        return heard(session, lambda: cms.solve(problem, **arguments), doing=doing)
+    except (Interrupted, UnsupportedProblem):
         return None
 
 

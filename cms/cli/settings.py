@@ -116,7 +116,7 @@ class Gpu(m.Part):
     """A type of GPU that may be planned with."""
 
     max: Annotated[int, f.whole(0, options.MAX_COUNT)] | None = None
-    cost: f.Exact | None = None
+    price_per_hour: f.Exact | None = None
     device: f.Text | None = None
 
 
@@ -168,6 +168,7 @@ class Planning(m.Part):
     time_sharing: f.Flag | None = None
     routing: _Routing = "weighted"
     replica_share: _Share | None = None
+    currency: f.Text = ""
 
 
 class TimeSharing(m.Part):

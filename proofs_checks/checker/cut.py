@@ -5,45 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .available import read_available
 from .devices import read_devices
-from .fleet import CLIENTS, Card, Instance, layout_faults, share_of
+from .fleet import Card, layout_faults, share_of
 from .problem import Bounded, Listed, Problem
-from .reading import Fault, show
+from .reading import show
 
 
 def cut_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
-    """Say which configurations no GPU of their type can be cut into.
+    """Say which configurations no GPU of their type can be cut into, beside what stays on it.
 
-    A machine type is called as its GPU, and a block as a profile or a share of MPS: perhaps with
-    the GPU's key before it, and with classes after it.
+    A machine type is called as its GPU, or as the plan calls the GPUs that are there, and a block
+    as a profile or a share of MPS: perhaps with the GPU's key before it, and with classes after it.
     """
     if "devices" not in plan:  # a problem and its solution in a plan's place, of any machines
         return
-    devices = read_devices(plan["devices"])
-    if list(devices) != list(problem.machine_types):
-        raise Fault("the devices of the plan are not the machine types of its problem")
+    machines = read_available(plan, read_devices(plan["devices"]), problem)
     for index, c in enumerate(problem.configurations):
-        device, what = devices[c.machine], f"configurations[{index}]"
+        it, what = machines[c.machine], f"configurations[{index}]"
         names = c.blocks if isinstance(c, Listed) else c.sizes
-        profiles = {i: i.removeprefix(f"{device.key}:").partition(" (")[0] for i in names}
+        profiles = {i: i.removeprefix(f"{it.device.key}:").partition(" (")[0] for i in names}
         shares = {i: share_of(profile) for i, profile in profiles.items()}
-        if isinstance(c, Bounded):
-            yield from _share_faults(c, shares, what)
-            continue
-        mode = "mig" if None in shares.values() else "mps"
-        held = [
-            Instance(profiles[i], None, None, None, "running")
-            for i, n in c.blocks.items()
-            for _ in range(min(n, 101))  # more of them fit on no GPU
-        ]
-        yield from layout_faults(Card(what, device, None, mode, tuple(held), None, is_known=False))
+        if (None in shares.values() and it.is_shared) or (
+            None not in shares.values() and it.is_held and not it.is_shared
+        ):
+            yield f"{what} is of a GPU that is shared in another way"
+        elif isinstance(c, Bounded):
+            yield from _share_faults(c, shares, it.room, what)
+        else:
+            mode = "mig" if None in shares.values() else "mps"
+            # more of them fit on no GPU
+            held = it.extend({profiles[i]: min(n, 101) for i, n in c.blocks.items()})
+            if held is None:
+                yield f"{what} is of GPUs that stay as cut, or lack a profile"
+                continue
+            card = Card(what, it.device, None, mode, tuple(held), None, is_known=False)
+            yield from layout_faults(card)
 
 
-def _share_faults(c: Bounded, shares: Mapping[str, int | None], what: str) -> Iterator[str]:
-    """A set of multisets is of shares: at most 100 % together, and no more than MPS serves."""
+def _share_faults(
+    c: Bounded, shares: Mapping[str, int | None], room: tuple[int, int], what: str
+) -> Iterator[str]:
+    """A set of multisets is of shares: of what is left, and no more than MPS serves."""
+    left, clients = room
     for i, share in shares.items():
-        if share is None or share * c.capacity > 100 * c.sizes[i]:
+        if share is None or share * c.capacity > left * c.sizes[i]:
             yield f"{what} bounds {show(i)} by its size, and not as a share of MPS"
     most = c.capacity // min(c.sizes.values())
-    if min(most, most if c.max_blocks is None else c.max_blocks) > CLIENTS:
-        yield f"{what} allows more than {CLIENTS} shares"
+    if min(most, most if c.max_blocks is None else c.max_blocks) > clients:
+        yield f"{what} allows more than {clients} shares"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .available import count_faults
 from .cut import cut_faults
 from .devices import read_devices
 from .fleet import Card, layout_faults, read_cards, supplies, work_fault
@@ -37,7 +38,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
     if fields["plan"] is not None:
         problem, more, about = _plan(fields["plan"])
-        faults += more
+        faults += more or count_faults(fields["plan"], cards.values())
         words.append(f"its plan: {about}")
         given = supplies((each for card in cards.values() for each in card.held), points)
         for name, job in problem.jobs.items():

@@ -62,13 +62,17 @@ def group_faults(plan: Mapping[str, Any], problem: Problem) -> Iterator[str]:
             instances.update(dict.fromkeys(names, n * group.count))
         meant[group.machine, frozenset((+held).items())] += group.count
     told = Counter[Any]()
+    gpus = {each["machine"]: each["gpu"] for each in plan.get("available", [])}
     for at, each in enumerate(as_a(list, plan["groups"], "groups")):
         fields, held = as_a(dict, each, f"groups[{at}]"), Counter()
         for one in as_a(list, fields.get("instances"), f"the instances of groups[{at}]"):
             serves = [as_a(dict, row, "serves") for row in as_a(list, one.get("serves"), "serves")]
             names = tuple(sorted(as_a(str, row.get("service"), "a service") for row in serves))
             held[one.get("block"), names] += integer(one.get("count"), "a count of instances")
-        told[fields.get("gpu"), frozenset(held.items())] += integer(fields.get("count"), "a count")
+        machine = fields.get("machine", fields.get("gpu"))
+        if gpus.get(machine, machine) != fields.get("gpu"):
+            yield f"groups[{at}] is of another GPU than its machines"
+        told[machine, frozenset(held.items())] += integer(fields.get("count"), "a count")
     if told != meant:
         yield "the groups of the plan are not the machines of its schedule"
     for each in plan["services"]:

@@ -269,7 +269,7 @@ def test_mark_of_bytes_and_line_ends_do_not_matter(change: tuple[str, str]) -> N
 
 def test_limits_and_costs_hold_for_the_gpus_that_are_chosen(here: Path, cms: Cms) -> None:
     (here / NAME).write_text(
-        "[gpus.A100-SXM4-80GB]\nmax = 8\ncost = 1.5\n[gpus.h100-80gb]\nmax = 3\n", "utf-8"
+        "[gpus.A100-SXM4-80GB]\nmax = 8\nprice_per_hour = 1.5\n[gpus.h100-80gb]\nmax = 3\n", "utf-8"
     )
     typed = "plan -s s.csv -p p.csv --rule plain --gpu a100-80gb --json"
     (machine,) = cms(typed).json["problem"]["machine_types"]

@@ -13,7 +13,7 @@ import pytest
 from cms import solve
 from cms.fleet import Plan, build_problem, read_operating_points, read_plan, read_services
 from cms.fleet.deployment import Deployment, Instance, desired_state, read_deployment, read_nodes
-from cms.fleet.placement import PlacementInfeasible, compact, nearest, place
+from cms.fleet.placement import PlacementInfeasible, compact, place, place_plan
 from tests.cli.fleets import fleet, written
 from tests.cli.shared import POINTS, ROOT, S1, SERVICES, TABLES, Cms
 from tests.fleet.plans import words_of
@@ -217,7 +217,7 @@ def six(here: Path, cms: Cms) -> Path:
 
 
 def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms) -> None:
-    command = "plan --published S2 --current today.json --extra-gpus 0"
+    command = "plan --published S2 --current today.json --extra-cost 0"
     said = cms(command, "-o near.json --picture near.svg").flat
     assert "of a plan with 3 GPUs: 3 GPUs, lower bound 3: optimal, proof checked" in said
     assert "10 of 10 running instances kept (maximum, proof checked) of all plans" in said
@@ -234,15 +234,71 @@ def test_nearest_plan_is_written_as_a_deployment_that_checks(six: Path, cms: Cms
     assert "needs" in cms("check near.json", code=1).out
 
 
-def test_nearest_plan_that_cannot_be_exits_with_3(six: Path, cms: Cms) -> None:
+def test_plan_for_too_few_gpus_that_are_there_exits_with_3_and_what_would_do(
+    six: Path, cms: Cms
+) -> None:
     near = "--current today.json"
-    cms("plan --published S6", near, "-q", code=3)
+    said = cms("plan --published S6", near, "-o no.json", code=3).flat
+    assert "10 more a100-80gb GPUs would do (proved fewest)" in said
     told = cms("plan --published S6", near, "--json", code=3).json
-    assert told["proof"] == "checked"
-    assert "and the fleet has 6" in told["reasons"][0]
+    assert (told["solution"]["status"], told["solution"]["proof"]) == ("infeasible", "checked")
     cms("plan --published S2", near, "--no-balance -q")
     cms("plan --published S2 --max-gpus a100-80gb=1", near, "-o no.json", code=3)
     assert not (six / "no.json").exists()
+
+
+def test_plan_uses_what_is_left_of_gpus_of_two_types_at_the_price_of_each_node(
+    here: Path, cms: Cms
+) -> None:
+    """Nothing is said of types: those that are there and were measured."""
+    (here / "both.csv").write_text(
+        (here / "p.csv").read_text("utf-8")
+        + "bert,a30-24gb,2g.12gb,1,4,60,30\nbert,a30-24gb,4g.24gb,1,8,130,40\n", "utf-8",
+    )  # fmt: skip
+    (here / "chat.csv").write_text(SERVICES + "chat,bert,200,100\n", "utf-8")
+    (here / "two.csv").write_text(
+        "node,gpu,count,price_per_hour\na,a30-24gb,2,0.9\nb,a30-24gb,2,0.45\nc,a100-80gb,1,2.5\n",
+        "utf-8",
+    )
+    (here / "fleet.toml").write_text('[plan]\ncurrency = "EUR"\n', "utf-8")
+    command = "plan -s chat.csv -p both.csv --rule half --nodes two.csv"
+    out = cms(command, "-o held.json").flat
+    assert "2 x a30-24gb on 1 node, 2 changed" in out
+    assert "0.90 EUR/h (least, proof checked)" in out
+    cms("check held.json")
+    plan = read_deployment("held.json").plan
+    assert plan is not None
+    assert {group.machine for group in plan.groups} == {"a30-24gb at 0.45"}
+    (here / "group.toml").write_text(
+        '[[group]]\nname = "budget"\ngpus = ["A30"]\nmax_cost = 0.8\n', "utf-8"
+    )
+    dear = cms(command, "--fleet group.toml").flat
+    assert "2.5 (least, proof checked)" in dear
+    err = cms(command, "--fleet group.toml --max-gpus a100-80gb=0", code=3).err
+    assert "group budget: 0.9 instead of 0.8 would do, proved least" in err
+
+
+def test_of_plans_at_one_cost_the_one_on_fewest_gpus_is_taken(here: Path, cms: Cms) -> None:
+    """Two A30 cost as much as an A100, which serves as much."""
+    (here / "one.csv").write_text(SERVICES + "chat,bert,40,100\n", "utf-8")
+    (here / "two.csv").write_text(
+        "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+        "bert,a30-24gb,4g.24gb,1,1,20,10\nbert,a100-80gb,7g.80gb,1,1,40,10\n", "utf-8",
+    )  # fmt: skip
+    gpus = "--gpu a30-24gb --gpu a100-80gb --cost a100-80gb=2"
+    found = cms("plan -s one.csv -p two.csv --rule plain --json", gpus).json
+    assert [group["gpu"] for group in found["groups"]] == ["a100-80gb"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("price", "rename it to price_per_hour"), ("max_gpus", "expected limits in fleet.toml")],
+)
+def test_columns_of_nodes_that_look_like_prices_and_limits_are_refused(
+    column: str, words: str, here: Path, cms: Cms
+) -> None:
+    (here / "odd.csv").write_text(f"node,gpu,count,{column}\na,a100-80gb,2,3\n", "utf-8")
+    assert words in cms("plan plan.json --nodes odd.csv", code=1).err
 
 
 def test_what_runs_is_put_together(here: Path, cms: Cms) -> None:
@@ -298,7 +354,7 @@ def test_modes_agree_with_the_functions_that_they_call(seed: int, here: Path, cm
     assert same(read_deployment("c.json"), deployed(place(desired_state(wanted), before)))
     cms(PLAN, "--current a.json -q -o d.json")
     near = read_deployment("d.json")
-    found = nearest(before, Plan(wanted.serving, solve(wanted.serving.problem)))
+    found = place_plan(Plan(wanted.serving, solve(wanted.serving.problem)), before)
     assert kept(before, near) == kept(before, deployed(found))
     assert kept(before, near) >= kept(before, read_deployment("c.json"))
 

@@ -29,11 +29,11 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.recounting import recounted
 from cms.fleet.placement import (
-    Nearest,
     PlacementConstraints,
     PlacementInfeasible,
-    nearest,
+    PlacementResult,
     place,
+    place_plan,
 )
 from cms.fleet.placement.kept_bound import Prices
 from cms.fleet.placement.plan_bound import PlanBound
@@ -94,9 +94,9 @@ def random_fleet(rng: random.Random, gpus: int) -> Deployment:
 
 def found_near(
     now: Deployment, plan: Plan, extra: int = 0, constraints: PlacementConstraints | None = None
-) -> Nearest:
-    found = nearest(now, plan, extra_gpus=extra, constraints=constraints)
-    assert isinstance(found, Nearest), found
+) -> PlacementResult:
+    found = place_plan(plan, now, extra_cost=extra, constraints=constraints)
+    assert isinstance(found, PlacementResult), found
     assert check_deployment(found.deployment, found.wanted) == ()
     if not any(card.foreign for card in now.gpus()):  # else plans that cost less may keep less
         assert found.blind_kept is None or found.kept >= found.blind_kept
@@ -159,14 +159,14 @@ def test_no_plan_on_two_or_three_gpus_keeps_more(case: tuple[int, int]) -> None:
     now = random_fleet(rng, gpus)
     plan = plan_of({name: rng.randint(0, 20 * gpus) for name in "ab"})
     extra = rng.choice((0, 0, 1))
-    found, best = nearest(now, plan, extra_gpus=extra), most_kept(now, plan)
+    found, best = place_plan(plan, now, extra_cost=extra), most_kept(now, plan)
     if isinstance(found, PlacementInfeasible):
         assert not best
         return
     found = found_near(now, plan, extra)
     cost, fewest = min(best)
-    more = extra * max(price_of(card, now.nodes[0], found.wanted)[0] for card in now.gpus())
-    within = {at: n for at, n in best.items() if at[0] <= cost + more and at[1] <= fewest + extra}
+    within = {at: n for at, n in best.items() if at[0] <= cost + extra}
+    within = {at: n for at, n in within.items() if extra or at[1] <= fewest}
     assert found.spent in within
     assert found.kept == max(within.values())
 
@@ -178,7 +178,7 @@ def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
     plan = plan_of({"a": rng.randint(1, 30), "b": rng.randint(1, 30)})
     now = random_fleet(rng, 2)
     now = recounted(now, plan.serving.services, RULE)
-    found = nearest(now, plan)
+    found = place_plan(plan, now)
     if isinstance(found, PlacementInfeasible):
         return
     plans = find_plans(now, plan)
@@ -270,31 +270,31 @@ def test_other_instances_or_one_gpu_more_keep_more() -> None:
     assert (more.kept, more.more_gpus) == (2, {A30.key: 1})
     assert str(more).endswith("1 x a30-24gb more than planned")
     assert found_near(now, plan, 2).gpus == {A30.key: 2}
-    with pytest.raises(InvalidOption, match="extra_gpus is -1; expected 0 or more"):
-        nearest(now, plan, extra_gpus=-1)
+    with pytest.raises(InvalidOption, match="extra_cost is -1"):
+        place_plan(plan, now, extra_cost=-1)
 
 
 def test_a_plan_that_cannot_be_is_refused() -> None:
-    found = nearest(fleet([]), plan_of({"a": 60, "b": 60}))
+    found = place_plan(plan_of({"a": 60, "b": 60}), fleet([]))
     assert isinstance(found, PlacementInfeasible)
     assert found.proof is Proof.CHECKED
     assert "GPUs at least are needed, by the plan's certificate, and the fleet has 1" in str(found)
     full = fleet([Instance("4g.24gb", 0, owner="pod x/y")])
-    held = nearest(full, plan_of({"a": 10}))
+    held = place_plan(plan_of({"a": 10}), full)
     assert isinstance(held, PlacementInfeasible)
-    assert held.proof is Proof.SOLVER
-    assert "no plan has a place beside what stays" in str(held)
+    assert held.proof is Proof.CHECKED
+    assert "no plan has a place" in str(held)
     other = FleetGpu("n", 0, get_gpu("a100-80gb"))
-    found = nearest(Deployment((FleetNode("n", (other,)),)), plan_of({"a": 10}))
+    found = place_plan(plan_of({"a": 10}), Deployment((FleetNode("n", (other,)),)))
     assert isinstance(found, PlacementInfeasible)
     with pytest.raises(InvalidProblem, match="no schedule"):
-        nearest(fleet([]), plan_of({"a": 10}, limit=1))
+        place_plan(plan_of({"a": 10}, limit=1), fleet([]))
     now, plan = fleet([running("a", "2g.12gb", 0, 8)], []), plan_of({"a": 20})
     cancel = threading.Event()
     cancel.set()
     for over in ({"time_limit": 0.0}, {"cancel": cancel}):
         with pytest.raises(CmsError, match="expected a longer time limit"):
-            nearest(now, plan, **over)
+            place_plan(plan, now, **over)
 
 
 def test_what_is_wanted_is_reached_by_a_transition_and_not_taken_for_the_plans_groups() -> None:

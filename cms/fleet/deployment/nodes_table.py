@@ -13,23 +13,27 @@ from ...values.names import nearest
 from ..hardware import Gpu, list_gpus
 from ..hardware.catalogue import gpu_called
 from ..serving.table_guards import refuse_unknown_columns
-from .model import Deployment, FleetGpu, FleetNode, driver_branch
+from .model import PRICE, Deployment, FleetGpu, FleetNode, driver_branch
 
 __all__ = ["NODE_COLUMNS", "read_nodes"]
 
 NODE_COLUMNS = ("node", "gpu", "count")
-_OPTIONAL = ("driver", "zone")
+_OPTIONAL = ("driver", "zone", PRICE)
 #: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.
 _MOST = 10_000
 #: Labels have no order among a node's GPUs.
 _NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|uuid)|gpu_(number|ids?)")
+#: Nor are prices and limits labels.
+_PRICES = re.compile(r"(.*_)?(prices?|costs?|usd|eur|gbp|rates?)(_.*)?")
+_LIMITS = re.compile(r"(.*_)?(max|maximum|limits?|caps?|budget)(_.*)?")
 
 
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
     """Read nodes with empty GPUs from a CSV table.
 
-    `path`: Columns ``node,gpu,count`` and, if wanted, ``driver`` and ``zone``; further columns
-    become labels, but for a GPU's ``index``, which is refused. A node with GPUs of several types
+    `path`: Columns ``node,gpu,count`` and, if wanted, ``driver``, ``zone`` and ``price_per_hour``
+    (of each of the node's GPUs); further columns become labels, but for a GPU's ``index``, other
+    prices and limits, which are refused. A node with GPUs of several types
     has a row for each; its GPUs are numbered in the order of the rows. `devices`: ``{key: Gpu}``:
     devices of one's own, beside the catalogue's.
 
@@ -57,6 +61,16 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
                 line=table.line,
                 expected="a row a node and type of GPU: they are numbered from 0 as they stand",
                 fix="remove it; 'cms observe' reads GPUs with the numbers that they have",
+            )
+        is_price = _PRICES.fullmatch(folded(column))
+        if is_price or _LIMITS.fullmatch(folded(column)):
+            raise FileError(
+                table.source.name,
+                f"the column {column!r} looks like a {'price' if is_price else 'limit'}, which is "
+                "no label",
+                line=table.line,
+                expected=PRICE if is_price else "limits in fleet.toml: max of [gpus], [[group]]",
+                fix=f"rename it to {PRICE}, or remove it" if is_price else "remove it",
             )
     for row in table:
         name = row["node"].word()
@@ -94,6 +108,8 @@ def _facts(row: TableRow) -> dict[str, str]:
             driver_branch(facts["driver"])
         except CmsError as fault:
             raise row["driver"].error(str(fault)) from None
+    if PRICE in facts:
+        row[PRICE].number()
     return facts | {name: text for name, text in row.extra.items() if text}
 
 

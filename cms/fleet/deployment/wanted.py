@@ -29,9 +29,10 @@ class DesiredState:
 
     `counts`: In the order of services, GPUs, profiles; each at least 1. `gpus`: How many GPUs of
     each type the plan uses, by key. `devices`: The GPUs by key. `plan`: Where it comes from.
-    `prices`: What a GPU of a type costs, by key; by default 1. `max_gpus`: The most GPUs of a type
-    that may be used; `group_limits`: of several types together. `budget`: A cost and a number of
-    GPUs that may be used to keep more; None: no more than the least.
+    `prices`: What a GPU of a machine type of the plan costs, by name, which is the GPU's key unless
+    the plan is for GPUs that are there; by default 1. `max_gpus`: The most GPUs of a type that may
+    be used, by key; `group_limits`: of several machine types together. `budget`: A cost and a
+    number of GPUs that may be used to keep more; None: no more than the least.
 
     Examples
     --------
@@ -76,6 +77,7 @@ def desired_state(plan: Plan) -> DesiredState:
         raise InvalidProblem(
             f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"
         )
+    types = serving.problem.machine_types
     counts: Counter[Kind] = Counter()
     gpus: Counter[str] = Counter()
     for group in plan.groups:
@@ -91,7 +93,7 @@ def desired_state(plan: Plan) -> DesiredState:
         serving.services,
         serving.rule,
         plan,
-        {each.name: each.cost for each in serving.problem.machine_types},
-        {each.name: n for each in serving.problem.machine_types if (n := each.limit) is not None},
+        {each.name: each.cost for each in types},
+        {each.name: n for each in types if (n := each.limit) is not None and not serving.available},
         group_limits=serving.problem.group_limits,
     )

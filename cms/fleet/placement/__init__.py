@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from .compaction import Compacted, compact
 from .constraints import PlacementConstraints, placement_constraints
-from .infeasibility import PlacementInfeasible, check_unplaceable
-from .nearest_plan import Nearest, nearest
+from .gpu_group import list_available
+from .infeasibility import PlacementInfeasible
 from .placement import place
 from .placement_result import GpuCost, PlacementResult
+from .plan_placement import place_plan
 
 __all__ = [
     # placed
@@ -18,12 +19,11 @@ __all__ = [
     "PlacementResult",
     "GpuCost",
     "PlacementInfeasible",
-    "check_unplaceable",
     "PlacementConstraints",
     "placement_constraints",
-    # near what runs
-    "nearest",
-    "Nearest",
+    # of all plans
+    "place_plan",
+    "list_available",
     # together
     "compact",
     "Compacted",

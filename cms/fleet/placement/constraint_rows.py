@@ -5,20 +5,26 @@ They can ask for more instances and more GPUs than the plan's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
+from ...problem.parts import Job
 from ..deployment.instance import Kind, Work
 from ..deployment.model import Deployment
 from ..deployment.wanted import DesiredState, desired_state
+from ..serving.plan import Plan
 from ..serving.service import Service
 from .constraints import PlacementConstraints, find_domains
 from .gpu_group import GpuGroup, group_equivalent_gpus
 from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
 
-__all__ = ["build_demand", "build_model", "certified_cost", "find_growing_services"]
+__all__ = [
+    "build_demand", "build_model", "certified_cost", "find_growing_services", "is_covered",
+    "list_blocks",
+]  # fmt: skip
 
 #: Parts of a rate that supplies (rounded down) and rates (rounded up) are scaled to.
 _PARTS = 10**6
@@ -35,7 +41,7 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     """Return what is wanted, with the kinds that constraints could add instances of.
 
     A service that needs more instances may get them at any point of the plan's problem, at its
-    supply there.
+    supply there; for equal routing at none that supplies less than those it has.
     """
     grows = find_growing_services(wanted, constraints)
     apart = grows | {*constraints.spread, *constraints.max_per_gpu}
@@ -43,11 +49,17 @@ def build_demand(wanted: DesiredState, constraints: PlacementConstraints) -> Dem
     counts = dict(wanted.counts)
     if wanted.plan is not None and grows:
         serving = wanted.plan.serving
+        least: dict[str, Fraction] = {}
+        for kind in wanted.counts if wanted.plan.routing == "equal" else ():
+            own = kind.work
+            least[own.service] = min(own.supply_rps, least.get(own.service, own.supply_rps))
         for service, block in serving.points:
             if service in grows:
                 gpu, profile = serving.instance_of(block)
                 for served in serving.served(service, block):
                     work = Work(service, served.point, served.rate_rps)
+                    if work.supply_rps < least.get(service, 0):
+                        continue
                     counts.setdefault(Kind(gpu, profile, work), 0)
     kinds = tuple(sorted(counts, key=lambda kind: kind.order))
     groups: list[KindGroup] = []
@@ -81,6 +93,30 @@ def certified_cost(wanted: DesiredState) -> Fraction:
     return plan.solution.lower_bound if is_same else Fraction(0)
 
 
+def list_blocks(plan: Plan | None) -> list[tuple[str, str]]:
+    """Return the GPU and profile of each block of a plan for GPUs that are there."""
+    if plan is None or not plan.serving.available:
+        return []
+    return [plan.serving.instance_of(block) for block in plan.serving.problem.blocks]
+
+
+def is_covered(plan: Plan | None, groups: Iterable[GpuGroup], demand: Demand) -> bool:
+    """Whether all GPUs are machines of a plan's problem, so that its bounds hold for them."""
+    there: Counter[str] = Counter()
+    prices: dict[str, Fraction] = {}
+    for group in groups:
+        there[group.available.name] += len(group.members)
+        prices[group.available.name] = demand.price_of(group)
+    types = {} if plan is None else {it.name: it for it in plan.serving.problem.machine_types}
+    is_there = plan is not None and bool(plan.serving.available)
+    return all(
+        name in types
+        and types[name].cost <= prices[name]
+        and not (is_there and n > (types[name].limit or 0))
+        for name, n in there.items()
+    )
+
+
 def build_model(
     wanted: DesiredState,
     fleet: Deployment,
@@ -90,19 +126,19 @@ def build_model(
 ) -> PlacementModel:
     """Build the placement model with the rows of constraints.
 
-    `least`: What empty GPUs cost at least. It is no bound where something foreign stays on GPUs,
-    which cost nothing.
+    `least`: What GPUs cost at least by the plan's certificate. It is no bound where GPUs are there
+    that the plan does not know, such as those on which something foreign stays.
     """
     domains = None
     if constraints.share is not None or "node" in constraints.spread.values():
         domains = find_domains(fleet, "node")
     elif constraints.spread:
         domains = find_domains(fleet, "zone")
-    groups = group_equivalent_gpus(fleet, demand.numbers, domains)
+    groups = group_equivalent_gpus(fleet, demand.numbers, domains, list_blocks(wanted.plan))
     writer = _ConstraintWriter(constraints, fleet, wanted, demand.kinds)
     model = PlacementModel(groups, demand, writer.pools(groups))
     writer.write(model)
-    if least and model.cost and not any(group.is_held for group in groups):
+    if least and model.cost and is_covered(wanted.plan, groups, demand):
         model.program.at_least(model.cost, ceil(least / model.cost_step))
         model.certified = least
     return model
@@ -148,6 +184,8 @@ class _ConstraintWriter:
         constraints, program = self.constraints, model.program
         for service, least in constraints.min_replicas.items():
             program.at_least(self._instances(model, service), least)
+            if least:
+                self._replicate(model, service)
         for service, word in constraints.spread.items():
             self._spread(model, service, word)
         for service, most in constraints.max_per_gpu.items():
@@ -157,6 +195,22 @@ class _ConstraintWriter:
         if constraints.share is not None:
             for entry in self.wanted.services:
                 self._survive(model, entry, constraints.share)
+
+    def _replicate(self, model: PlacementModel, service: str) -> None:
+        """Have so many instances as the plan's problem asks for each serve their share."""
+        problem = None if self.wanted.plan is None else self.wanted.plan.serving.problem
+        job = None if problem is None else problem.jobs[problem.job_index(service)]
+        if not isinstance(job, Job) or job.replicas is None or not job.demand:
+            return
+        least = job.replicas.share * job.demand
+        terms = {
+            v: 1
+            for x in model.x
+            for i, v in x.items()
+            for work in [self.kinds[model.demand.groups[i].kinds[0]].work]
+            if work.service == service and work.supply_rps >= least
+        }
+        model.program.at_least(terms, job.replicas.count)
 
     def _instances(
         self, model: PlacementModel, service: str, pools: Iterable[int] | None = None

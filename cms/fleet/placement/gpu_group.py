@@ -1,10 +1,13 @@
-"""Equivalent GPUs and the layouts that each can take: the variables of the placement model."""
+"""Equivalent GPUs of a fleet: as machine types of a plan, and with the layouts that each can take.
+
+The machine types tell apart what stays; the variables of the placement model what runs, too.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, TypeVar
@@ -15,11 +18,12 @@ from ..deployment.instance import WHOLE, Instance, Kind, Mode, StartSource, Stat
 from ..deployment.model import Deployment, FleetGpu, FleetNode
 from ..deployment.turns import refuse_turns
 from ..hardware import MPS_CLIENTS, Gpu, Layout
+from ..serving.available import AvailableGpus, HeldInstance
 from ..serving.operating_point import mps_share
 
 __all__ = [
     "GpuGroup", "LayoutOption", "ManagedInstance", "group_equivalent_gpus", "is_as_cut",
-    "kind_of", "layouts_around", "place_of",
+    "kind_of", "layouts_around", "list_available", "place_of",
 ]  # fmt: skip
 
 #: Profiles and starts.
@@ -59,8 +63,13 @@ class GpuGroup:
     members: tuple[FleetGpu, ...]  # by node and index
     instances: tuple[ManagedInstance, ...]  # on each of them
     options: tuple[LayoutOption, ...]  # that each can take
+    available: AvailableGpus  # each of them, as a machine type
     domain: str = ""  # the node or zone they are on, if a constraint depends on it
-    is_held: bool = False  # something stays on each that is foreign, or may be
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something stays on each that is foreign, or may be."""
+        return bool(self.available.held)
 
     @property
     def works(self) -> bool:
@@ -89,53 +98,110 @@ def is_as_cut(card: FleetGpu) -> bool:
     )
 
 
+def list_available(fleet: Deployment, gpus: Iterable[Gpu]) -> tuple[AvailableGpus, ...]:
+    """Return the GPUs of a fleet as machine types, the types' empty ones first.
+
+    What stays on a GPU tells types apart: foreign instances, and managed ones that may be foreign.
+    Other managed instances do not. GPUs that nothing can be planned on are left out.
+
+    Examples
+    --------
+    >>> from cms.fleet import get_gpu
+    >>> gpu, taken = get_gpu("a30-24gb"), Instance("1g.6gb", 0, owner="pod team-x/a")
+    >>> cards = FleetGpu("a", 0, gpu), FleetGpu("a", 1, gpu, instances=(taken,))
+    >>> for each in list_available(Deployment((FleetNode("a", cards),)), [gpu]):
+    ...     print(each.count, "x", each.name)
+    1 x a30-24gb
+    1 x a30-24gb beside 1g.6gb@0
+    """
+    found: list[AvailableGpus] = []
+    for gpu in gpus:
+        own = Counter(
+            _describe(node, card, doubts)
+            for node in fleet.nodes
+            for doubts in [doubtful(node)]
+            for card in node.gpus
+            if card.gpu.key == gpu.key and card.mode is not Mode.FIXED
+        )
+        empty = AvailableGpus(gpu.key, own.pop(AvailableGpus(gpu.key), 0))
+        found.append(empty)
+        found += sorted(
+            (replace(each, count=n) for each, n in own.items() if not _is_whole(each)),
+            key=lambda each: each.name,
+        )
+    return tuple(found)
+
+
+def _is_whole(each: AvailableGpus) -> bool:
+    return any(one.profile == WHOLE for one in each.held)
+
+
+def _describe(node: FleetNode, card: FleetGpu, doubts: Mapping[str, str]) -> AvailableGpus:
+    """Return a GPU as a machine type."""
+    stay = in_doubt(card, doubts)
+    held = [
+        HeldInstance(each.profile, each.start, each.is_managed) for each in (*card.foreign, *stay)
+    ]
+    if held and is_as_cut(card):  # all that can be used is what is there
+        held = [
+            HeldInstance(each.profile, None, each.is_managed)
+            for each in card.instances
+            if each.is_whole or not each.is_managed
+        ]
+    elif card.mode is not Mode.MIG:
+        held = [each._replace(start=None) for each in held]
+    held.sort(key=lambda each: (-1 if each.start is None else each.start, *map(str, each)))
+    lacks = tuple(sorted(p.name for p in card.gpu.profiles if not node.offers(p)))
+    price = None if held else node.price
+    return AvailableGpus(card.gpu.key, held=tuple(held), lacks=lacks, price=price)
+
+
 def group_equivalent_gpus(
-    fleet: Deployment, numbers: Mapping[Kind, int], domains: Mapping[str, str] | None = None
+    fleet: Deployment,
+    numbers: Mapping[Kind, int],
+    domains: Mapping[str, str] | None = None,
+    blocks: Iterable[tuple[str, str]] = (),
 ) -> tuple[GpuGroup, ...]:
     """Group equivalent GPUs, and list the layouts that they can take.
 
     GPUs of types that no numbered kind is on are left out. With `domains`, ``{node: domain}``, GPUs
-    of different domains differ. Services that take turns are refused.
+    of different domains differ. `blocks`: The GPU and profile of each block of a plan: groups are
+    called by its machine types. Services that take turns are refused.
     """
     refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}
     for kind in numbers:
         wanted.setdefault(kind.gpu, set()).add(kind.profile)
+    known: dict[str, set[str]] = {key: set() for key in wanted}
+    for key, profile in blocks:
+        known.setdefault(key, set()).add(profile)
     alike: dict[_Alike, list[FleetGpu]] = {}
-    offered: dict[tuple[str | None, str], frozenset[str]] = {}
     for node in fleet.nodes:
         domain = "" if domains is None else domains[node.name]
         doubts = doubtful(node)
         for card in node.gpus:
-            if card.gpu.key not in wanted:
+            if (key := card.gpu.key) not in wanted:
                 continue
-            key_of_offer = node.driver, card.gpu.key
-            if key_of_offer not in offered:
-                offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
+            available = _describe(node, card, doubts)
+            offered = frozenset(wanted[key].difference(available.lacks))
             here = tuple(sorted(_here(card, numbers)))
             pinned = tuple((each.profile, each.start) for each in card.foreign)
             stay = tuple(map(place_of, in_doubt(card, doubts)))
-            key = card.gpu.key, card.mode, is_as_cut(card), pinned
-            alike.setdefault((key, domain, offered[key_of_offer], here, stay), []).append(card)
+            how = card.mode, is_as_cut(card), pinned, domain, offered
+            same = available.limit_to(known[key]), how, here, stay
+            alike.setdefault(same, []).append(card)
     groups = []
-    for (_, domain, profiles, here, stay), cards in alike.items():
+    for (available, (*_, domain, profiles), here, stay), cards in alike.items():
         options = tuple(_options(cards[0], here, profiles, stay))
         if options:
-            is_held = bool(cards[0].foreign or stay)
-            groups.append(GpuGroup(cards[0].gpu, tuple(cards), here, options, domain, is_held))
+            groups.append(GpuGroup(cards[0].gpu, tuple(cards), here, options, available, domain))
     return tuple(groups)
 
 
-#: How a GPU is cut and held by others, its domain, the profiles that its driver offers and a plan
-#: wants, what is here, and what has to stay since it may be another's.
-_Alike = tuple[tuple[object, ...], str, frozenset[str], tuple[ManagedInstance, ...], Places]
-
-
-def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]:
-    known = {profile.name: profile for profile in gpu.profiles}
-    return frozenset(
-        name for name in wanted if name not in known or node.offers(known[name])
-    )  # shares and whole GPUs need no driver's profile
+#: A GPU as a machine type; how it is cut and held by others, its domain and the profiles that its
+#: driver offers and a plan wants; what is here; and what has to stay since it may be another's.
+_How = tuple[Mode, bool, tuple[tuple[str, int | None], ...], str, frozenset[str]]
+_Alike = tuple[AvailableGpus, _How, tuple[ManagedInstance, ...], Places]
 
 
 def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[ManagedInstance]:

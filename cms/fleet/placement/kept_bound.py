@@ -1,4 +1,4 @@
-"""Bounds on kept instances and on room that prices prove, exactly.
+"""Bounds on kept instances that prices prove, exactly.
 
 Whatever the prices, as long as none is negative, the bounds hold (Lagrange): once the rows that tie
 GPUs together are priced, one choice is left for each GPU, and those are listed. Prices come from a
@@ -19,8 +19,7 @@ from .placement_model import Demand
 from .program import DENOMINATORS, Limits, Program
 
 __all__ = [
-    "Label", "Prices", "Relaxation", "best_prices", "find_room_prices", "find_worth", "most_kept",
-    "room_missing", "round_prices",
+    "Label", "Prices", "Relaxation", "best_prices", "find_worth", "most_kept", "round_prices",
 ]  # fmt: skip
 
 Block = tuple[str, str]
@@ -137,7 +136,10 @@ def best_prices(
 ) -> tuple[Prices, int] | None:
     """Find prices for the best bound on kept instances, and that bound; None if time is up."""
     relaxation = Relaxation(groups)
-    highs = _ask_for(relaxation, demand, {(kind.gpu, kind.profile) for kind in demand.kinds})
+    highs: dict[Label, int] = {}
+    for block in {(kind.gpu, kind.profile): None for kind in demand.kinds}:
+        relaxation.rows.setdefault(("block", block), {})
+        highs["block", block] = -demand.on(*block)
     highs |= {("gpu", group.gpu.key): demand.gpus[group.gpu.key] for group in groups}
     kept = {what: relaxation.program.variable(demand.counts[what]) for what in relaxation.kinds}
     for kind, k in kept.items():
@@ -152,46 +154,3 @@ def best_prices(
         for prices in (round_prices(duals, unit) for unit in DENOMINATORS)
     ]
     return min(((each, most_kept(groups, demand, each)) for each in found), key=lambda one: one[1])
-
-
-def room_missing(
-    groups: Iterable[GpuGroup], demand: Demand, key: str, blocks: Mapping[Block, Fraction]
-) -> Fraction:
-    """Return by how much the instances wanted of a type are worth more than all its GPUs can hold.
-
-    Above 0 there is no deployment.
-    """
-    prices = Prices({}, blocks, {})
-    asked = (price * demand.on(*block) for block, price in blocks.items() if block[0] == key)
-    total = sum(asked, Fraction(0))
-    for group in groups:
-        if group.gpu.key == key:
-            total -= len(group.members) * find_worth(group, prices, Fraction(0))
-    return total
-
-
-def find_room_prices(
-    groups: Sequence[GpuGroup], demand: Demand, key: str, limits: Limits
-) -> dict[Block, Fraction]:
-    """Find the simplest prices at which room is missing on the GPUs of a type; none: empty."""
-    relaxation = Relaxation((g for g in groups if g.gpu.key == key), lambda _: {})
-    blocks = {(kind.gpu, kind.profile) for kind in demand.kinds if kind.gpu == key}
-    highs = _ask_for(relaxation, demand, blocks)
-    terms = {}
-    for block in sorted(blocks):
-        missing = relaxation.program.variable(demand.on(*block))
-        relaxation.add("block", block, missing, -1)
-        terms[missing] = -1
-    duals = relaxation.find(terms, highs, limits)
-    for unit in DENOMINATORS if duals is not None else ():
-        prices = round_prices(duals or {}, unit).blocks
-        if room_missing(groups, demand, key, prices) > 0:
-            return {block: price for block, price in prices.items() if price}
-    return {}
-
-
-def _ask_for(relaxation: Relaxation, demand: Demand, blocks: Iterable[Block]) -> dict[Label, int]:
-    """Ask for all that is wanted on some blocks: the high sides of their rows."""
-    for block in blocks:
-        relaxation.rows.setdefault(("block", block), {})
-    return {("block", block): -demand.on(*block) for block in blocks}

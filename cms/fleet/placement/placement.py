@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
 from ...errors import CmsError, InvalidProblem
+from ...problem.parts import GroupLimit
 from ...solving.solution import Proof
 from ...values.numbers import shown
 from ..deployment.checking import has_our_work, require_possible
@@ -18,18 +19,24 @@ from ..deployment.model import Deployment, FleetGpu
 from ..deployment.wanted import DesiredState, desired_state
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .constraint_rows import build_demand, build_model, certified_cost
+from .constraint_rows import (
+    build_demand,
+    build_model,
+    certified_cost,
+    is_covered,
+    list_blocks,
+)
 from .constraints import PlacementConstraints, placement_constraints
 from .gpu_group import GpuGroup, group_equivalent_gpus
-from .infeasibility import PlacementInfeasible, explain_infeasibility, explain_shortage
+from .infeasibility import PlacementInfeasible, explain_infeasibility
 from .placement_model import Demand, PlacementCounts, PlacementModel
 from .placement_result import GpuCost, PlacementResult, check_placement
-from .plan_groups import Shortage, list_contents, match_contents
+from .plan_groups import list_contents, match_contents
 from .program import Limits
 from .realisation import fill_gpus, realise
 
 __all__ = [
-    "TOO_LATE", "LeastFinder", "build_result", "place", "price_constraints",
+    "TOO_LATE", "build_result", "match_groups", "place", "price_constraints",
     "require_same_devices",
 ]  # fmt: skip
 
@@ -134,24 +141,14 @@ def _place(
     plan = wanted.plan
     if plan is not None and desired_state(plan).counts != wanted.counts:
         plan = None  # near what ran: other instances than those that the plan has grouped
-    beyond = [
-        f"the plan uses more than {cap} x {key}"
-        for key, cap in wanted.max_gpus.items()
-        if wanted.gpus.get(key, 0) > cap
-    ]
-    beyond += [
-        f"the plan uses more than {shown(limit.at_most)} of group {limit.name}"
-        for limit in wanted.group_limits
-        if sum(n * wanted.gpus.get(key, 0) for key, n in limit.weights.items()) > limit.at_most
-    ]
+    beyond = [] if plan is None else _list_beyond(wanted, plan)
     if as_grouped and beyond:
         return PlacementInfeasible(tuple(beyond), Proof.CHECKED)
-    is_plans = plan is not None and not constraints and not beyond
-    is_first = bool(certified_cost(wanted)) and not fleet.used_gpus()
-    if plan is not None and is_plans and (as_grouped or is_first):
-        found = _place_as_grouped(wanted, plan, fleet, limits)
-        if isinstance(found, PlacementResult) or as_grouped:
-            return found
+    is_first = bool(certified_cost(wanted)) and not fleet.kinds()
+    if plan is not None and not constraints and not beyond and (as_grouped or is_first):
+        matched = match_groups(wanted, plan, fleet, limits)
+        if as_grouped or (isinstance(matched, PlacementResult) and matched.least_cost):
+            return matched
     if as_grouped:
         raise InvalidProblem(
             "constraints decide which instances share a GPU, and as_grouped leaves that to the "
@@ -160,16 +157,38 @@ def _place(
             else "there is no plan whose groups hold what is wanted; expected as_grouped=False"
         )
     demand, least = build_demand(wanted, constraints), certified_cost(wanted)
+
+    def find_least(some: PlacementConstraints) -> GpuCost | None:
+        other = build_model(wanted, fleet, some, build_demand(wanted, some), least)
+        best = other.find_least(limits)
+        return None if best is None else GpuCost(*other.cost_of(best))
+
     for budget in dict.fromkeys((wanted.budget, None)):
         model = build_model(wanted, fleet, constraints, demand, least)
         counts = model.solve(limits, budget)
         if counts is not None:
             found = build_result(wanted, fleet, constraints, model, counts, limits)
-            find = _least_finder(wanted, fleet, limits)
-            return price_constraints(found, constraints, model, find)
+            return price_constraints(found, constraints, model, find_least)
         if not all(aim.has_ended for aim in model.aims.values()):
             raise CmsError(TOO_LATE)
     return explain_infeasibility(wanted, fleet, constraints, limits)
+
+
+def _list_beyond(wanted: DesiredState, plan: Plan) -> list[str]:
+    """Say which limits the GPUs of a plan are beyond."""
+    used: Counter[str] = Counter()
+    for group in plan.groups:
+        used[group.machine or group.gpu] += group.count
+    beyond = [
+        f"the plan uses more than {cap} x {key}"
+        for key, cap in wanted.max_gpus.items()
+        if wanted.gpus.get(key, 0) > cap
+    ]
+    return beyond + [
+        f"the plan uses more than {shown(limit.at_most)} of group {limit.name}"
+        for limit in wanted.group_limits
+        if sum(n * used[name] for name, n in limit.weights.items()) > limit.at_most
+    ]
 
 
 def _geometry(gpu: Gpu) -> tuple[object, ...]:
@@ -189,66 +208,64 @@ def require_same_devices(wanted: DesiredState, fleet: Deployment) -> None:
     require_possible(fleet)
 
 
-def _place_as_grouped(
+def match_groups(
     wanted: DesiredState, plan: Plan, fleet: Deployment, limits: Limits
 ) -> PlacementResult | PlacementInfeasible:
+    """Put the groups of a plan on GPUs as they are: of its own machine types, if it knows all."""
     demand = build_demand(wanted, PlacementConstraints())
-    groups = group_equivalent_gpus(fleet, demand.numbers)
-    match = match_contents(groups, list_contents(plan, demand.numbers), limits)
+    groups = group_equivalent_gpus(fleet, demand.numbers, blocks=list_blocks(plan))
+    is_known = is_covered(plan, groups, demand)
+    contents = list_contents(plan, demand.numbers)
+    match = match_contents(groups, contents, demand, limits, by_machine=is_known)
     if match is None:
         raise CmsError(TOO_LATE)
-    if isinstance(match, Shortage):
-        return explain_shortage(match, fleet)
+    if isinstance(match, PlacementInfeasible):
+        return match
     deployment = build_deployment(fleet, wanted, fill_gpus(fleet, match.fillings, demand.kinds))
     home = {card.name: group for group in groups for card in group.members}
-    spent = _add_up(demand, (home[each.card.name] for each in match.fillings))
-    is_least = certified_cost(wanted) == spent.cost and not any(g.is_held for g in groups)
-    return check_placement(
-        PlacementResult(
-            deployment, wanted, match.kept, sum(fleet.kinds().values()), match.kept, match.proof,
-            spent, Proof.CHECKED if is_least else Proof.NONE, {}, (),
-        ),
-        fleet, PlacementConstraints(),
+    used = [home[each.card.name] for each in match.fillings]
+    spent, least = _add_up(demand, used), certified_cost(wanted) if is_known else Fraction(0)
+    found = PlacementResult(
+        deployment, wanted, match.kept, sum(fleet.kinds().values()), match.kept, match.proof,
+        spent, Proof.CHECKED if least == spent.cost else Proof.NONE, {}, (), least_cost=least,
     )  # fmt: skip
+    return check_placement(found, fleet, PlacementConstraints(), _list_uses(demand, used))
 
 
 # --- what constraints cost ------------------------------------------------------------------------
-
-#: Finds the least cost under some constraints; None if there is nothing, or no time.
-LeastFinder = Callable[[PlacementConstraints], GpuCost | None]
-
-
-def _least_finder(wanted: DesiredState, fleet: Deployment, limits: Limits) -> LeastFinder:
-    def find(some: PlacementConstraints) -> GpuCost | None:
-        demand = build_demand(wanted, some)
-        model = build_model(wanted, fleet, some, demand, certified_cost(wanted))
-        best = model.find_least(limits)
-        return None if best is None else GpuCost(*model.cost_of(best))
-
-    return find
 
 
 def price_constraints(
     found: PlacementResult,
     constraints: PlacementConstraints,
     model: PlacementModel,
-    find: LeastFinder,
+    find: Callable[[PlacementConstraints], GpuCost | None],
+    *,
+    is_bound: bool = True,
 ) -> PlacementResult:
-    """Say what constraints cost, each by itself and together: the same objective without others."""
-    parts = constraints.split()
-    total = found.spent
+    """Say what constraints cost, each by itself and together: the same objective without others.
+
+    `find`: Finds the least cost under some constraints, or a little more where it is short of time;
+    what more constraints cost then bounds it. `is_bound`: Whether the certified cost holds without
+    any constraint.
+    """
+    parts, total = constraints.split(), found.spent
+    if not parts:
+        return found
     base: GpuCost | None = total
-    if not (model.has_one_price and found.cost == model.certified):  # else none costs anything
-        base = find(PlacementConstraints()) if parts else None
+    if not (is_bound and model.has_one_price and found.cost == model.certified):
+        base = find(PlacementConstraints())
     if base is None:
         return found
+    base = min(base, total)
     costs: dict[str, GpuCost] = {}
     for name, part in parts.items():
         own = base if base == total else total if len(parts) == 1 else find(part)
         if own is not None:
+            own = min(max(base, own), total)
             costs[name] = GpuCost(own.cost - base.cost, own.gpus - base.gpus)
     together = GpuCost(total.cost - base.cost, total.gpus - base.gpus)
-    return replace(found, constraint_costs=costs, constraints_cost=together if parts else None)
+    return replace(found, constraint_costs=costs, constraints_cost=together)
 
 
 # --- the answer -----------------------------------------------------------------------------------
@@ -272,6 +289,12 @@ def _add_up(demand: Demand, used: Iterable[GpuGroup]) -> GpuCost:
     return GpuCost(sum(prices, Fraction(0)), len(prices))
 
 
+def _list_uses(demand: Demand, used: Sequence[GpuGroup]) -> Iterator[tuple[GroupLimit, Fraction]]:
+    """Yield what GPUs of some groups count in each limit."""
+    for limit in demand.group_limits:
+        yield limit, sum((demand.weight_in(limit, group) for group in used), Fraction(0))
+
+
 def build_result(
     wanted: DesiredState,
     fleet: Deployment,
@@ -279,12 +302,12 @@ def build_result(
     model: PlacementModel,
     counts: PlacementCounts,
     limits: Limits,
-    proved: tuple[tuple[int, Proof], Proof] | None = None,
+    proved: tuple[tuple[int, Proof], tuple[Proof, Fraction]] | None = None,
 ) -> PlacementResult:
     """Put instances where it was decided, and say what is proved.
 
-    `proved`: The bound on kept instances with its proof, and the proof of the cost; None: by the
-    prices of the model.
+    `proved`: The bound on kept instances with its proof, and the proof of the cost with its bound;
+    None: by the prices of the model.
     """
     demand = model.demand
     deployment = build_deployment(fleet, wanted, realise(fleet, model.groups, demand, counts))
@@ -297,14 +320,15 @@ def build_result(
         wanted, counts={kind: n for kind, n in pairs if n}, gpus=dict(sorted(gpus.items()))
     )
     home = {card.name: group for group in model.groups for card in group.members}
-    spent = _add_up(demand, (home[card.name] for card in used))
+    at_work = [home[card.name] for card in used]
+    spent = _add_up(demand, at_work)
     if proved is None:
         proved = model.prove("kept", limits), model.prove_least(limits)
     kept = counts.kept_by_kind.total()
     return check_placement(
         PlacementResult(
             deployment, grown, kept, sum(fleet.kinds().values()),
-            *proved[0], spent, proved[1], more, (),
+            *proved[0], spent, proved[1][0], more, (), least_cost=proved[1][1],
         ),
-        fleet, constraints,
+        fleet, constraints, _list_uses(demand, at_work),
     )  # fmt: skip

@@ -32,6 +32,8 @@ _MOST_PAIRS = 1500
 #: How often as long as to stop an instance it takes to start one, and the maximum number of nodes
 #: of the search that spreads these over GPUs.
 _START, _SPREAD_NODES = 2, 100
+#: The weakest first.
+_PROOFS = Proof.NONE, Proof.SOLVER, Proof.CHECKED
 
 
 class KindGroup(NamedTuple):
@@ -48,8 +50,8 @@ class Demand:
     """What is wanted, and what GPUs cost.
 
     `counts`: Of each kind; of kinds that can grow at least so many. `gpus`: GPUs of each type that
-    the desired state names. `groups`: Every kind is in one. `prices`, `caps`: Of a GPU of a type,
-    by default 1, and the most GPUs of it that may be used.
+    the desired state names. `groups`: Every kind is in one. `prices`: As of the desired state.
+    `caps`: The most GPUs of a type that may be used.
     """
 
     kinds: tuple[Kind, ...]
@@ -72,7 +74,15 @@ class Demand:
 
     def price_of(self, group: GpuGroup) -> Fraction:
         """What using a GPU costs: nothing where something stays that is foreign, or may be."""
-        return Fraction(0) if group.is_held else self.prices.get(group.gpu.key, Fraction(1))
+        if group.is_held:
+            return Fraction(0)
+        own = group.available
+        return self.prices[own.name] if own.name in self.prices else own.cost(self.prices)
+
+    def weight_in(self, limit: GroupLimit, group: GpuGroup) -> Fraction:
+        """What using a GPU counts in a limit, which names machine types of the plan."""
+        name = group.available.name
+        return limit.weights.get(name if name in self.prices else group.gpu.key, Fraction(0))
 
 
 class OptionGroup(NamedTuple):
@@ -223,6 +233,7 @@ class PlacementModel:
         return sum(self.demand.counts[kind] for kind in group.kinds)
 
     def _add_demand(self) -> None:
+        first = len(self.program.rows)
         for i, group in enumerate(self.demand.groups):
             terms = {x[i]: 1 for x in self.x if i in x}
             if group.can_grow:
@@ -233,6 +244,15 @@ class PlacementModel:
                     kept = {k[kind]: 1 for k in self.k if kind in k}
                     if len(kept) > 1:
                         self.program.at_most(kept, self.demand.counts[kind])
+
+        self._asked = range(first, len(self.program.rows))
+
+    def bound_placed(self, limits: Limits) -> int | None:
+        """Bound how many of the instances wanted have a place at once; None if time is up."""
+        some = self.program.copy()
+        for at in self._asked:
+            some.rows[at] = some.rows[at]._replace(low=0)
+        return some.prove({v: 1 for x in self.x for v in x.values()}, limits, 0)
 
     def _add_gpus(self) -> None:
         of: dict[int, list[int]] = {}
@@ -248,10 +268,8 @@ class PlacementModel:
                 self.program.at_most(by_type[key], cap)
         for limit in self.demand.group_limits:
             step = common_step(limit.weights.values())
-            pairs = ((v, key) for key, own in by_type.items() for v in own)
-            counted = {
-                v: int(limit.weights[key] / step) for v, key in pairs if key in limit.weights
-            }
+            weights = {s: self.demand.weight_in(limit, self.groups[s]) / step for s in of}
+            counted = {v: int(weights[s]) for s, own in of.items() for v in own if weights[s]}
             self.program.at_most(counted, int(limit.at_most // step))
 
     # --- one aim after the other ------------------------------------------------------------------
@@ -381,11 +399,16 @@ class PlacementModel:
 
     # --- what is proved ---------------------------------------------------------------------------
 
-    def prove_least(self, limits: Limits) -> Proof:
-        """Return the weakest proof of the least cost and of the fewest GPUs."""
-        proofs = [self.prove(name, limits)[1] for name in ("cost", "gpus") if name in self.aims]
-        order = Proof.NONE, Proof.SOLVER, Proof.CHECKED
-        return min(proofs, key=order.index, default=Proof.NONE)  # a budget says what to spend
+    def prove_least(self, limits: Limits) -> tuple[Proof, Fraction]:
+        """Return the weakest proof of the least cost and the fewest GPUs, and the cost's bound."""
+        proofs, least = [], self.certified
+        for name in ("cost", "gpus"):
+            if name in self.aims:
+                bound, proof = self.prove(name, limits)
+                proofs.append(proof)
+                least = max(least, -bound * self.cost_step) if name == "cost" else least
+        # a budget says what to spend
+        return min(proofs, key=_PROOFS.index, default=Proof.NONE), least
 
     def prove(self, name: str, limits: Limits) -> tuple[int, Proof]:
         """Return the least bound on an aim that is proved, and whether the aim's value meets it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from ...errors import AlgorithmError
+from ...problem.parts import GroupLimit
 from ...schedule.faults import Violation
 from ...solving.solution import Proof
 from ...values.numbers import shown
@@ -28,9 +29,21 @@ class GpuCost(NamedTuple):
     cost: Fraction
     gpus: int
 
-    def __str__(self) -> str:
+    def tell(self, currency: str = "") -> str:
+        """Say both, in money if there is a currency."""
         gpus = f"{self.gpus} GPU{'s' * (self.gpus != 1)}"
-        return gpus if self.cost == self.gpus else f"{gpus} (cost {shown(self.cost)})"
+        if self.cost == self.gpus and not currency:
+            return gpus
+        return f"{gpus} ({_tell_cost(self.cost, currency)})"
+
+
+def _tell_cost(cost: Fraction, currency: str) -> str:
+    """Say a cost: ``41.20 EUR/h``, or in no currency ``cost 41.2``."""
+    if not currency:
+        return f"cost {shown(cost)}"
+    whole, cents = divmod(100 * cost, 100)
+    is_short = cents.denominator == 1
+    return f"{f'{whole}.{int(cents):02d}' if is_short else shown(cost)} {currency}/h"
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,8 @@ class PlacementResult:
         On the GPUs with managed work.
     cost_proof : Proof
         Of there being no deployment that costs less, or as much on fewer GPUs.
+    least_cost : Fraction
+        None costs less, which is proved by prices and the plan's certificate.
     more_gpus : Mapping[str, int]
         GPUs of a type beyond those of the plan.
     constraint_costs : Mapping[str, GpuCost]
@@ -65,6 +80,10 @@ class PlacementResult:
         What they cost together; None if time was up.
     changed : tuple of FleetGpu
         The GPUs on which something changes, as they will be.
+    is_of_all_plans : bool
+        Whether all plans were searched, and not placements of one plan's instances alone.
+    blind_kept : int or None
+        What the plan as it was made would keep; None if that has no place on the fleet.
     """
 
     deployment: Deployment
@@ -79,8 +98,9 @@ class PlacementResult:
     changed: tuple[FleetGpu, ...]
     constraint_costs: Mapping[str, GpuCost] = field(default_factory=dict)
     constraints_cost: GpuCost | None = None
-    #: Of what the cost is the least.
-    scope: ClassVar[str] = " for the plan's instances"
+    least_cost: Fraction = Fraction(0)
+    is_of_all_plans: bool = False
+    blind_kept: int | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -92,6 +112,16 @@ class PlacementResult:
         """How many GPUs of each type have managed work."""
         used = (card.gpu.key for card in self.deployment.gpus() if has_our_work(card))
         return dict(sorted(Counter(used).items()))
+
+    @property
+    def starts(self) -> int:
+        """Instances that start anew."""
+        return sum(self.wanted.counts.values()) - self.kept
+
+    @property
+    def stops(self) -> int:
+        """Instances that stop, or do something else."""
+        return self.running - self.kept
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -115,18 +145,23 @@ class PlacementResult:
     @property
     def prices(self) -> list[str]:
         """What is known of costs, a line each."""
+        scope = "" if self.is_of_all_plans else " for the plan's instances"
         word = {
-            Proof.CHECKED: f"least{self.scope}, proof checked",
-            Proof.SOLVER: f"least{self.scope} claimed by a solver",
-            Proof.NONE: "not proved least",
+            Proof.CHECKED: f"least{scope}, proof checked",
+            Proof.SOLVER: f"least{scope} claimed by a solver, at least {shown(self.least_cost)}",
+            Proof.NONE: f"not proved least, at least {shown(self.least_cost)}",
         }[self.cost_proof]
         said = f" ({word})" if self.wanted.budget is None else ""
+        plan = self.wanted.plan
+        currency = "" if plan is None else plan.serving.currency
         lines = [f"{n} x {key} more than planned{said}" for key, n in self.more_gpus.items()]
-        if any(self.wanted.prices.get(key, 1) != 1 for key in self.gpus):
-            lines.append(f"cost {shown(self.cost)} ({word})")
-        lines += [f"{name}: costs {each}" for name, each in self.constraint_costs.items()]
-        if len(self.constraint_costs) > 1 and self.constraints_cost is not None:
-            lines.append(f"constraints together: cost {self.constraints_cost}")
+        is_open = self.is_of_all_plans and self.cost_proof is not Proof.CHECKED
+        if currency or self.cost != self.spent.gpus or (is_open and not self.more_gpus):
+            lines.append(f"{_tell_cost(self.cost, currency)} ({word})")
+        costs = self.constraint_costs.items()
+        lines += [f"{name}: costs {each.tell(currency)}" for name, each in costs]
+        if len(costs) > 1 and self.constraints_cost is not None:
+            lines.append(f"constraints together: cost {self.constraints_cost.tell(currency)}")
         return lines
 
     @property
@@ -141,13 +176,24 @@ class PlacementResult:
 
     def __str__(self) -> str:
         kept = [self.kept_line] if self.running else []
+        if self.running and self.is_of_all_plans:
+            blind = "has no place" if self.blind_kept is None else f"keeps {self.blind_kept}"
+            start = f"{self.starts} instance{'s' * (self.starts != 1)} to start"
+            kept = [f"{self.kept_line} of all plans; the plan as it was made {blind}"]
+            kept.append(f"{start}, {self.stops} to stop")
         return "\n".join([self.summary, *kept, *self.prices])
 
 
 def check_placement(
-    found: PlacementResult, fleet: Deployment, constraints: PlacementConstraints
+    found: PlacementResult,
+    fleet: Deployment,
+    constraints: PlacementConstraints,
+    uses: Iterable[tuple[GroupLimit, Fraction]] = (),
 ) -> PlacementResult:
-    """Check a placement and return it; a placement that fails is a bug in `cms`."""
+    """Check a placement and return it; a placement that fails is a bug in `cms`.
+
+    `uses`: What its GPUs count in each limit on several machine types.
+    """
     deployment, wanted = found.deployment, found.wanted
     own = {f"service {service.name}" for service in wanted.services}
     faults = [
@@ -171,8 +217,7 @@ def check_placement(
     for key, n in found.gpus.items():
         if n > (most := wanted.max_gpus.get(key, n)):
             faults.append(Violation("gpus", "the deployment", f"{n} x {key}", f"at most {most}"))
-    for limit in wanted.group_limits:
-        used = sum((w * found.gpus.get(key, 0) for key, w in limit.weights.items()), Fraction(0))
+    for limit, used in uses:
         if used > limit.at_most:
             needs = f"at most {shown(limit.at_most)} in group {limit.name}"
             faults.append(Violation("gpus", "the deployment", shown(used), needs))

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
-from ...errors import AlgorithmError
 from ...solving.solution import Proof
+from ...values.numbers import common_step
 from ..deployment.instance import Kind, Work
 from ..serving.plan import Plan
 from .gpu_group import GpuGroup, LayoutOption
+from .infeasibility import PlacementInfeasible
+from .placement_model import Demand
 from .program import Limits, Program
 from .realisation import Filling
 
-__all__ = ["GroupContent", "Match", "Shortage", "list_contents", "match_contents"]
+__all__ = ["GroupContent", "Match", "list_contents", "match_contents"]
 
 
 class GroupContent(NamedTuple):
     """What GPUs of a plan's group hold: kinds by their numbers, and profiles."""
 
     gpu: str
+    machine: str
     kinds: Counter[int]
     counts: Counter[str]
     number: int  # of such GPUs
-
-
-class Shortage(NamedTuple):
-    """Contents that need more GPUs than have room for any of them (Hall's condition)."""
-
-    contents: list[GroupContent]
-    needed: int
-    there: int  # with room for at least one of them
 
 
 class Match(NamedTuple):
@@ -63,42 +59,55 @@ def list_contents(plan: Plan, numbers: Mapping[Kind, int]) -> list[GroupContent]
                 kinds[numbers[Kind(group.gpu, each.profile, work)]] += each.count
                 counts[each.profile] += each.count
         if kinds:
-            key = group.gpu, tuple(sorted(kinds.items()))
+            machine = group.machine or group.gpu
+            key = machine, tuple(sorted(kinds.items()))
             before = found[key].number if key in found else 0
-            found[key] = GroupContent(group.gpu, kinds, counts, before + group.count)
+            found[key] = GroupContent(group.gpu, machine, kinds, counts, before + group.count)
     return list(found.values())
 
 
 def match_contents(
-    groups: Sequence[GpuGroup], contents: Sequence[GroupContent], limits: Limits
-) -> Match | Shortage | None:
-    """Match contents to GPUs: most on GPUs that cost nothing, then most kept, reused, and as it is.
+    groups: Sequence[GpuGroup],
+    contents: Sequence[GroupContent],
+    demand: Demand,
+    limits: Limits,
+    *,
+    by_machine: bool,
+) -> Match | PlacementInfeasible | None:
+    """Match contents to GPUs: at the least cost, then most kept, reused, and as it is.
 
-    None if time is up. The program is a transport, whose relaxation has whole solutions.
+    `by_machine`: Whether only to GPUs of their own machine types. None if time is up. The program
+    is a transport, whose relaxation has whole solutions.
     """
     fits: dict[tuple[int, int], _Fit] = {}
     program = Program()
     flow: dict[tuple[int, int], int] = {}
     for s, group in enumerate(groups):
         for c, content in enumerate(contents):
-            if content.gpu == group.gpu.key and (fit := _best_fit(group, content)) is not None:
+            own = group.available.name if by_machine else group.gpu.key
+            if own != (content.machine if by_machine else content.gpu):
+                continue
+            if (fit := _best_fit(group, content)) is not None:
                 fits[s, c] = fit
                 flow[s, c] = program.variable(len(group.members))
-        if own := [v for (at, _), v in flow.items() if at == s]:
-            program.choose(own, len(group.members))
+        if mine := [v for (at, _), v in flow.items() if at == s]:
+            program.choose(mine, len(group.members))
     for c, content in enumerate(contents):
-        own = [v for (_, at), v in flow.items() if at == c]
-        program.equal(dict.fromkeys(own, 1), content.number)
-    worth = {v: (int(groups[s].is_held), *fits[s, c][:3]) for (s, c), v in flow.items()}
+        mine = [v for (_, at), v in flow.items() if at == c]
+        program.equal(dict.fromkeys(mine, 1), content.number)
+    prices = [demand.price_of(group) for group in groups]
+    step = common_step(prices) if any(prices) else 1
+    saved = [int((max(prices, default=Fraction(0)) - price) / step) for price in prices]
+    worth = {v: (saved[s], *fits[s, c][:3]) for (s, c), v in flow.items()}
     best: list[int] | None = None
     kept: tuple[int, Proof] = 0, Proof.CHECKED
-    for aim in range(4):  # on GPUs that cost nothing, kept, reused, stays
+    for aim in range(4):  # cost, kept, reused, stays
         terms = {v: n for v, values in worth.items() if (n := values[aim])}
         if best is not None and not terms:
             continue
         found = program.maximise(terms, limits, best)
         if found.values is None:
-            return _find_shortage(groups, contents, fits, program, limits)
+            return _explain(groups, contents, fits, program, limits)
         best = found.values
         value = sum(n * best[v] for v, n in terms.items())
         if aim == 1 and program.prove(terms, limits, value) != value:
@@ -140,21 +149,24 @@ def _best_fit(group: GpuGroup, content: GroupContent) -> _Fit | None:
     return found
 
 
-def _find_shortage(
+def _explain(
     groups: Sequence[GpuGroup],
     contents: Sequence[GroupContent],
     fits: Mapping[tuple[int, int], _Fit],
     program: Program,
     limits: Limits,
-) -> Shortage | None:
-    """Find contents for which there are too few GPUs: those whose rows have prices in the proof."""
-    prices = program.refute(limits)
-    if prices is None:
+) -> PlacementInfeasible | None:
+    """Say which contents need more GPUs than have room for any (Hall); None if time was up."""
+    if limits.over:
         return None
-    short = [c for c in range(len(contents)) if prices[len(program.choices) + c]]
-    near = {s for s, c in fits if c in short}
-    needed = sum(contents[c].number for c in short)
-    there = sum(len(groups[s].members) for s in near)
-    if needed <= there:
-        raise AlgorithmError("place", f"{needed} contents were not matched to {there} GPUs")
-    return Shortage([contents[c] for c in short], needed, there)
+    prices = program.refute(limits)
+    every = [*enumerate(contents, len(program.choices))]
+    short = [each for at, each in every if prices is None or prices[at]]
+    needed = sum(each.number for each in short)
+    there = sum(len(groups[s].members) for s in {s for s, c in fits if contents[c] in short})
+    held = [
+        " + ".join(f"{n} x {name}" for name, n in sorted(each.counts.items())) for each in short
+    ]
+    some = f"{held[0]} or {len(held) - 1} other contents" if len(held) > 1 else held[0]
+    reason = f"{needed} GPUs are needed to hold {some}, and {there} have room for one of these"
+    return PlacementInfeasible((reason,), Proof.SOLVER if prices is None else Proof.CHECKED)

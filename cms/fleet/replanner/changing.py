@@ -19,7 +19,7 @@ from ..deployment.transition import (
     transition,
 )
 from ..deployment.wanted import DesiredState
-from ..placement import PlacementInfeasible, nearest, place
+from ..placement import PlacementInfeasible, place, place_plan
 from ..placement.program import Limits
 from ..serving.plan import Plan
 from ..serving.time_sharing import SharedServing
@@ -61,7 +61,7 @@ def change_to(
 ) -> Change | Impossible:
     """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
 
-    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.placement.nearest`), unless no
+    Of all plans that cost least that is the nearest (`cms.fleet.placement.place_plan`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
     A plan whose services share GPUs in time stays as it was made. If `regrouped` it has to be this
     plan, of which only is chosen anew which instances share a GPU. There are at most `max_parallel`
@@ -84,7 +84,7 @@ def change_to(
     found: Transition | Impossible | None = None
     if not regrouped:
         half = None if time_limit is None else time_limit / 2  # what is left is for the way
-        near = nearest(now, plan, time_limit=half, cancel=cancel, seed=seed)
+        near = place_plan(plan, now, time_limit=half, cancel=cancel, seed=seed)
         if isinstance(near, PlacementInfeasible):
             return Impossible(near.reasons, near.proof)
         found = way(near.wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from ...files import fields as f
 from ...files import model as m
@@ -12,7 +12,9 @@ from ...files.numerals import is_whole
 from ...files.parsed import show_value
 from ...files.problems import problem_to_json
 from ...problem.machine_problem import MachineProblem
-from ...problem.parts import AnyConfiguration
+from ...problem.parts import AnyConfiguration, MachineType
+from ...values.numbers import shown
+from .available import AvailableGpus, HeldInstance
 from .capacity import CapacityRule
 from .gpus_used import list_configurations
 from .latency_rule import LatencyRule
@@ -206,6 +208,54 @@ def read_rule(
     return rule
 
 
+class HeldPart(m.Part):
+    """An instance that stays where it is."""
+
+    MAKES: ClassVar[Any] = HeldInstance
+    profile: f.Text
+    start: f.Count | None
+    serves: f.Flag = f.omitted(False)
+
+
+class AvailablePart(m.Part):
+    """GPUs that are there: a machine type."""
+
+    machine: f.Text
+    gpu: f.Text
+    count: f.Count
+    held: tuple[Annotated[Any, m.Built(HeldPart)], ...] = f.omitted(())
+    lacks: tuple[f.Text, ...] = f.omitted(())
+    price: f.Exact = f.left_out()
+
+    def build(self) -> AvailableGpus:
+        """Build them; their name follows from the rest."""
+        found = AvailableGpus(self.gpu, self.count, self.held, self.lacks, self.price)
+        agree(self.machine, found.name, "what it is", "machine")
+        return found
+
+    @classmethod
+    def from_object(cls, value: AvailableGpus, **other: Any) -> Self:
+        """Describe them."""
+        return super().from_object(value, machine=value.name)
+
+
+def require_available(
+    available: Sequence[AvailableGpus], types: Sequence[MachineType]
+) -> list[str]:
+    """Refuse GPUs that are not the machine types of a problem; return the device of each type."""
+    names = [each.name for each in types]
+    if not available:
+        return names
+    agree([each.name for each in available], names, "as in the problem", "available")
+    for index, (each, it) in enumerate(zip(available, types, strict=True)):
+        agree(each.count, it.limit, "the limit in the problem", "available", index, "count")
+        cost = Fraction(0) if each.held else each.price
+        if cost not in (None, it.cost):
+            what = f"{{}} cost {shown(it.cost)} each in the problem"
+            raise f.refusal(shown(cost or Fraction(0)), "available", index, what=what)
+    return [each.gpu for each in available]
+
+
 _WHY = "as the rest of the plan has"
 
 
@@ -214,7 +264,7 @@ def allowed_configurations(serving: AnyServing) -> list[AnyConfiguration]:
     with f.blaming("problem", "blocks"):
         plain = (block for block in serving.problem.blocks if classes_in(block) is None)
         used = [serving.instance_of(block) for block in plain]
-        return list_configurations(serving.gpus, used, serving.splits)
+        return list_configurations(serving.gpus, used, serving.splits, serving.available)
 
 
 def require_problem(given: MachineProblem, wanted: MachineProblem, *at: str) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ...errors import InvalidOption
-from ...problem.parts import AnyConfiguration, Configuration, MachineType
+from ...problem.parts import AnyConfiguration, GroupLimit, MachineType
 from ...values.names import nearest
-from ...values.numbers import Number
-from ..hardware import Gpu, get_gpu, mps_shares
+from ...values.numbers import Number, exact
+from ..hardware import Gpu, get_gpu
 from ..hardware.catalogue import is_called
+from .available import AvailableGpus
 from .measurements import InstanceKind
-from .operating_point import MPS_PREFIX, mps_share
 
 T = TypeVar("T")
 DEFAULT_GPU = "a100-80gb"
@@ -38,46 +38,41 @@ def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
 
 
 def list_configurations(
-    fleet: Sequence[Gpu], used: Iterable[InstanceKind], splits: str = "any"
+    fleet: Sequence[Gpu],
+    used: Iterable[InstanceKind],
+    splits: str = "any",
+    available: Sequence[AvailableGpus] = (),
 ) -> list[AnyConfiguration]:
-    """List what each GPU can be: partitioned by MIG, or with MIG off shared under MPS."""
-    kinds, prefixes, found = tuple(used), block_prefixes(fleet), list[AnyConfiguration]()
-    for one in fleet:
-        prefix, profiles = prefixes[one.key], [name for key, name in kinds if key == one.key]
-        shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
-        if mig := [name for name in profiles if mps_share(name) is None]:
-            found += one.configurations_of(mig, prefix=prefix)
-        if shares and splits == "any":
-            found.append(mps_shares(shares, machine=one.key, prefix=prefix))
-        else:
-            found += _pairs(shares, one.key, prefix)
+    """List what each GPU can be; without `available` ones GPUs are empty."""
+    kinds, prefixes = tuple(used), block_prefixes(fleet)
+    devices, found = {one.key: one for one in fleet}, list[AnyConfiguration]()
+    for each in available or map(AvailableGpus, devices):
+        own = [name for key, name in kinds if key == each.gpu]
+        found += each.list_configurations(devices[each.gpu], own, prefixes[each.gpu], splits)
     return found
 
 
-def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configuration]:
-    """A whole GPU, or two shares that make one; a share without its other half stays alone."""
-
-    def block(share: int) -> str:
-        return f"{prefix}{MPS_PREFIX}{share}"
-
-    for share in sorted(shares, reverse=True):
-        other = 100 - share
-        if other == share:
-            yield Configuration({block(share): 2}, machine)
-        elif other not in shares:
-            yield Configuration({block(share): 1}, machine)
-        elif share > other:
-            yield Configuration({block(share): 1, block(other): 1}, machine)
-
-
 def build_machine_types(
-    fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
-) -> list[MachineType]:
-    """Return a machine type a GPU; refuse a limit or cost of no GPU here, or given twice."""
+    fleet: Sequence[Gpu],
+    limits: Mapping[str, int] | None,
+    costs: Mapping[str, Number] | None,
+    available: Sequence[AvailableGpus] = (),
+) -> tuple[list[MachineType], list[GroupLimit]]:
+    """Return a machine type a GPU, or for each of the `available` ones, and limits beyond theirs.
+
+    InvalidOption for a limit or cost of no GPU here, or given twice.
+    """
     limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
-    return [
-        MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet
-    ]
+    if not available:
+        keys = [one.key for one in fleet]
+        return [MachineType(key, cost.get(key, 1), limit.get(key)) for key in keys], []
+    prices = {key: exact(value, f"the cost of {key}") for key, value in cost.items()}
+    groups = []
+    for key, cap in limit.items():
+        own = {each.name: each.count for each in available if each.gpu == key}
+        if cap < sum(own.values()):
+            groups.append(GroupLimit(f"all {key}", dict.fromkeys(own, 1), cap))
+    return [MachineType(each.name, each.cost(prices), each.count) for each in available], groups
 
 
 def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:

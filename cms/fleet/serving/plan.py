@@ -17,7 +17,8 @@ from ...solving.solution import Proof, Solution, Status
 from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
-from ..hardware import Gpu, Layout, Placement
+from ..hardware import Gpu, Placement
+from .available import AvailableGpus
 from .capacity import CapacityRule
 from .latency_rule import LatencyRule
 from .neighbours import NeighbourServing
@@ -138,9 +139,16 @@ class PlanGroup:
     #: Of one GPU: the used ones in the order of the problem's blocks and services, then the idle.
     instances: tuple[Instances, ...]
     count: int  #: of such GPUs
+    available: AvailableGpus | None = None  #: what they are, in a plan for GPUs that are there
+
+    @property
+    def machine(self) -> str | None:
+        """The machine type, in a plan for GPUs that are there."""
+        return None if self.available is None else self.available.name
 
     def __str__(self) -> str:
-        return f"{shown(self.count)} x {self.gpu}: {', '.join(map(str, self.instances))}"
+        machine = self.machine or self.gpu
+        return f"{shown(self.count)} x {machine}: {', '.join(map(str, self.instances))}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -383,8 +391,9 @@ class Plan(Viewed, Tabular):
             for block in sorted(idle, key=lambda block: index[block])
             if idle[block]
         )
-        gpu = serving.gpu_of(group.configuration.machine).key
-        return PlanGroup(gpu, group.configuration, (*used, *rest), group.count)
+        machine = group.configuration.machine
+        gpu, there = serving.gpu_of(machine).key, serving.available_as(machine)
+        return PlanGroup(gpu, group.configuration, (*used, *rest), group.count, there)
 
 
 def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
@@ -418,14 +427,6 @@ def _use_record(service: Service, use: Use) -> Record:
     }
 
 
-def layout_of(gpu: Gpu, counts: Mapping[str, int]) -> Layout:
-    """Choose the starts of instances, alone on a GPU: the first layout; InvalidSchedule if none."""
-    layout = gpu.place(counts)
-    if layout is None:
-        raise InvalidSchedule(f"instances that have no place: {gpu.why_not(counts)}")
-    return layout
-
-
 def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Instances], ...]:
     """Place the instances of one GPU of a plan's group, which MIG partitions, by their starts.
 
@@ -437,4 +438,9 @@ def placed_instances(gpu: Gpu, group: PlanGroup) -> tuple[tuple[Placement, Insta
         own = waiting.setdefault(gpu.profile(instances.profile).name, [])
         own.extend([instances] * instances.count)
     counts = {profile: len(own) for profile, own in waiting.items()}
-    return tuple((place, waiting[place.profile].pop(0)) for place in layout_of(gpu, counts))
+    held = () if group.available is None else group.available.held
+    around = [(e.profile, e.start) for e in held if e.start is not None and not e.serves]
+    layout = gpu.place(counts, around=around)
+    if layout is None:
+        raise InvalidSchedule(f"instances that have no place: {gpu.why_not(counts, around=around)}")
+    return tuple((place, waiting[place.profile].pop(0)) for place in layout)

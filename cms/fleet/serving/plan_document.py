@@ -31,6 +31,7 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ..hardware.catalogue import Device
 from .document_parts import (
+    AvailablePart,
     PointPart,
     Queue,
     ServicePart,
@@ -41,6 +42,7 @@ from .document_parts import (
     read_rule,
     read_whole_keys,
     refuse_other_terms,
+    require_available,
     require_problem,
 )
 from .load_curve import FillTimes
@@ -148,6 +150,7 @@ class GpuGroupPart(m.Part):
     """GPUs of one layout."""
 
     gpu: f.Text
+    machine: f.Text = f.left_out()
     count: f.AtLeastOne
     instances: tuple[Annotated[Any, m.Built(InstancesPart)], ...]
 
@@ -160,6 +163,7 @@ class _AnyPlan(m.Document):
     promise: Annotated[Promise, m.Built(PromisePart)] | None
     rate_margin: f.Exact
     max_processes: f.AtLeastOne | None
+    currency: f.Text = f.omitted("")
     services: tuple[Annotated[Any, m.Built(GivenPart)], ...]
     latency_headroom: Annotated[Any, m.Built(HeadroomPart)] | None
     checkers: tuple[f.Text, ...]
@@ -174,7 +178,9 @@ class _AnyPlan(m.Document):
     def build(self, rule: QueueingRule | None = None) -> Plan:
         problem = self.problem
         keys = [gpu.key for gpu in self.devices]
-        _require_same("devices", keys, [machine.name for machine in problem.machine_types])
+        available = getattr(self, "available", ())
+        machines = require_available(available, problem.machine_types)
+        _require_same("devices", keys, [*dict.fromkeys(machines)])
         _require_same("services", [each.name for each in self.services], problem.job_names)
         for index, block in enumerate(problem.blocks if len(keys) > 1 else ()):
             if block.partition(":")[0] not in keys or ":" not in block:
@@ -187,6 +193,7 @@ class _AnyPlan(m.Document):
             rule, services=services, problem=problem, gpus=self.devices,
             warnings=self.warnings, unservable=FrozenMap(self.unservable),
             max_processes=self.max_processes, rate_margin=self.rate_margin,
+            currency=self.currency,
         )  # fmt: skip
         refuse_other_terms(self.operating_points, serving)
         for violation in check(problem, self.solution.schedule) if self.solution.cost else ():
@@ -229,7 +236,10 @@ class _AnyPlan(m.Document):
     @classmethod
     def fields_of(cls, plan: Plan) -> dict[str, Any]:
         serving = plan.serving
-        common = ("rate_margin", "max_processes", "promise", "warnings", "unservable", "problem")
+        common = (
+            "rate_margin", "max_processes", "currency", "promise", "warnings", "unservable",
+            "problem",
+        )  # fmt: skip
         return {key: getattr(serving, key) for key in common} | {
             "services": plan.services, "latency_headroom": plan.latency_headroom,
             "checkers": [*plan.checkers], "groups": plan.groups, "devices": serving.gpus,
@@ -250,6 +260,7 @@ class PlanDocument(_AnyPlan):
     sharing: None = f.omitted(None)
     routing: Literal["weighted", "equal"] = f.omitted("weighted")
     replica_share: f.Exact = f.left_out()
+    available: tuple[Annotated[Any, m.Built(AvailablePart)], ...] = f.omitted(())
     operating_points: tuple[PlannedPoint, ...]
 
     def serving(self, rule: QueueingRule | None, **common: Any) -> ServingProblem:
@@ -272,7 +283,7 @@ class PlanDocument(_AnyPlan):
             counted = read_rule(self.rule, rule, curves)
         serving = ServingProblem(
             rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common,
-            routing=self.routing, replica_share=self.replica_share,
+            routing=self.routing, replica_share=self.replica_share, available=self.available,
         )  # fmt: skip
         supply: dict[str, dict[Block, Fraction]] = {name: {} for name in problem.job_names}
         for (name, block), (point,) in points.items():
@@ -310,7 +321,8 @@ class PlanDocument(_AnyPlan):
                         )
                     )  # fmt: skip
         fields = cls.fields_of(value)
-        fields |= {"routing": serving.routing, "replica_share": serving.replica_share}
+        own = "routing", "replica_share", "available"
+        fields |= {key: getattr(serving, key) for key in own}
         return cls.from_fields(rule=serving.rule.to_json(), operating_points=points, **fields)
 
 

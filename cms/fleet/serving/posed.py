@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -14,6 +14,7 @@ from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number
 from ..hardware import Gpu
+from .available import AvailableGpus
 from .gpus_used import build_machine_types, list_configurations
 from .guards import batch_time_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import InstanceKind, Measurements
@@ -43,12 +44,12 @@ class Posed(ABC, Generic[P]):
     """A problem, and what its jobs and blocks stand for: what all kinds of sharing have in common.
 
     There is one job a service and one block a profile (with several GPU types
-    ``a100-80gb:3g.40gb``); machine types are GPU keys.
+    ``a100-80gb:3g.40gb``); machine types are GPU keys, or those of `available`.
     """
 
     problem: P
     services: tuple[Service, ...]  #: in the order of the problem's jobs
-    gpus: tuple[Gpu, ...]  #: in the order of the problem's machine types
+    gpus: tuple[Gpu, ...]  #: in the order of the problem's machine types, each once
     #: By service and block: what an instance may run for this service.
     points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
     warnings: tuple[str, ...] = ()  #: what looks odd about the data; show them
@@ -59,6 +60,9 @@ class Posed(ABC, Generic[P]):
     rate_margin: Fraction = Fraction(0)  #: rates were taken to be higher by this share
     routing: str = "weighted"  #: of a service's requests over its instances, or ``equal``
     replica_share: Fraction | None = None  #: of its service's rate, as of :func:`build_problem`
+    #: The GPUs that are there, in the order of the problem's machine types; empty: any empty ones.
+    available: tuple[AvailableGpus, ...] = ()
+    currency: str = ""  #: of costs, which are then by the hour; empty: costs are numbers
 
     @property
     @abstractmethod
@@ -120,10 +124,17 @@ class Posed(ABC, Generic[P]):
 
     def gpu_of(self, machine: str | None) -> Gpu:
         """Return the GPU behind a machine type; KeyError if there is none."""
+        there = self.available_as(machine)
         for found in self.gpus:
-            if found.key == machine or (machine is None and len(self.gpus) == 1):
+            if found.key == (machine if there is None else there.gpu):
+                return found
+            if machine is None and len(self.gpus) == 1:
                 return found
         raise KeyError(machine)
+
+    def available_as(self, machine: str | None) -> AvailableGpus | None:
+        """Return the GPUs that are there behind a machine type; None if it is of empty ones."""
+        return next((each for each in self.available if each.name == machine), None)
 
     def profile_of(self, block: Block) -> str:
         """Return a block's profile, without the GPU's key before it."""
@@ -150,6 +161,8 @@ class PlanRequest(NamedTuple):
     group_limits: tuple[GroupLimit, ...] = ()
     routing: str = "weighted"
     replica_share: Fraction | None = None
+    available: tuple[AvailableGpus, ...] = ()
+    currency: str = ""
 
     @property
     def measured(self) -> dict[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]:
@@ -161,18 +174,38 @@ class PlanRequest(NamedTuple):
         """The points of models that a service runs, in a row."""
         return [point for own in self.measured.values() for each in own.values() for point in each]
 
+    def limit_to(self, used: Iterable[InstanceKind]) -> PlanRequest:
+        """Return the request with GPUs together that only differ in profiles that nothing uses."""
+        if not self.available:
+            return self
+        profiles = [*used]
+        found: dict[AvailableGpus, int] = {}
+        names: dict[str, str] = {}
+        for each in self.available:
+            own = {profile for key, profile in profiles if key == each.gpu}
+            alike = replace(each.limit_to(own), count=0)
+            found[alike] = found.get(alike, 0) + each.count
+            names[each.name] = alike.name
+        groups = tuple(
+            GroupLimit(one.name, {names[key]: n for key, n in one.weights.items()}, one.at_most)
+            for one in self.group_limits
+        )
+        there = tuple(replace(each, count=n) for each, n in found.items())
+        return self._replace(available=there, group_limits=groups)
+
     def build_machines(self, used: Iterable[InstanceKind], splits: str = "any") -> dict[str, Any]:
         """Return the configurations with these kinds of instances, and the machine types."""
+        types, groups = build_machine_types(self.fleet, self.limits, self.costs, self.available)
         return {
-            "configurations": list_configurations(self.fleet, used, splits),
-            "machine_types": build_machine_types(self.fleet, self.limits, self.costs),
-            "group_limits": self.group_limits,
+            "configurations": list_configurations(self.fleet, used, splits, self.available),
+            "machine_types": types,
+            "group_limits": (*self.group_limits, *groups),
         }
 
     @property
     def kept(self) -> dict[str, Any]:
         """What a serving problem keeps as it is."""
-        own = "services", "max_processes", "routing", "replica_share"
+        own = "services", "max_processes", "routing", "replica_share", "available", "currency"
         kept = {name: getattr(self, name) for name in own}
         return kept | {"gpus": self.fleet, "rate_margin": self.margin}
 

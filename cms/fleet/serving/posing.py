@@ -10,6 +10,7 @@ from ...problem.parts import GroupLimit
 from ...time_sharing.duty_cycle import DutyCycleRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
+from .available import AvailableGpus
 from .gpus_used import DEFAULT_GPU, find_gpus
 from .interference import Interference
 from .load_curve import LoadCurve, PointKey
@@ -42,6 +43,8 @@ class _Terms(TypedDict, total=False):
     classes: int | None
     routing: str
     replica_share: Number | None
+    available: Iterable[AvailableGpus]
+    currency: str
 
 
 @overload
@@ -104,6 +107,8 @@ def build_problem(
     classes: int | None = None,
     routing: str = "weighted",
     replica_share: Number | None = None,
+    available: Iterable[AvailableGpus] = (),
+    currency: str = "",
 ) -> AnyServing:
     """Turn services and measured operating points into a problem.
 
@@ -136,6 +141,9 @@ def build_problem(
     ``"equal"``: each counts as the smallest. A service with a column ``min_replicas`` has so many
     instances at least that each serve `replica_share` of its rate; by default
     1 / (2 min_replicas), or any part where no instance serves so much, and in equal shares.
+    `available`: GPUs that are there (:func:`cms.fleet.placement.list_available`): machine types are
+    their names, also in `group_limits`. By default any number of empty GPUs.
+    `currency`: Of `costs`, which are then by the hour.
 
     Examples
     --------
@@ -193,6 +201,12 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
         said = "routing and replica_share are for instances that serve one service each"
         raise InvalidOption(f"{said}; leave them out")
     least = None if replica_share is None else exact(replica_share, "the replica share")
+    there = tuple(available)
+    if sharing is not None and there:
+        raise InvalidOption(
+            "GPUs that are there are given, and services that share instances in time are planned "
+            "for empty ones; leave available out"
+        )
     if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
         raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
     wanted: dict[str, Service] = {}
@@ -205,7 +219,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}), replicas=None, routi
     known = sort_measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     request = PlanRequest(
         tuple(wanted.values()), fleet, known, margin, max_processes, limits, costs,
-        tuple(group_limits), routing, least,
+        tuple(group_limits), routing, least, there, currency,
     )  # fmt: skip
     if not isinstance(terms, TimeSharing):
         return pose_unshared(request, with_curves(terms, load_curves))

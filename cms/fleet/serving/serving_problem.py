@@ -72,6 +72,13 @@ class ServingProblem(Posed[Problem]):
         problem = self.problem
         return problem.rows.supply(problem.job_index(service), problem.block_index[block])
 
+    def can_serve(self, service: str) -> bool:
+        """Whether some block serves it within its limit, and enough for a replica."""
+        most = max(self.supply(service, block) for block in self.problem.blocks)
+        return most > 0 and most >= _least_replica(
+            self.problem.jobs[self.problem.job_index(service)]
+        )
+
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what such an instance does for a service; nothing if it cannot serve it."""
         if not isinstance(content, str):
@@ -107,7 +114,14 @@ def pose_unshared(request: PlanRequest, rule: QueueingRule) -> ServingProblem:
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, rule)
         planned = service.rate_rps * (1 + request.margin)
-        jobs.append(pose_job(service, planned, supply, request))
+        jobs.append(job := pose_job(service, planned, supply, request))
+        if supply and max(supply.values()) < _least_replica(job):
+            unservable[service.name] = (
+                f"{service.name}: no instance serves {shown(_least_replica(job))} requests/s, as "
+                f"each of its replicas has to; the most that one serves is "
+                f"{shown(max(supply.values()))}: lower replica_share"
+            )
+    request = request.limit_to(used)
     return ServingProblem(
         problem=Problem(jobs=jobs, **request.build_machines(used)),
         rule=rule,
@@ -136,6 +150,11 @@ def pose_job(
         share = Fraction(0) if small or routing == "equal" else None
     replicas = Replicas(count, share) if count else None
     return Job(service.name, planned, supply, replicas, routing)
+
+
+def _least_replica(job: Job) -> Fraction:
+    """Return what each replica has to serve."""
+    return Fraction(0) if job.replicas is None else job.replicas.share * job.demand
 
 
 def _why_unservable(

@@ -94,18 +94,21 @@ class Posing:
 
     def _posed(self, services: Iterable[Service]) -> ServingProblem:
         serving, problem = self.serving, self.serving.problem
-        types = problem.machine_types
-        return build_problem(
+        posed = build_problem(
             services,
             self.points or (),
             serving.gpus,
             rule=self.rule,
             rate_margin=serving.rate_margin,
             max_processes=serving.max_processes,
-            limits={one.name: one.limit for one in types if one.limit is not None},
-            costs={one.name: one.cost for one in types},
-            group_limits=problem.group_limits,
+            routing=serving.routing,
+            replica_share=serving.replica_share,
+            available=serving.available,
+            currency=serving.currency,
         )
+        machines = problem.machine_types, problem.group_limits
+        own = posed.problem.replace(machine_types=machines[0], group_limits=machines[1])
+        return replace(posed, problem=own)
 
 
 def _difference(mine: Problem, posed: Problem) -> str:

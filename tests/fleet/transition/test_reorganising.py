@@ -48,7 +48,7 @@ from cms.fleet.deployment.transition import (
 from cms.fleet.deployment.transition.curves import capacity_curves
 from cms.fleet.deployment.transition.reorganisation import assign_contents
 from cms.fleet.deployment.turns import contents_of, shares_of
-from cms.fleet.placement import nearest, place
+from cms.fleet.placement import place, place_plan
 from proofs_checks.checker.deployment import check_deployment as check_again
 from proofs_checks.checker.replay import check_transition as recheck
 from tests.fleet.plans import POINTS, SERVICES, colocate, set_at, solution
@@ -335,7 +335,7 @@ def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
         lambda: transition(now, desired_state(alone)),
         lambda: transition(now, to_plan(now, plan(600, 250)).target),
         lambda: place(desired_state(alone), now),
-        lambda: nearest(now, alone),
+        lambda: place_plan(alone, now),
     ]
     for way in ways:
         with pytest.raises(UnsupportedProblem, match="in which services take turns"):

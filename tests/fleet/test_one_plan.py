@@ -1,0 +1,327 @@
+"""Plan and placement in one search: against every plan on tiny fleets, and forged plans."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import Configuration, SizeBoundedConfigurations, solve
+from cms.errors import FileError
+from cms.files import problem_from_json
+from cms.fleet import OperatingPoint, Plan, Service, build_problem, get_gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Mode,
+    Work,
+    check_deployment,
+    deployment_from_json,
+    deployment_to_json,
+)
+from cms.fleet.placement import (
+    PlacementConstraints,
+    PlacementInfeasible,
+    PlacementResult,
+    list_available,
+    place_plan,
+)
+from cms.fleet.placement.gpu_group import group_equivalent_gpus
+from cms.fleet.serving import RULES, plan_from_json, plan_to_json
+from cms.solving.solution import Proof, Status
+from proofs_checks.checker.__main__ import _examined
+from tests.property.problems import share
+from tests.references.fleet_plans import Asked, least_cost
+from tests.samples import few
+
+from .deployments import deployments
+from .test_placement import guesses_in, less_known
+
+A30, A100 = get_gpu("a30-24gb"), get_gpu("a100-80gb")
+PROFILES = {A30.key: ("1g.6gb", "2g.12gb", "4g.24gb"), A100.key: ("1g.10gb", "3g.40gb", "7g.80gb")}
+RULE = RULES["half"]
+
+
+def point(service: str, key: str, profile: str) -> OperatingPoint:
+    size = int(profile[0])
+    speed = {1: 10, 2: 22, 3: 34, 4: 45, 7: 80}[size] + (3 * size if service == "b" else 0)
+    return OperatingPoint(service, key, profile, 1, 4, speed, 20)
+
+
+def running(service: str, key: str, profile: str, start: int) -> Instance:
+    measured = point(service, key, profile)
+    return Instance(profile, start, Work(service, measured, Fraction(measured.throughput_rps)))
+
+
+@dataclass(frozen=True)
+class Case:
+    fleet: Deployment
+    asked: Asked
+    constraints: PlacementConstraints
+    services: tuple[Service, ...]
+
+    @property
+    def gpus(self) -> list[str]:
+        return sorted(self.fleet.devices)
+
+    def plan(self) -> Plan:
+        points = [
+            point(s, key, p) for s in self.asked.rates for key in self.gpus for p in PROFILES[key]
+        ]
+        devices = [self.fleet.devices[key] for key in self.gpus]
+        serving = build_problem(
+            self.services, points, devices, rule=RULE, limits=self.asked.caps,
+            costs=self.asked.prices, available=list_available(self.fleet, devices),
+        )  # fmt: skip
+        return Plan(serving, solve(serving.problem, time_limit=None))
+
+
+def drawn_case(seed: int) -> Case:
+    rng = random.Random(seed)
+    mixed = rng.random() < 0.3
+    shape = rng.choice(
+        ([1], [1, 1]) if mixed else ([1], [2], [3], [4], [1, 1], [2, 1], [2, 2], [1, 1, 1])
+    )
+    nodes = []
+    for at, n in enumerate(shape):
+        cards = []
+        for index in range(n):
+            gpu = A100 if mixed and rng.random() < 0.5 else A30
+            held: tuple[Instance, ...] = ()
+            if rng.random() < 0.35:
+                layout = rng.choice([own for own in gpu.layouts(PROFILES[gpu.key]) if len(own) < 3])
+                is_managed = rng.random() < 0.3
+                held = tuple(
+                    running(rng.choice("ab"), gpu.key, *p)
+                    if is_managed
+                    else Instance(*p, owner="pod x/y")
+                    for p in layout
+                )
+            cards.append(FleetGpu(f"n{at}", index, gpu, instances=held))
+        nodes.append(FleetNode(f"n{at}", tuple(cards)))
+    fleet = Deployment(tuple(nodes), tuple(Service(s, s, 10, 1000) for s in "ab"), RULE)
+    total = sum(shape)
+    rates = {name: Fraction(rng.randint(0, 14 * total)) for name in "ab"}
+    if mixed:
+        rates = {name: rate * 2 for name, rate in rates.items()}
+    keys = sorted(fleet.devices)
+    prices = {key: Fraction(rng.choice(("1", "1", "2", "7/3"))) for key in keys}
+    caps = {key: rng.randint(0, total) for key in keys if rng.random() < 0.2}
+    replicas = {name: rng.randint(1, 3) for name in "ab" if rates[name] and rng.random() < 0.25}
+    services = tuple(
+        Service(name, name, rate, 1000, extra={"min_replicas": str(replicas.get(name, ""))})
+        for name, rate in rates.items()
+    )
+    spread = frozenset(name for name in "ab" if rng.random() < 0.25)
+    apart, most = (
+        rng.random() < 0.15,
+        {name: rng.randint(1, 2) for name in "ab" if rng.random() < 0.15},
+    )
+    survive = Fraction(rng.choice((0, 0, 0, 1, 2)), 2)
+    supply = {
+        (name, key, profile): Fraction(point(name, key, profile).throughput_rps)
+        for name in rates for key in keys for profile in PROFILES[key]
+    }  # fmt: skip
+    shares = {}
+    for name, n in replicas.items():
+        best = max(own for (service, *_), own in supply.items() if service == name)
+        small = best < rates[name] / (2 * n)
+        shares[name] = n, Fraction(0) if small else rates[name] / (2 * n)
+    asked = Asked(rates, supply, prices, caps, shares, spread, apart, most, survive)
+    constraints = PlacementConstraints(
+        replicas, dict.fromkeys(spread, "node"), [("a", "b")] if apart else [], most,
+        survive or None,
+    )  # fmt: skip
+    return Case(fleet, asked, constraints, services)
+
+
+@pytest.mark.parametrize("seed", few(30, range(500)))
+def test_no_plan_on_any_layout_costs_less(seed: int) -> None:
+    case = drawn_case(seed)
+    plan, best = case.plan(), least_cost(case.fleet, case.asked)
+    if plan.solution.status is Status.INFEASIBLE:
+        assert plan.solution.proof is Proof.CHECKED
+        assert best is None
+        return
+    assert plan_from_json(plan_to_json(plan)) == plan
+    document = plan_to_json(plan)
+    assert _examined([document])[0] == []
+    found = place_plan(plan, case.fleet, constraints=case.constraints)
+    if isinstance(found, PlacementInfeasible):
+        assert best is None
+        return
+    assert best is not None
+    assert check_deployment(found.deployment, found.wanted) == ()
+    assert found.least_cost <= best
+    assert plan.solution.lower_bound <= best
+    if found.cost != best:  # then it says so
+        assert found.cost > best
+        assert found.cost_proof is Proof.NONE
+    if found.cost_proof is Proof.CHECKED:
+        assert found.cost == best == found.least_cost
+    held = deployment_to_json(found.deployment)
+    assert deployment_from_json(held) == found.deployment
+    assert _examined([held])[0] == []
+    _priced_consistently(case, found)
+
+
+def _priced_consistently(case: Case, found: PlacementResult) -> None:
+    """What a constraint costs is at most what all of them do, and nothing costs less than none."""
+    together = found.constraints_cost
+    for each in found.constraint_costs.values():
+        assert together is not None
+        assert (0, 0) <= (each.cost, 0) <= (together.cost, 0)
+    if together is not None:
+        free = Asked(case.asked.rates, case.asked.supply, case.asked.prices, case.asked.caps)
+        base = least_cost(case.fleet, free)
+        assert base is not None
+        assert found.cost - together.cost == base
+
+
+# --- machine types --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [None, guesses_in, less_known])
+@share(4)
+@given(st.data())
+def test_machine_types_are_what_each_gpu_can_hold(
+    known: Callable[[st.DataObject, Deployment], Deployment] | None, data: st.DataObject
+) -> None:
+    """Also of GPUs whose instances may be another's, or whose starts are not known."""
+    now = data.draw(deployments(most_nodes=2, most_gpus=3, keys=(A30.key, A100.key)))
+    now = now if known is None else known(data, now)
+    if old := data.draw(st.booleans()):
+        now = replace(now, nodes=tuple(replace(node, driver="450.80") for node in now.nodes))
+    names = {gpu.key: [*gpu.base_profiles, "mps:20", "mps:50"] for gpu in (A30, A100)}
+    kinds = [
+        Kind(key, name, Work("chat", OperatingPoint("chat", key, name, 1, 1, 1, 1), Fraction(1)))
+        for key, own in names.items() for name in own
+    ]  # fmt: skip
+    numbers = {kind: number for number, kind in enumerate(kinds)}
+    blocks = [(key, name) for key, own in names.items() for name in own]
+    there = {each.limit_to(names[each.gpu]).name: each for each in list_available(now, (A30, A100))}
+    for group in group_equivalent_gpus(now, numbers, blocks=blocks):
+        own = group.available
+        assert own.name in there
+        assert old or not own.lacks
+        shapes = [*own.list_configurations(group.gpu, names[own.gpu])]
+        cut = [Counter(dict(s.blocks)) for s in shapes if isinstance(s, Configuration)]
+        shared = [s for s in shapes if isinstance(s, SizeBoundedConfigurations)]
+        held = [
+            Counter(dict(option.counts))
+            for option in group.options
+            if option.mode is not Mode.WHOLE
+        ]
+        for counts in held:
+            assert any(counts <= each for each in cut) or any(s.allows(counts) for s in shared)
+        for counts in cut:
+            assert counts in held
+
+
+def full_fleet() -> Deployment:
+    """Three GPUs of two types, two of them partly taken."""
+    taken = Instance("1g.6gb", 0, owner="pod x/y")
+    half = Instance("3g.40gb", 4, owner="pod x/y")
+    cards = (
+        FleetGpu("n", 0, A30, instances=(taken,)), FleetGpu("n", 1, A30),
+        FleetGpu("n", 2, A100, instances=(half,)),
+    )  # fmt: skip
+    return Deployment((FleetNode("n", cards),))
+
+
+def case_of(fleet: Deployment, rates: dict[str, int]) -> Case:
+    services = tuple(Service(name, name, rate, 1000) for name, rate in rates.items())
+    asked = Asked({name: Fraction(rate) for name, rate in rates.items()}, {}, {})
+    return Case(fleet, asked, PlacementConstraints(), services)
+
+
+def test_a_mixed_fleet_that_suffices_is_accepted() -> None:
+    case = case_of(full_fleet(), {"a": 44, "b": 90})
+    plan = case.plan()
+    machines = {group.machine: group.count for group in plan.groups}
+    assert machines == {
+        "a30-24gb": 1, "a30-24gb beside 1g.6gb@0": 1, "a100-80gb beside 3g.40gb@4": 1,
+    }  # fmt: skip
+    found = place_plan(plan, case.fleet)
+    assert isinstance(found, PlacementResult)
+    assert (found.cost, found.cost_proof, found.least_cost) == (1, Proof.CHECKED, 1)
+    more = case_of(full_fleet(), {"a": 44, "b": 180}).plan()
+    assert (more.solution.status, more.solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+
+
+def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
+    """What both checkers say of a forged plan, and of the deployment that it is placed in."""
+    case = case_of(full_fleet(), {"a": 44, "b": 90})
+    plan = case.plan()
+    found = place_plan(plan, case.fleet)
+    assert isinstance(found, PlacementResult)
+    document = json.loads(json.dumps(deployment_to_json(found.deployment)))
+    change(document["plan"])
+    said = []
+    for read, written in ((plan_from_json, document["plan"]), (deployment_from_json, document)):
+        try:
+            read(written)
+        except FileError:
+            said.append("package")
+        try:
+            said += ["independent"] * bool(_examined([written])[0])
+        except ValueError:
+            said.append("independent")
+    return said
+
+
+def _move(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"][0]["start"] = 3
+
+
+def _raise(plan: dict[str, Any]) -> None:
+    plan["available"][0]["count"] = 2
+
+
+def _raise_both(plan: dict[str, Any]) -> None:
+    """With the problem's limit, and the digest that the solution names."""
+    plan["available"][0]["count"] = 2
+    plan["problem"]["machine_types"][0]["limit"] = 2
+    problem = problem_from_json(plan["problem"])
+    plan["solution"]["problem_sha256"] = problem.sha256
+    plan["solution"]["certificate"]["problem_sha256"] = problem.sha256
+
+
+def _free(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"] = []
+
+
+def _charge(plan: dict[str, Any]) -> None:
+    plan["problem"]["machine_types"][1]["cost"] = 1
+
+
+def _serve(plan: dict[str, Any]) -> None:
+    plan["available"][1]["held"][0]["serves"] = True
+
+
+BOTH = ["package", "independent"]
+
+
+@pytest.mark.parametrize("change", [_move, _raise, _free, _charge])
+def test_forged_machine_types_are_refused_by_both_checkers(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
+    assert forged(lambda plan: None) == []
+    assert forged(change) == BOTH * 2
+
+
+def test_what_a_plan_says_of_a_fleet_is_held_against_the_fleet_by_both_checkers() -> None:
+    """A plan for more GPUs is consistent by itself; one that uses less than it could is legal."""
+    assert forged(_raise_both) == BOTH
+    assert forged(_serve) == ["package", *BOTH]
