@@ -205,7 +205,8 @@ def test_others_instances_may_ask_for_more_gpus_or_leave_no_room_for_groups() ->
     cards = [(other("1g.10gb", 0),)] * 10 + [()] * 10
     none = place(wanted, fleet(*cards), as_grouped=True)
     assert isinstance(none, PlacementInfeasible)
-    assert "are needed to hold" in none.reasons[0]
+    assert none.proof is Proof.CHECKED
+    assert none.reasons == ("the groups of the plan have too few GPUs for all of them at once",)
     assert isinstance(place(wanted, fleet(*cards)), PlacementResult)
 
 

@@ -31,9 +31,9 @@ from .gpu_group import GpuGroup, group_equivalent_gpus
 from .infeasibility import PlacementInfeasible, explain_infeasibility
 from .placement_model import Demand, PlacementCounts, PlacementModel
 from .placement_result import GpuCost, PlacementResult, check_placement
-from .plan_groups import list_contents, match_contents
+from .plan_groups import build_group_model
 from .program import Limits
-from .realisation import fill_gpus, realise
+from .realisation import realise
 
 __all__ = [
     "TOO_LATE", "build_result", "match_groups", "place", "price_constraints",
@@ -215,21 +215,19 @@ def match_groups(
     demand = build_demand(wanted, PlacementConstraints())
     groups = group_equivalent_gpus(fleet, demand.numbers, blocks=list_blocks(plan))
     is_known = is_covered(plan, groups, demand)
-    contents = list_contents(plan, demand.numbers)
-    match = match_contents(groups, contents, demand, limits, by_machine=is_known)
-    if match is None:
-        raise CmsError(TOO_LATE)
-    if isinstance(match, PlacementInfeasible):
-        return match
-    deployment = build_deployment(fleet, wanted, fill_gpus(fleet, match.fillings, demand.kinds))
-    home = {card.name: group for group in groups for card in group.members}
-    used = [home[each.card.name] for each in match.fillings]
-    spent, least = _add_up(demand, used), certified_cost(wanted) if is_known else Fraction(0)
-    found = PlacementResult(
-        deployment, wanted, match.kept, sum(fleet.kinds().values()), match.kept, match.proof,
-        spent, Proof.CHECKED if least == spent.cost else Proof.NONE, {}, (), least_cost=least,
-    )  # fmt: skip
-    return check_placement(found, fleet, PlacementConstraints(), _list_uses(demand, used))
+    model, short = build_group_model(plan, groups, demand, by_machine=is_known)
+    counts = model.solve(limits)
+    if counts is None:
+        if limits.over:
+            raise CmsError(TOO_LATE)
+        proof = Proof.SOLVER if model.program.refute(limits) is None else Proof.CHECKED
+        none = ("the groups of the plan have too few GPUs for all of them at once",)
+        return PlacementInfeasible(short or none, proof)
+    least = certified_cost(wanted) if is_known else Fraction(0)
+    proved = model.prove("kept", limits), (Proof.NONE, least)
+    nothing = PlacementConstraints()
+    found = build_result(wanted, fleet, nothing, model, counts, limits, proved)
+    return replace(found, cost_proof=Proof.CHECKED) if found.cost == least else found
 
 
 # --- what constraints cost ------------------------------------------------------------------------

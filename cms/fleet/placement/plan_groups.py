@@ -1,55 +1,72 @@
-"""GPUs with the contents that a plan's groups have, matched to a fleet so that most is kept."""
+"""The placement model of a plan's groups: a GPU holds together what the plan has on one GPU."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ...solving.solution import Proof
-from ...values.numbers import common_step
 from ..deployment.instance import Kind, Work
 from ..serving.plan import Plan
 from .gpu_group import GpuGroup, LayoutOption
-from .infeasibility import PlacementInfeasible
-from .placement_model import Demand
-from .program import Limits, Program
-from .realisation import Filling
+from .placement_model import Demand, KindGroup, OptionGroup, PlacementModel
 
-__all__ = ["GroupContent", "Match", "list_contents", "match_contents"]
+__all__ = ["build_group_model"]
 
 
-class GroupContent(NamedTuple):
-    """What GPUs of a plan's group hold: kinds by their numbers, and profiles."""
+class _Content(NamedTuple):
+    """What a GPU of a plan holds: kinds by their numbers, and profiles."""
 
-    gpu: str
-    machine: str
     kinds: Counter[int]
     counts: Counter[str]
-    number: int  # of such GPUs
 
 
-class Match(NamedTuple):
-    """Which GPUs get which contents."""
+def build_group_model(
+    plan: Plan, groups: Sequence[GpuGroup], demand: Demand, *, by_machine: bool
+) -> tuple[PlacementModel, tuple[str, ...]]:
+    """Build the model, and say which contents have too few GPUs.
 
-    fillings: list[Filling]
-    kept: int
-    proof: Proof  # that no matching of the same contents keeps more
+    Each way in which a content lies on equivalent GPUs is a pool, whose GPUs hold the same.
+    `by_machine`: Whether contents may only lie on GPUs of their own machine types.
+    """
+    wanted = _count_contents(plan, demand.numbers, by_machine=by_machine)
+    options: list[list[LayoutOption]] = [[] for _ in groups]
+    pools: list[OptionGroup] = []
+    content_of: list[int] = []
+    every = frozenset(range(len(demand.kinds)))
+    for s, group in enumerate(groups):
+        name = group.available.name if by_machine else group.gpu.key
+        for c, (machine, content, _) in enumerate(wanted):
+            if machine == name and (fit := _best_fit(group, content)) is not None:
+                at = s, len(options[s])
+                pools.append(OptionGroup(group.domain, (at,), every - {*content.kinds}, True))
+                options[s].append(fit)
+                content_of.append(c)
+    alone = (KindGroup(k.gpu, k.profile, (number,)) for number, k in enumerate(demand.kinds))
+    own = [replace(group, options=tuple(fit)) for group, fit in zip(groups, options, strict=True)]
+    model = PlacementModel(own, replace(demand, groups=tuple(alone)), pools)
+    used: list[dict[int, int]] = [{} for _ in wanted]
+    for c, x, y in zip(content_of, model.x, model.y, strict=True):
+        (number,) = y.values()
+        used[c][number] = 1
+        for kind, n in wanted[c][1].kinds.items():
+            model.program.equal({x[kind]: 1, number: -n}, 0)
+    short = []
+    for (machine, content, number), terms in zip(wanted, used, strict=True):
+        model.program.equal(terms, number)
+        if (there := sum(model.program.highs[v] for v in terms)) < number:
+            held = " + ".join(f"{n} x {name}" for name, n in sorted(content.counts.items()))
+            need = f"{number} x {machine} are needed to hold {held}"
+            short.append(f"{need}, and {there} have room for it")
+    return model, tuple(short)
 
 
-class _Fit(NamedTuple):
-    """How a content lies on a GPU: what that keeps, reuses and leaves as it is."""
-
-    kept: int
-    reused: int
-    stays: int
-    option: LayoutOption
-
-
-def list_contents(plan: Plan, numbers: Mapping[Kind, int]) -> list[GroupContent]:
-    """Return the contents of a plan's groups, idle instances left out and equal ones together."""
-    found: dict[tuple[object, ...], GroupContent] = {}
+def _count_contents(
+    plan: Plan, numbers: Mapping[Kind, int], *, by_machine: bool
+) -> list[tuple[str, _Content, int]]:
+    """Count GPUs of each type and content, idle instances left out and equal contents together."""
+    found: dict[tuple[str, frozenset[tuple[int, int]]], tuple[str, _Content, int]] = {}
     for group in plan.groups:
         kinds: Counter[int] = Counter()
         counts: Counter[str] = Counter()
@@ -59,114 +76,32 @@ def list_contents(plan: Plan, numbers: Mapping[Kind, int]) -> list[GroupContent]
                 kinds[numbers[Kind(group.gpu, each.profile, work)]] += each.count
                 counts[each.profile] += each.count
         if kinds:
-            machine = group.machine or group.gpu
-            key = machine, tuple(sorted(kinds.items()))
-            before = found[key].number if key in found else 0
-            found[key] = GroupContent(group.gpu, machine, kinds, counts, before + group.count)
+            machine = (by_machine and group.machine) or group.gpu
+            key = machine, frozenset(kinds.items())
+            before = found[key][2] if key in found else 0
+            found[key] = machine, _Content(kinds, counts), before + group.count
     return list(found.values())
 
 
-def match_contents(
-    groups: Sequence[GpuGroup],
-    contents: Sequence[GroupContent],
-    demand: Demand,
-    limits: Limits,
-    *,
-    by_machine: bool,
-) -> Match | PlacementInfeasible | None:
-    """Match contents to GPUs: at the least cost, then most kept, reused, and as it is.
-
-    `by_machine`: Whether only to GPUs of their own machine types. None if time is up. The program
-    is a transport, whose relaxation has whole solutions.
-    """
-    fits: dict[tuple[int, int], _Fit] = {}
-    program = Program()
-    flow: dict[tuple[int, int], int] = {}
-    for s, group in enumerate(groups):
-        for c, content in enumerate(contents):
-            own = group.available.name if by_machine else group.gpu.key
-            if own != (content.machine if by_machine else content.gpu):
-                continue
-            if (fit := _best_fit(group, content)) is not None:
-                fits[s, c] = fit
-                flow[s, c] = program.variable(len(group.members))
-        if mine := [v for (at, _), v in flow.items() if at == s]:
-            program.choose(mine, len(group.members))
-    for c, content in enumerate(contents):
-        mine = [v for (_, at), v in flow.items() if at == c]
-        program.equal(dict.fromkeys(mine, 1), content.number)
-    prices = [demand.price_of(group) for group in groups]
-    step = common_step(prices) if any(prices) else 1
-    saved = [int((max(prices, default=Fraction(0)) - price) / step) for price in prices]
-    worth = {v: (saved[s], *fits[s, c][:3]) for (s, c), v in flow.items()}
-    best: list[int] | None = None
-    kept: tuple[int, Proof] = 0, Proof.CHECKED
-    for aim in range(4):  # cost, kept, reused, stays
-        terms = {v: n for v, values in worth.items() if (n := values[aim])}
-        if best is not None and not terms:
-            continue
-        found = program.maximise(terms, limits, best)
-        if found.values is None:
-            return _explain(groups, contents, fits, program, limits)
-        best = found.values
-        value = sum(n * best[v] for v, n in terms.items())
-        if aim == 1 and program.prove(terms, limits, value) != value:
-            kept = value, Proof.SOLVER if found.ended else Proof.NONE
-        elif aim == 1:
-            kept = value, Proof.CHECKED
-        program.at_least(terms, value)
-    used: set[str] = set()
-    fillings: list[Filling] = []
-    for s, group in enumerate(groups):
-        size = Counter(card.node for card in group.members)
-        cards = sorted(
-            group.members, key=lambda card: (card.node not in used, -size[card.node], card.node)
-        )
-        for c, content in enumerate(contents):
-            for _ in range((best or [])[flow[s, c]] if (s, c) in flow else 0):
-                filling = Filling(cards.pop(0), fits[s, c].option)
-                used.add(filling.card.node)
-                keeps = {kind: min(n, content.kinds[kind]) for kind, n in filling.option.keeps}
-                filling.kept = +Counter(keeps)
-                filling.new = content.kinds - filling.kept
-                fillings.append(filling)
-    return Match(fillings, *kept)
+def _best_fit(group: GpuGroup, content: _Content) -> LayoutOption | None:
+    """Return the way in which a content lies on a GPU: what keeps most, then reuses most."""
+    return max(_list_fits(group, content), key=_rank, default=None)
 
 
-def _best_fit(group: GpuGroup, content: GroupContent) -> _Fit | None:
-    found: _Fit | None = None
+def _rank(option: LayoutOption) -> tuple[int, int, bool]:
+    return sum(n for _, n in option.keeps), sum(n for _, n in option.there), option.stays
+
+
+def _list_fits(group: GpuGroup, content: _Content) -> Iterator[LayoutOption]:
     for option in group.options:
         counts = dict(option.counts)
         if option.stays and dict(option.keeps) != dict(content.kinds):
             continue
-        if any(counts.get(name, 0) < n for name, n in content.counts.items()):
-            continue
-        kept = sum(min(n, content.kinds[kind]) for kind, n in option.keeps)
-        reused = sum(min(n, content.counts[name]) for name, n in option.there)
-        fit = _Fit(kept, reused, int(option.stays), option)
-        if found is None or fit[:3] > found[:3]:
-            found = fit
-    return found
-
-
-def _explain(
-    groups: Sequence[GpuGroup],
-    contents: Sequence[GroupContent],
-    fits: Mapping[tuple[int, int], _Fit],
-    program: Program,
-    limits: Limits,
-) -> PlacementInfeasible | None:
-    """Say which contents need more GPUs than have room for any (Hall); None if time was up."""
-    if limits.over:
-        return None
-    prices = program.refute(limits)
-    every = [*enumerate(contents, len(program.choices))]
-    short = [each for at, each in every if prices is None or prices[at]]
-    needed = sum(each.number for each in short)
-    there = sum(len(groups[s].members) for s in {s for s, c in fits if contents[c] in short})
-    held = [
-        " + ".join(f"{n} x {name}" for name, n in sorted(each.counts.items())) for each in short
-    ]
-    some = f"{held[0]} or {len(held) - 1} other contents" if len(held) > 1 else held[0]
-    reason = f"{needed} GPUs are needed to hold {some}, and {there} have room for one of these"
-    return PlacementInfeasible((reason,), Proof.SOLVER if prices is None else Proof.CHECKED)
+        if all(counts.get(name, 0) >= n for name, n in content.counts.items()):
+            keeps = ((kind, min(n, content.kinds[kind])) for kind, n in option.keeps)
+            there = ((name, min(n, content.counts[name])) for name, n in option.there)
+            yield option._replace(
+                counts=tuple(sorted(content.counts.items())),
+                keeps=tuple(pair for pair in keeps if pair[1]),
+                there=tuple(pair for pair in there if pair[1]),
+            )

@@ -21,11 +21,11 @@ from .gpu_group import GpuGroup, LayoutOption, Places, is_as_cut, kind_of, layou
 from .placement_model import Demand, PlacementCounts
 from .program import Limits, Program
 
-__all__ = ["Filling", "fill_gpus", "realise"]
+__all__ = ["realise"]
 
 
 @dataclass
-class Filling:
+class _Filling:
     """What a GPU is to hold: kinds by their numbers."""
 
     card: FleetGpu
@@ -37,19 +37,12 @@ class Filling:
 def realise(
     fleet: Deployment, groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
 ) -> dict[tuple[str, int], FleetGpu]:
-    """Return the GPUs that change, by node and index."""
-    return fill_gpus(fleet, _list_fillings(groups, demand, chosen), demand.kinds)
-
-
-def fill_gpus(
-    fleet: Deployment, contents: Iterable[Filling], kinds: Sequence[Kind]
-) -> dict[tuple[str, int], FleetGpu]:
-    """Return the GPUs that change: those to be filled, and those that lose their work."""
+    """Return the GPUs that change, by node and index: with new work, or without what they had."""
     cards: dict[tuple[str, int], FleetGpu] = {}
     doubts = {node.name: doubtful(node) for node in fleet.nodes}
-    filler = _Filler(kinds, {kind: number for number, kind in enumerate(kinds)})
+    filler = _Filler(demand.kinds, demand.numbers)
     done = set()
-    for each in contents:
+    for each in _list_fillings(groups, demand, chosen):
         if each.kept or each.new:
             card = each.card
             done.add((card.node, card.index))
@@ -63,18 +56,18 @@ def fill_gpus(
 
 def _list_fillings(
     groups: Sequence[GpuGroup], demand: Demand, chosen: PlacementCounts
-) -> list[Filling]:
+) -> list[_Filling]:
     """Spread what was chosen over single GPUs and instances over them."""
     free = _cards_in_order(groups, chosen)
     counts = chosen.counts(demand)
     kept_by_kind = chosen.kept_by_kind
     wanted = {kind: n - kept_by_kind[kind] for kind, n in enumerate(counts)}
-    every: list[Filling] = []
+    every: list[_Filling] = []
     for q, options in enumerate(chosen.options):
-        mine: list[Filling] = []
+        mine: list[_Filling] = []
         for (s, c), number in options.items():
             option = groups[s].options[c]
-            mine += [Filling(free[s].pop(0), option) for _ in range(number)]
+            mine += [_Filling(free[s].pop(0), option) for _ in range(number)]
         mine.sort(key=lambda each: (not each.option.stays, each.card.node, each.card.index))
         new: dict[int, int] = {}
         for i, placed in chosen.placed[q].items():
@@ -127,7 +120,7 @@ def _cards_in_order(groups: Sequence[GpuGroup], chosen: PlacementCounts) -> list
     return found
 
 
-def _keep(contents: Sequence[Filling], left: dict[int, int]) -> None:
+def _keep(contents: Sequence[_Filling], left: dict[int, int]) -> None:
     """Have instances go on where they are: first where nothing else changes."""
     for each in contents:
         for kind, most in each.option.keeps:
@@ -136,7 +129,7 @@ def _keep(contents: Sequence[Filling], left: dict[int, int]) -> None:
                 left[kind] -= taken
 
 
-def _add(contents: Sequence[Filling], new: Mapping[int, int], kinds: Sequence[Kind]) -> None:
+def _add(contents: Sequence[_Filling], new: Mapping[int, int], kinds: Sequence[Kind]) -> None:
     """Put new work where an instance is already, then where there is room."""
     wanted: dict[tuple[str, str], list[int]] = {}
     for kind in sorted(new, key=lambda number: kinds[number].order):
@@ -156,7 +149,7 @@ def _add(contents: Sequence[Filling], new: Mapping[int, int], kinds: Sequence[Ki
 
 
 def _split(
-    contents: Sequence[Filling],
+    contents: Sequence[_Filling],
     kept: Mapping[int, int],
     new: Mapping[int, int],
     kinds: Sequence[Kind],
@@ -170,6 +163,11 @@ def _split(
     """
     left = {("kept", kind): n for kind, n in kept.items() if n}
     left |= {("new", kind): n for kind, n in new.items() if n}
+    if not any(n % len(contents) for n in left.values()):
+        for each in contents:
+            each.kept.update({k: n // len(contents) for k, n in kept.items() if n})
+            each.new.update({k: n // len(contents) for k, n in new.items() if n})
+        return
     for number, each in enumerate(contents):
         share = len(contents) - number
         program = Program()
@@ -205,7 +203,7 @@ class _Filler:
     kinds: Sequence[Kind]
     numbers: Mapping[Kind, int]
 
-    def fill(self, filling: Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
+    def fill(self, filling: _Filling, fixed: tuple[Instance, ...]) -> FleetGpu:
         """Return a GPU with what it is to hold; what is `fixed` may be another's and stays."""
         card, option = filling.card, filling.option
         if not filling.new and option.stays:
@@ -241,7 +239,7 @@ class _Filler:
                 rest.append(each)
         return found, rest
 
-    def _queues(self, filling: Filling) -> dict[str, list[Kind]]:
+    def _queues(self, filling: _Filling) -> dict[str, list[Kind]]:
         """Return the new kinds by profile, the first in order at the end."""
         queues: dict[str, list[Kind]] = {}
         new = (self.kinds[number] for number in filling.new.elements())
@@ -249,7 +247,7 @@ class _Filler:
             queues.setdefault(kind.profile, []).append(kind)
         return queues
 
-    def _cut(self, filling: Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
+    def _cut(self, filling: _Filling, own: list[Instance], fixed: tuple[Instance, ...]) -> FleetGpu:
         card, queues = filling.card, self._queues(filling)
         pinned = tuple(map(place_of, card.foreign))
         wanted = Counter({profile: len(queue) for profile, queue in queues.items()})
@@ -283,7 +281,7 @@ class _Filler:
         rest += [_idle(each) for each in cut if place_of(each) not in used]
         return card.with_instances((*card.foreign, *kept, *new, *rest), Mode.MIG)
 
-    def _relabel(self, filling: Filling) -> FleetGpu:
+    def _relabel(self, filling: _Filling) -> FleetGpu:
         """Change the work of instances whose starts are not known; what has no work then idles."""
         card, queues = filling.card, self._queues(filling)
         own = (each for each in card.instances if each.is_managed)
