@@ -17,13 +17,7 @@ from typing import Any, NamedTuple
 
 from cms.errors import InvalidProblem
 from cms.fleet import Service, get_gpu
-from cms.fleet.deployment import (
-    Deployment,
-    DesiredState,
-    FleetGpu,
-    FleetNode,
-    Instance,
-)
+from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.transition import (
     Impossible,
     PartitioningTool,
@@ -34,6 +28,8 @@ from cms.fleet.deployment.transition import (
 )
 from cms.fleet.serving import RULES
 from tests.fleet.deployments import SCENARIOS, placed, point, published
+
+from .cases import on_nodes
 
 DEVICES = ("a30-24gb", "a100-80gb", "h100-80gb")
 #: What is compared, and whether more of it is better.
@@ -68,21 +64,13 @@ def draw(seed: int) -> Drawn:
     return Drawn(*_sides(rng, tool), tool, floor)
 
 
-def _on_nodes(cards: list[FleetGpu], size: int) -> tuple[FleetNode, ...]:
-    nodes: dict[str, list[FleetGpu]] = {}
-    for at, card in enumerate(cards):
-        name = f"n{at // size}"
-        nodes.setdefault(name, []).append(replace(card, node=name, index=at % size))
-    return tuple(FleetNode(name, tuple(own)) for name, own in nodes.items())
-
-
 def _published(rng: random.Random) -> tuple[Deployment, DesiredState]:
     first, second = rng.sample(SCENARIOS, 2)
     device = get_gpu("a100-80gb")
     foreign = Instance("1g.10gb", 0, owner="pod x/y")
     held = [(foreign,) * (rng.random() < 0.1) for _ in range(rng.randint(20, 28))]
     cards = [FleetGpu("n", at, device, instances=own) for at, own in enumerate(held)]
-    empty = Deployment(_on_nodes(cards, rng.choice((4, 8, 30))))
+    empty = on_nodes(Deployment((FleetNode("n", tuple(cards)),)), rng.choice((4, 8, 30)))
     return placed(published(first), empty, as_grouped=True).deployment, published(second)
 
 
@@ -114,7 +102,9 @@ def _sides(
                     new.append(Instance(profile, start, work))
         cards.append(FleetGpu("n", at, device, instances=tuple(old)))
         ends.append(replace(cards[-1], instances=tuple(new)))
-    spare = [FleetGpu("n", 0, get_gpu(rng.choice(keys))) for _ in range(rng.randint(0, 4))]
+    spare = [
+        FleetGpu("n", len(cards) + at, get_gpu(rng.choice(keys))) for at in range(rng.randint(0, 4))
+    ]
     size, sides = rng.randint(1, 4), []
     for own in (cards, ends):
         works = [each.work for card in own for each in card.instances if each.work is not None]
@@ -122,7 +112,8 @@ def _sides(
             Service(name, name, sum(w.supply_rps for w in works if w.service == name), 1000)
             for name in names
         )
-        sides.append(Deployment(_on_nodes([*own, *spare], size), services, RULES["half"]))
+        node = FleetNode("n", (*own, *spare))
+        sides.append(on_nodes(Deployment((node,), services, RULES["half"]), size))
     start, target = sides
     if rng.random() < 0.2:
         return start, target

@@ -249,25 +249,6 @@ def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("sigma", "seed"),
-    [
-        ("0.1", 6),
-        pytest.param("0.1", 9, marks=pytest.mark.long),
-        pytest.param("0.3", 1, marks=pytest.mark.long),
-        pytest.param("1.0", 1, marks=pytest.mark.long),
-    ],
-)
-def test_full_fleets_need_no_spare_gpu(sigma: str, seed: int) -> None:
-    """With so little slack, bringing all services on alike gets stuck (the first two)."""
-    now, wanted = change_of(DRAWN, gpus=25, sigma=sigma, seed=seed)
-    found = reached(now, wanted)
-    assert found.spare.count == 0
-    assert found.kept.count >= 0.95 * (found.start.kinds() & Counter(wanted.counts)).total()
-    assert found.kept.proof is not Proof.NONE
-    assert run(found, random.Random(seed)) == []
-
-
 # --- figures --------------------------------------------------------------------------------------
 
 
@@ -280,6 +261,8 @@ def test_large_fleets_beside_exchange_and_compact() -> None:
         found, other = reached(now, wanted), exchange_and_compact(now, wanted)
         reread(found)
         assert found.spare.count <= 2
+        most = (found.start.kinds() & Counter(wanted.counts)).total()
+        assert found.kept.count >= 0.95 * min(most, found.kept.most)
         assert len(found.target.services) == len(pool())
         plan = schedule(found)
         makespans.append(plan.makespan_s / (plan.least_s or 1))
