@@ -68,32 +68,23 @@ FULL = sorted((c for c in contents(A30, THINGS) if sum(int(x[0][0]) for x in c) 
 
 
 class Pair:
-    """Two A30s with two services, and what is wanted of them.
-
-    Attributes
-    ----------
-    before : list of Content
-    counts : Counter
-    floors : dict
-    start : Deployment
-        With so many GPUs more.
-    wanted : DesiredState
-    """
+    """Two A30s with two services, so many GPUs more, and what is wanted of them."""
 
     def __init__(self, seed: int, spare: int = 3, names: str = "n") -> None:
         rng = random.Random(seed)
-        self.before, after = ([rng.choice(FULL), rng.choice(FULL)] for _ in range(2))
+        self.contents: list[Content] = [rng.choice(FULL), rng.choice(FULL)]
+        after = [rng.choice(FULL), rng.choice(FULL)]
         share = rng.choice((Fraction(1), Fraction(9, 10), Fraction(7, 10)))
         old, new = (
             {
                 s: share * sum((x[3] for c in side for x in c if x[2] == s), Fraction(0))
                 for s in "ab"
             }
-            for side in (self.before, after)
+            for side in (self.contents, after)
         )
         self.floors = {s: min(old[s], new[s]) for s in "ab"}
         self.counts: Counter[Thing] = Counter((p, s, r) for c in after for p, _, s, r in c)
-        held = [*self.before, *[frozenset[tuple[str, int, str, Fraction]]()] * spare]
+        held = [*self.contents, *[frozenset[tuple[str, int, str, Fraction]]()] * spare]
         cards: dict[str, list[FleetGpu]] = {}
         for index, content in enumerate(held):
             name = names[index % len(names)]
@@ -109,10 +100,6 @@ class Pair:
             _services(new),
             RULES["half"],
         )
-
-    @property
-    def contents(self) -> list[Content]:
-        return self.before
 
 
 @cache

@@ -11,19 +11,15 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from cms.errors import InvalidProblem
 from cms.fleet import Service, get_gpu
-from cms.fleet.deployment import (
-    Deployment,
-    DesiredState,
-    FleetGpu,
-    FleetNode,
-    Instance,
-)
+from cms.fleet.deployment import Deployment, DesiredState, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.transition import (
     Impossible,
     PartitioningTool,
@@ -35,45 +31,25 @@ from cms.fleet.deployment.transition import (
 from cms.fleet.serving import RULES
 from tests.fleet.deployments import SCENARIOS, placed, point, published
 
+from .cases import on_nodes
+
 DEVICES = ("a30-24gb", "a100-80gb", "h100-80gb")
-#: What is compared, and whether more of it is better.
-FIGURES = {"found": True, "kept": True, "spare": False, "actions": False, "makespan_s": False,
-           "cpu_s": False}  # fmt: skip
+#: What is compared; 1 where more of it is better.
+FIGURES = {"found": 1, "kept": 1, "spare": -1, "actions": -1, "makespan_s": -1, "cpu_s": -1}
 
 
-class Drawn(NamedTuple):
-    """A change and the tool for it; shares of GPUs that are switched have none."""
-
-    start: Deployment
-    to: Any
-    tool: PartitioningTool | None
-    floor: Fraction
-
-    def plan(self) -> Transition | Impossible:
-        if self.tool is None:
-            return reorganise(self.start, self.to)
-        return transition(self.start, self.to, tool=self.tool, floor=self.floor)
-
-
-def draw(seed: int) -> Drawn:
+def draw(seed: int) -> tuple[PartitioningTool | None, Callable[[], Transition | Impossible]]:
+    """Return a tool, None for shares of GPUs that are switched, and what plans the change."""
     rng = random.Random(seed)
     floor = rng.choice((Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1)))
     if seed % 10 == 9:
         from .test_reorganising import pairs
 
-        return Drawn(*pairs(seed), None, Fraction(1))
+        now, plan = pairs(seed)
+        return None, lambda: reorganise(now, plan)
     tool = rng.choice([*PartitioningTool][1:]) if seed % 3 == 2 else PartitioningTool.NVIDIA_SMI
-    if seed % 10 == 8:
-        return Drawn(*_published(rng), tool, floor)
-    return Drawn(*_sides(rng, tool), tool, floor)
-
-
-def _on_nodes(cards: list[FleetGpu], size: int) -> tuple[FleetNode, ...]:
-    nodes: dict[str, list[FleetGpu]] = {}
-    for at, card in enumerate(cards):
-        name = f"n{at // size}"
-        nodes.setdefault(name, []).append(replace(card, node=name, index=at % size))
-    return tuple(FleetNode(name, tuple(own)) for name, own in nodes.items())
+    start, to = _published(rng) if seed % 10 == 8 else _sides(rng)
+    return tool, lambda: transition(start, to, tool=tool, floor=floor)
 
 
 def _published(rng: random.Random) -> tuple[Deployment, DesiredState]:
@@ -82,13 +58,11 @@ def _published(rng: random.Random) -> tuple[Deployment, DesiredState]:
     foreign = Instance("1g.10gb", 0, owner="pod x/y")
     held = [(foreign,) * (rng.random() < 0.1) for _ in range(rng.randint(20, 28))]
     cards = [FleetGpu("n", at, device, instances=own) for at, own in enumerate(held)]
-    empty = Deployment(_on_nodes(cards, rng.choice((4, 8, 30))))
+    empty = on_nodes(Deployment((FleetNode("n", tuple(cards)),)), rng.choice((4, 8, 30)))
     return placed(published(first), empty, as_grouped=True).deployment, published(second)
 
 
-def _sides(
-    rng: random.Random, tool: PartitioningTool
-) -> tuple[Deployment, DesiredState | Deployment]:
+def _sides(rng: random.Random) -> tuple[Deployment, DesiredState | Deployment]:
     """Layouts drawn GPU by GPU; of those of the target only the instances are wanted, mostly."""
     names = "abcd"[: rng.randint(2, 4)]
     keys = rng.choices(DEVICES, k=rng.choice((1, 1, 2)))
@@ -114,7 +88,9 @@ def _sides(
                     new.append(Instance(profile, start, work))
         cards.append(FleetGpu("n", at, device, instances=tuple(old)))
         ends.append(replace(cards[-1], instances=tuple(new)))
-    spare = [FleetGpu("n", 0, get_gpu(rng.choice(keys))) for _ in range(rng.randint(0, 4))]
+    spare = [
+        FleetGpu("n", len(cards) + at, get_gpu(rng.choice(keys))) for at in range(rng.randint(0, 4))
+    ]
     size, sides = rng.randint(1, 4), []
     for own in (cards, ends):
         works = [each.work for card in own for each in card.instances if each.work is not None]
@@ -122,7 +98,8 @@ def _sides(
             Service(name, name, sum(w.supply_rps for w in works if w.service == name), 1000)
             for name in names
         )
-        sides.append(Deployment(_on_nodes([*own, *spare], size), services, RULES["half"]))
+        node = FleetNode("n", (*own, *spare))
+        sides.append(on_nodes(Deployment((node,), services, RULES["half"]), size))
     start, target = sides
     if rng.random() < 0.2:
         return start, target
@@ -135,40 +112,22 @@ def _sides(
 
 def measure(seed: int) -> tuple[dict[str, Any], Transition | None]:
     """Return the figures of a change, and its transition if one is found."""
-    drawn = draw(seed)
+    tool, plan = draw(seed)
     begin = time.process_time()
     try:
-        found = drawn.plan()
+        found = plan()
     except InvalidProblem:  # a foreign instance is on a node that is drained
         return {"seed": seed, "found": None}, None
     cpu = time.process_time() - begin
-    row: dict[str, Any] = {"seed": seed, "tool": drawn.tool, "cpu_s": round(cpu, 4)}
+    row: dict[str, Any] = {"seed": seed, "tool": tool, "cpu_s": round(cpu, 4)}
     if isinstance(found, Impossible):
         return row | {"found": 0}, None
-    drains = drawn.tool is not None and drawn.tool.drains_nodes
+    drains = tool is not None and tool.drains_nodes
     makespan = float(schedule(found, by_node=drains).makespan_s)
     return row | {
         "found": 1, "kept": found.kept.count, "spare": found.spare.count,
         "actions": len(found.actions), "makespan_s": makespan,
     }, found  # fmt: skip
-
-
-def compare(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
-    """Say on how many changes a figure is better, equal and worse than another's, with the sums."""
-    old = {row["seed"]: row for row in others}
-    for name, is_more in FIGURES.items():
-        both = [(row.get(name), old.get(row["seed"], {}).get(name)) for row in rows]
-        pairs = [(new, was) for new, was in both if None not in (new, was)]
-        better, worse = (
-            sum(new > was if more else new < was for new, was in pairs)
-            for more in (is_more, not is_more)
-        )
-        print(
-            name,
-            f"{better} better, {worse} worse of",
-            len(pairs),
-            *map(sum, zip(*pairs, strict=True)),
-        )
 
 
 if __name__ == "__main__":
@@ -177,5 +136,10 @@ if __name__ == "__main__":
         made.append(measure(number)[0])
         print(json.dumps(made[-1]), flush=True)
     for path in sys.argv[2:]:
-        with open(path) as lines:
-            compare(made, [json.loads(line) for line in lines if line.startswith("{")])
+        old = {row["seed"]: row for row in map(json.loads, Path(path).read_text().splitlines())}
+        for name, sign in FIGURES.items():
+            both = [(row.get(name), old.get(row["seed"], {}).get(name)) for row in made]
+            pairs = [(new, was) for new, was in both if None not in (new, was)]
+            gains = [sign * (new - was) for new, was in pairs]
+            better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+            print(f"{name}: {better} better, {worse} worse of {len(pairs)}", *map(sum, zip(*pairs)))  # noqa: B905

@@ -143,13 +143,6 @@ def test_a_repartition_waits_for_all_on_its_gpu_and_all_after_it_for_the_reparti
     assert [each.after for each in done] == [(), (0,), (1,), (1,), (2,)]
 
 
-def test_a_floor_is_kept_by_what_has_ended_alone() -> None:
-    start = on_node([OLD], [does("a", "2g.12gb")])
-    floor = {"a": Floor(start.capacity("a"), "all")}
-    with pytest.raises(AlgorithmError, match="takes a below its floor"):
-        ordered(start, [GONE], floor)
-
-
 # --- limits ---------------------------------------------------------------------------------------
 
 

@@ -144,29 +144,25 @@ def test_supplies_are_counted_by_the_new_limits() -> None:
 @pytest.mark.parametrize("most", [None, 2, 1])
 def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | None) -> None:
     """A restart in place would have ended long before; the node takes no work meanwhile."""
+    usual = Durations()
     for found in (planned(0, "slurm"), planned(1, "gpu-operator"), small("slurm")):
         plan, apart = (schedule(found, max_parallel=most, by_node=by) for by in (True, False))
         turns: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for at, action in enumerate(found.actions):
             turns.setdefault((action.node, action.after), []).append(at)
             assert all(plan.end_s[before] <= plan.begin_s[at] for before in action.after)
-        cut = Durations().repartition_s
         for turn in turns.values():
             if any(found.actions[at].what is What.REPARTITION for at in turn):
                 assert len({plan.begin_s[at] for at in turn}) == 1
                 for at in turn:
-                    coming = Durations().start_s if any(
-                        each.work for each in found.actions[at].adds
-                    ) else 0  # fmt: skip
-                    assert plan.end_s[at] >= plan.begin_s[at] + cut + coming
+                    starts = any(each.work for each in found.actions[at].adds)
+                    least = usual.repartition_s + usual.start_s * starts
+                    assert plan.end_s[at] >= plan.begin_s[at] + least
         assert plan.least_s <= plan.makespan_s
-    kinds = [found.actions[at].what for at in range(len(found.actions))]
-    assert {*kinds} == {What.REPARTITION, What.RESTART}
-    assert len({*plan.end_s}) == 1
-    assert len({*apart.end_s}) == 2
-    assert "restart 2 min 45 s, repartition 2 min 45 s" in printed(
-        transition_page(found, by_node=True)
-    )
+    assert {action.what for action in found.actions} == {What.REPARTITION, What.RESTART}
+    assert (len({*plan.end_s}), len({*apart.end_s})) == (1, 2)
+    page = printed(transition_page(found, by_node=True))
+    assert "restart 2 min 45 s, repartition 2 min 45 s" in page
 
 
 _MOST_ACTIONS = 6

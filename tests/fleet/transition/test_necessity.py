@@ -32,14 +32,13 @@ from tests.property.problems import share
 from tests.references.transitions import Content, is_reachable, run
 from tests.samples import few, so_many
 
-from .cases import A30, A100, Pair, does, on_node, work
+from .cases import A30, A100, Pair, does, on_node, reached, work
 
 
 def _planned(seed: int) -> str:
     """Plan between two A30s; what is said of spare GPUs must be right."""
     pair = Pair(seed)
-    found = transition(pair.start, pair.wanted)
-    assert isinstance(found, Transition)
+    found = reached(pair.start, pair.wanted)
     can = is_reachable(A30, pair.contents, pair.counts, pair.floors, 2, 2)
     assert (found.spare.count == 0) == can
     assert not (found.spare.least and can)
@@ -61,37 +60,22 @@ def test_a_thousand_pairs_and_their_proofs() -> None:
 @pytest.mark.parametrize("seed", few(2, [580, 871, 933, 390]))
 def test_an_instance_that_could_stay_is_given_up_for_a_spare_gpu(seed: int) -> None:
     pair = Pair(seed)
-    found = transition(pair.start, pair.wanted)
-    assert isinstance(found, Transition)
+    found = reached(pair.start, pair.wanted)
     assert (found.spare.count, found.kept.most - found.kept.count) == (0, 1)
     assert run(found, random.Random(seed)) == []
 
 
-@pytest.mark.parametrize(
-    ("seed", "words"),
-    [
-        (7, ""),
-        (15, "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
-             "9 memory slices are needed, and 8 can be free"),
-        (26, "with 0 spare GPUs: no 4g.24gb of a can ever stop: without it, "
-             "5 memory slices are needed, and 4 can be free"),
-    ],
-)  # fmt: skip
-def test_what_is_said_of_the_least(seed: int, words: str) -> None:
-    pair = Pair(seed)
-    found = transition(pair.start, pair.wanted)
-    assert isinstance(found, Transition)
-    assert found.spare.reason == words
-    least = "the least" if words else "found, not proved least"
-    assert str(found.spare) == f"1 spare GPU ({least})"
-
-
 def test_so_few_spare_gpus_that_it_is_impossible() -> None:
     pair = Pair(15)
+    assert reached(pair.start, pair.wanted).spare.is_least
     found = transition(pair.start, pair.wanted, spare=0)
     assert isinstance(found, Impossible)
     assert found.proof is Proof.CHECKED
     assert isinstance(found.necessity, Frozen)
+    assert found.reasons[0] == (
+        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, "
+        "9 memory slices are needed, and 8 can be free"
+    )
     assert found.reasons[1] == "with 80 % of the floors there is one"
     assert isinstance(transition(pair.start, pair.wanted, spare=0, floor="0.8"), Transition)
 
@@ -168,8 +152,7 @@ def test_a_target_as_it_stands() -> None:
     """Its instances are there already; that they are to change places needs a GPU."""
     now = on_node([does("a", SMALL), does("a", SMALL, 1), does("a", LARGE, 2)], [], rate=42)
     then = on_node([does("a", LARGE), does("a", SMALL, 2), does("a", SMALL, 3)], [], rate=42)
-    found = transition(now, then)
-    assert isinstance(found, Transition)
+    found = reached(now, then)
     assert (found.spare.count, found.spare.least) == (1, 1)
     assert found.spare.proof is not None
     assert found.spare.proof.places
@@ -196,8 +179,7 @@ def _a100(*held: Sequence[tuple[str, int]]) -> Deployment:
 
 def test_compute_slices_can_be_too_few_where_memory_slices_are_enough() -> None:
     parts = [("4g.40gb", 0), ("3g.40gb", 4)], [("1g.10gb", at) for at in range(7)]
-    found = transition(_a100(*parts, ()), _a100([("7g.80gb", 0)], (), ()))
-    assert isinstance(found, Transition)
+    found = reached(_a100(*parts, ()), _a100([("7g.80gb", 0)], (), ()))
     assert (found.spare.count, found.spare.least) == (1, 1)
     assert found.spare.reason.endswith("15 compute slices are needed, and 14 can be free")
     assert check_again(transition_to_json(found)) == []

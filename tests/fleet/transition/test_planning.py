@@ -6,12 +6,9 @@ import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
-from statistics import median
 
 import pytest
 
-from bench.changes import DRAWN, change_of
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet import Gpu, OperatingPoint, Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State, Work
@@ -20,9 +17,7 @@ from cms.fleet.deployment.transition import (
     Transition,
     What,
     check_transition,
-    exchange_and_compact,
     reversal,
-    schedule,
     transition,
     transition_from_json,
     transition_to_json,
@@ -31,7 +26,6 @@ from cms.fleet.serving import CapacityRule, LoadCurve
 from cms.fleet.serving.capacity import CAPACITY
 from cms.fleet.serving.load_curve import key_of
 from cms.solving.solution import Proof
-from instances.load_changes import pool
 from proofs_checks.checker import check_transition as check_again
 from proofs_checks.checker.replay import examine_transition
 from tests.references.transitions import run
@@ -184,16 +178,6 @@ def test_more_gpus_never_make_it_impossible(seed: int) -> None:
     assert sorted(given, reverse=True) == given
 
 
-@pytest.mark.parametrize("seed", few(2, range(6)))
-def test_names_of_nodes_do_not_matter(seed: int) -> None:
-    answers = set()
-    for names in ("abcde", "edcba", "cadbe"):
-        pair = Pair(seed, names=names)
-        found = reached(pair.start, pair.wanted)
-        answers.add((found.spare.count, found.kept.count))
-    assert len(answers) == 1
-
-
 # --- what is asked for ----------------------------------------------------------------------------
 
 WHOLE, HALF = does("a", "4g.24gb"), does("a", "2g.12gb")
@@ -249,50 +233,7 @@ def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("sigma", "seed"),
-    [
-        ("0.1", 6),
-        pytest.param("0.1", 9, marks=pytest.mark.long),
-        pytest.param("0.3", 1, marks=pytest.mark.long),
-        pytest.param("1.0", 1, marks=pytest.mark.long),
-    ],
-)
-def test_full_fleets_need_no_spare_gpu(sigma: str, seed: int) -> None:
-    """With so little slack, bringing all services on alike gets stuck (the first two)."""
-    now, wanted = change_of(DRAWN, gpus=25, sigma=sigma, seed=seed)
-    found = reached(now, wanted)
-    assert found.spare.count == 0
-    assert found.kept.count >= 0.95 * (found.start.kinds() & Counter(wanted.counts)).total()
-    assert found.kept.proof is not Proof.NONE
-    assert run(found, random.Random(seed)) == []
-
-
 # --- figures --------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_large_fleets_beside_exchange_and_compact() -> None:
-    kept, actions, makespans = [], [], []
-    sizes = (20, 25, 35, 50, 70, 100)
-    for gpus, sigma, seed in product(sizes, ("0.1", "0.3", "1.0"), range(7)):
-        now, wanted = change_of(DRAWN, gpus=gpus, sigma=sigma, seed=seed)
-        found, other = reached(now, wanted), exchange_and_compact(now, wanted)
-        reread(found)
-        assert found.spare.count <= 2
-        assert len(found.target.services) == len(pool())
-        plan = schedule(found)
-        makespans.append(plan.makespan_s / (plan.least_s or 1))
-        if isinstance(other, Transition):
-            reread(other)
-            assert found.spare.count <= other.spare.count
-            kept.append((found.kept.count, other.kept.count))
-            actions.append((len(found.actions), len(other.actions)))
-    assert median(makespans) <= 2
-    assert len(kept) >= 100
-    # of the 61 services of the published scenarios; with 12 to 20 the bound itself is 1.34 times
-    assert sum(ours for ours, _ in kept) >= 1.6 * sum(other for _, other in kept)
-    assert sum(ours for ours, _ in actions) <= 0.4 * sum(other for _, other in actions)
 
 
 #: Of the changes of a long run but those between published scenarios, before one search was made of

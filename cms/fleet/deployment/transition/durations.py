@@ -71,13 +71,17 @@ class Durations:
         usual_s = self.prepare_s if action.what is What.SWITCH else self.start_s
         works = (each.work for each in action.prepared if each.work is not None)
         coming = max((_start_s(work.point, usual_s) for work in works), default=_NOTHING)
+        if action.what is What.CREATE:
+            return self.partition_s, coming
+        if action.what is What.DELETE:
+            return self.delete_s, _NOTHING
+        if action.what is What.SWITCH:
+            return _NOTHING, coming
         stopping = self.stop_s if any(each.work for each in action.removes) else _NOTHING
+        if action.what is What.RESTART:
+            return stopping, coming
         cutting = self.reset_s if needs_reset and action.mode is not None else self.repartition_s
-        before = {
-            What.SWITCH: _NOTHING, What.CREATE: self.partition_s, What.DELETE: self.delete_s,
-            What.RESTART: stopping, What.REPARTITION: stopping + cutting,
-        }  # fmt: skip
-        return before[action.what], coming
+        return stopping + cutting, coming
 
 
 def _start_s(point: OperatingPoint, usual_s: Fraction) -> Fraction:

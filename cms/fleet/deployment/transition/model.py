@@ -98,12 +98,13 @@ class Action:
         A process has a share and a service. Its batches, its cycle and with whom it takes turns
         may change while it runs.
         """
-        there = Counter(map(_process, self.removes if self.what is What.SWITCH else ()))
-        found = []
+        if self.what is not What.SWITCH:
+            return tuple(each for each in self.adds if each.work is not None)
+        there, found = Counter(map(_process, self.removes)), []
         for each in self.adds:
             if there[_process(each)]:
                 there[_process(each)] -= 1
-            elif self.what is What.SWITCH or each.work is not None:
+            else:
                 found.append(each)
         return tuple(found)
 

@@ -88,7 +88,7 @@ def find_sequences(goal: TransitionGoal, most: int, options: SearchOptions) -> l
         if not state.is_done:
             return None
         actions, groups = tuple(state.actions), tuple(state.groups)
-        if goal.cuts_parts:
+        if goal.cuts_parts and state.is_covered:
             actions = omit_needless(goal, actions)
             groups = (0,) * len(actions)
         found.append(Sequenced(actions, groups, end, state.settings))
