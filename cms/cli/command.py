@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from .fleet_file import settle
-from .options import about, declare, spelling
+from .fleet_file import apply_settings
+from .options import declare, find_declaration, spelling
 from .session import refuse_two_readers, session_of
 
 _Command = Callable[..., int]
@@ -35,7 +35,10 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
         for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
             said, of = {}, each.annotation
             if get_origin(of) is not Annotated:
-                said, of = about(each.name, name), Annotated[of, declare(each.name, name)]
+                said, of = (
+                    find_declaration(each.name, name),
+                    Annotated[of, declare(each.name, name)],
+                )
             every.append(each.replace(kind=kind, annotation=of))
             of, _ = get_args(of)
             if of is Path or Path in get_args(of):
@@ -53,7 +56,7 @@ def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_
         ) -> int:
             session = session_of(context)
             if settings:
-                given = settle(context, fleet, given)
+                given = apply_settings(context, fleet, given)
             output = session.begin(given.get(document), json=json, quiet=quiet)
             given |= {document: output} if document else {}
             if checks_output:
