@@ -48,11 +48,8 @@ def find_declaration(name: str, command: str = "common") -> dict[str, Any]:
 def declare(name: str, command: str = "common") -> Any:
     """Declare an option or an argument as ``commands.toml`` has it."""
     said = find_declaration(name, command)
-    more: dict[str, Any] = {
-        key: said[key] for key in ("metavar", "help", "min", "max") if key in said
-    }
-    if "listed" in said:
-        more["hidden"] = True
+    more: dict[str, Any] = {"hidden": "listed" in said}
+    more |= {key: said[key] for key in ("metavar", "help", "min", "max") if key in said}
     if "names" in said:
         more["autocompletion"] = offering_from(*said["names"].split(":"))
     make = typer.Argument if said.get("argument") else typer.Option
