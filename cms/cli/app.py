@@ -24,7 +24,7 @@ from .explain import explain
 from .export import export
 from .init import gpus, init
 from .observe import observe
-from .options import UsageError, spoken
+from .options import UsageError, load_declarations
 from .plan import plan
 from .problem import algorithms, pack, program, solve
 from .replan import replan
@@ -49,7 +49,7 @@ class _Command(typer.core.TyperCommand):
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
         with formatter.section("Examples"):
-            for line in spoken()[self.name or ""]["examples"]:
+            for line in load_declarations()[self.name or ""]["examples"]:
                 formatter.write(f"  {line}\n")
 
 
@@ -64,7 +64,7 @@ class _Grouped(typer.core.TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl(rows)
         with formatter.section("Options of the commands"):
-            common = spoken()["common"].values()
+            common = load_declarations()["common"].values()
             formatter.write_dl([(one["listed"], one["help"]) for one in common if "listed" in one])
 
 

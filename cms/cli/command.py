@@ -10,20 +10,20 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from .fleet_file import settle
-from .options import about, declare, spelling
+from .fleet_file import apply_settings
+from .options import declare, find_declaration, spelling
 from .session import refuse_two_readers, session_of
 
 _Command = Callable[..., int]
 _ADDED = {"json": (bool, False), "quiet": (bool, False), "fleet": (Path | None, None)}
 
 
-def command(*, settings: bool = True, checks_files: bool = True) -> Callable[[_Command], _Command]:
+def command(*, settings: bool = True, checks_output: bool = True) -> Callable[[_Command], _Command]:
     """Make a command of a function that takes a session, and its arguments and options.
 
     What is said of these stands in ``commands.toml``. The command has --json and --quiet besides
-    and, with `settings`, those of ``fleet.toml``. Files that cannot be written, and standard input
-    that is read twice, are refused before it runs.
+    and, with `settings`, those of ``fleet.toml``. Standard input that is read twice and, with
+    `checks_output`, files that cannot be written are refused before it runs.
     """
 
     def decorate(function: _Command) -> _Command:
@@ -35,10 +35,13 @@ def command(*, settings: bool = True, checks_files: bool = True) -> Callable[[_C
         for each in [*inspect.signature(function, eval_str=True).parameters.values()][1:]:
             said, of = {}, each.annotation
             if get_origin(of) is not Annotated:
-                said, of = about(each.name, name), Annotated[of, declare(each.name, name)]
+                said, of = (
+                    find_declaration(each.name, name),
+                    Annotated[of, declare(each.name, name)],
+                )
             every.append(each.replace(kind=kind, annotation=of))
             of, _ = get_args(of)
-            if checks_files and (of is Path or Path in get_args(of)):
+            if of is Path or Path in get_args(of):
                 label = said["metavar"] if said.get("argument") else spelling(each.name)
                 (written if said.get("writes") else read)[each.name] = label
             document = each.name if said.get("document") else document
@@ -53,11 +56,12 @@ def command(*, settings: bool = True, checks_files: bool = True) -> Callable[[_C
         ) -> int:
             session = session_of(context)
             if settings:
-                given = settle(context, fleet, given)
+                given = apply_settings(context, fleet, given)
             output = session.begin(given.get(document), json=json, quiet=quiet)
             given |= {document: output} if document else {}
-            session.refuse_unwritable(*((given[each], label) for each, label in written.items()))
-            refuse_two_readers(*((given[each], label) for each, label in read.items()))
+            if checks_output:
+                session.refuse_unwritable(*((given[name], said) for name, said in written.items()))
+            refuse_two_readers(*((given[name], said) for name, said in read.items()))
             return function(session, **given)
 
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]

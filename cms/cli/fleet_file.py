@@ -51,12 +51,14 @@ def with_fleet_file(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def run(context: typer.Context, fleet: Path | None = None, **given: Any) -> int:
-        return command(context, **settle(context, fleet, given))
+        return command(context, **apply_settings(context, fleet, given))
 
     return run
 
 
-def settle(context: typer.Context, fleet: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+def apply_settings(
+    context: typer.Context, fleet: Path | None, given: dict[str, Any]
+) -> dict[str, Any]:
     """Return options by ``fleet.toml`` where the command line does not give them.
 
     But where a published scenario is asked for, which has settings of its own.

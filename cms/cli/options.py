@@ -30,15 +30,16 @@ Texts = list[str] | None
 
 
 @cache
-def spoken() -> dict[str, dict[str, Any]]:
-    """Return what ``commands.toml`` says, by command."""
+def load_declarations() -> dict[str, dict[str, Any]]:
+    """Load ``commands.toml``: what it says, by command."""
     found: dict[str, Any] = loads((files(__package__) / "commands.toml").read_text("utf-8"))
     return found
 
 
-def about(name: str, command: str = "common") -> dict[str, Any]:
+def find_declaration(name: str, command: str = "common") -> dict[str, Any]:
     """Return what is said of a parameter of a command."""
-    said: dict[str, Any] = spoken()["common"].get(name, {}) | spoken()[command].get(name, {})
+    every = load_declarations()
+    said: dict[str, Any] = every["common"].get(name, {}) | every[command].get(name, {})
     if not said:
         raise KeyError(f"commands.toml says nothing of {name} of {command}")
     return said
@@ -46,12 +47,9 @@ def about(name: str, command: str = "common") -> dict[str, Any]:
 
 def declare(name: str, command: str = "common") -> Any:
     """Declare an option or an argument as ``commands.toml`` has it."""
-    said = about(name, command)
-    more: dict[str, Any] = {
-        key: said[key] for key in ("metavar", "help", "min", "max") if key in said
-    }
-    if "listed" in said:
-        more["hidden"] = True
+    said = find_declaration(name, command)
+    more: dict[str, Any] = {"hidden": "listed" in said}
+    more |= {key: said[key] for key in ("metavar", "help", "min", "max") if key in said}
     if "names" in said:
         more["autocompletion"] = offering_from(*said["names"].split(":"))
     make = typer.Argument if said.get("argument") else typer.Option

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cms.fleet.report.page import Page
 
 
-@command(settings=False, checks_files=False)
+@command(settings=False, checks_output=False)
 def solve(
     session: Session,
     problem: File = None,

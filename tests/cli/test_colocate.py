@@ -81,17 +81,6 @@ def test_named_gpus_get_what_the_plan_has_for_their_classes(here: Path, cms: Cms
     assert words_of(drawn).count(" × ") == 5, "each use"
 
 
-def test_waiting_counts_where_a_scale_is_given(here: Path, cms: Cms) -> None:
-    offline = "workload,memory_mib,count,model,waiting_s\ntrain,0,600,resnet50,0\nindex,0,600,,{}\n"
-    settings("waiting_scale = 1800")
-    for waited, placed in ((0, {"train": 590}), (7200, {"index": 590})):
-        (here / "offline.csv").write_text(offline.format(waited), "utf-8")
-        counts: dict[str, int] = {}
-        for pair in cms(PAIRS, "--json").json["plan"]:
-            counts[pair["offline"]] = counts.get(pair["offline"], 0) + pair["count"]
-        assert counts == placed
-
-
 # --- by a predictor -------------------------------------------------------------------------------
 
 TRAIN = "colocate train P.csv --profiles=W.csv --model ridge -o model.json"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cms.cli.app import _application
-from cms.cli.options import spoken
+from cms.cli.options import load_declarations
 from cms.fleet import list_gpus
 from instances.published import S1, S2, S3, S4, S5, S6
 from tests.cli.shared import Cms
@@ -67,14 +67,14 @@ def test_help_has_examples_that_parse(
     assert not any(odd in out for odd in ("[[", "......", "...}..."))
     assert "--json" in options_of(command)
     examples = re.findall(r"^  (cms .+)$", out.partition("Examples:\n")[2], re.MULTILINE)
-    assert examples == spoken()[command.name]["examples"]
+    assert examples == load_declarations()[command.name]["examples"]
     assert f"cms {typed}" in examples[0]
     for example in examples:
         parse(shlex.split(example)[1:])
 
 
 def test_each_command_has_two_examples() -> None:
-    said = spoken()
+    said = load_declarations()
     assert said.keys() == {"common", *(command.name for command in COMMANDS.values())}
     assert all(len(said[each.name]["examples"]) >= 2 for each in COMMANDS.values())
 
