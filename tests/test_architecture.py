@@ -145,9 +145,9 @@ BUDGETS = {
     "instances": 2_169,
     "cms.cli": 5_755,
     "cms.fleet": 41_382,
-    "proofs_checks": 15_444,
+    "proofs_checks": 15_335,
     "bench": 12_102,
-    "tests": 54_488,
+    "tests": 54_546,
 }
 
 

@@ -1,4 +1,4 @@
-"""Random problems, schedules and trees of prices as documents; half of them are tampered with."""
+"""Random problems, schedules and trees as documents, half tampered with; what is said of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cms import Problem, Replicas, Schedule, Solution, solve
 from cms.files import problem_to_json, schedule_to_json
+from proofs_checks.checker.certificate import tree_bound
+from proofs_checks.checker.problem import Problem as ReadProblem
+from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.reading import ZERO, Fault
+from proofs_checks.checker.schedule import read_schedule, schedule_faults
+from proofs_checks.checker.usable import round_up
+from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
 from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
@@ -89,3 +97,37 @@ def random_plans(
         problem = random_problem(rng, families, replicas)
         groups = random_groups(rng, problem) if rng.random() < 0.5 else None
         yield Plan(problem_to_json(problem), groups, random_tree(rng, problem))
+
+
+def second_verdict(problem: ReadProblem, groups: list[Document] | None, tree: Any) -> str:
+    """What the second checker says."""
+    try:
+        bound = tree_bound(tree, problem)
+        if bound is None:
+            return "Infeasible"
+        least = round_up(problem, bound)
+        if groups is None:
+            return f"AtLeast {least}"
+        found = read_schedule({"groups": groups}, problem)
+        if schedule_faults(problem, found):
+            return "Rejected"
+    except Fault:
+        return "Rejected"
+    cost = sum((problem.machine_types[g.machine].cost * g.count for g in found), ZERO)
+    return f"Optimal {cost}" if cost <= least else f"Between {least} {cost}"
+
+
+def both_say(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
+    """What the second checker says, and the words for the proved one; None if they are refused."""
+    try:
+        problem = read_problem(read(of))
+        groups, tree = read(groups), read(tree)
+    except Fault:
+        return "Rejected", None
+    said = second_verdict(problem, groups, tree)
+    try:
+        found = None if groups is None else read_schedule({"groups": groups}, problem)
+        line = plan_words(problem, found, tree)
+    except Fault:
+        line = None
+    return said, line

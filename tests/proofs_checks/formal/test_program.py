@@ -19,8 +19,7 @@ from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import A100, SLICES, Document, problem
 from tests.samples import so_many
 
-from .random_plans import Plan, random_plans
-from .verdicts import both
+from .random_plans import Plan, both_say, random_plans
 
 pytestmark = pytest.mark.usefixtures("built")
 
@@ -34,7 +33,7 @@ BRANCHED = [
 
 def compared(plans: Iterable[Plan], kind: str = "zarith") -> Counter[str]:
     """Hold the program's verdicts against the second checker's; count them."""
-    found = [(plan, *both(*plan)) for plan in plans]
+    found = [(plan, *both_say(*plan)) for plan in plans]
     lines = [line for _, _, line in found if line is not None]
     program = iter(verdicts(lines, kind))
     counts: Counter[str] = Counter()

@@ -24,14 +24,13 @@ from tests.proofs_checks.documents import (
 )
 from tests.samples import refusal, so_many
 
-from .random_plans import random_plans
-from .verdicts import both
+from .random_plans import both_say, random_plans
 
 
 def test_words_read_again_are_the_same_and_make_the_same_problem() -> None:
     compared = 0
     for draw in random_plans(2, so_many(250, 5000)):
-        _, line = both(draw.problem, draw.groups, draw.tree)
+        _, line = both_say(draw.problem, draw.groups, draw.tree)
         if line is None:
             continue
         plan, of = forms.read_words(line), read(draw.problem)
@@ -73,14 +72,9 @@ def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None
         (SOLUTION, "Between 2 3", "the lower_bound is 3; the certificate proves 2"),
         (SOLUTION, "Rejected", "nothing is proved"),
         (SOLUTION, "Infeasible", "that there is no schedule, but there is one"),
-        ({**SOLUTION, "lower_bound": 2, "gap": 1}, "Between 2 3", "is not the cost 3"),
-        ({**SOLUTION, "machine_count": 4}, "Optimal 3", "machine_count, cost and gap are 4, 3"),
-        ({**SOLUTION, "proof": "none"}, "Between 2 3", "has the proof 'none'"),
-        ({**SOLUTION, "status": "best"}, "AtLeast 3", "the status is 'best'"),
         ({**SOLUTION, **FEASIBLE, "lower_bound": 3, "gap": 0}, "Between 2 3", "proves 2"),
         ({**SOLUTION, **FEASIBLE, "lower_bound": 2, "gap": 1}, "Between 2 3", None),
         (BY_WORD, "Between 2 3", None),
-        ({**BY_WORD, "claimed_bound": None}, "Between 2 3", "claimed_bound None is not the cost"),
         (SOLUTION, "AtLeast 5/2", "rounds 5/2 up"),
         (INFEASIBLE, "Infeasible", None),
         (INFEASIBLE, "AtLeast 2", "does not prove that there is no schedule"),
