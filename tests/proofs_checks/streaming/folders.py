@@ -117,7 +117,8 @@ def write_problem(path: Path, document: Document, in_a_shard: int = 16 * LEAF) -
                 "leaves": [leaf.hex() for leaf in leaves],
             }
         )
-    head = {key: document[key] for key in ("blocks", "machine_types", "configurations")}
+    keys = ("blocks", "machine_types", "configurations", "group_limits")
+    head = {key: document[key] for key in keys if key in document}
     write_json(
         path / "problem.json",
         {
