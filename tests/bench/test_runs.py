@@ -171,17 +171,32 @@ def installed(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> d
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("method", "children", "error"),
-    [("overruns", 2, None), ("orphans", 1, "the process ended with code 3")],
+    [
+        ("overruns", 2, "it was ended after 0 s of running"),
+        ("orphans", 1, "the process ended with code 3"),
+    ],
 )
 def test_what_an_algorithm_has_started_ends_with_its_process(
-    method: str, children: int, error: str | None, installed: dict[str, str]
+    method: str,
+    children: int,
+    error: str,
+    installed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    path = Path(installed["BAD_PLUGIN_NUMBERS"])
+
+    def until_all_have_begun(_: Task, stage: Stage) -> float:
+        while stage is Stage.RUNNING and not (path.exists() and path.read_text().count("\n") > 1):
+            time.sleep(0.05)
+        return ASLEEP if stage is Stage.PREPARING else 0.0
+
+    if method == "overruns":
+        monkeypatch.setattr(bench.processes, "find_timeout", until_all_have_begun)
     began = time.monotonic()
     row = run_task(task(method=method, time_limit=1), 1)
     assert time.monotonic() - began < ASLEEP, "nobody waited for the children"
-    if error is not None:
-        assert (row.outcome, row.error) == (Outcome.FAILED, error)
-    numbers = Path(installed["BAD_PLUGIN_NUMBERS"]).read_text().split()
+    assert (row.outcome, row.error) == (Outcome.FAILED, error)
+    numbers = path.read_text().split()
     assert len(numbers) == children
     end = time.monotonic() + ASLEEP
     while not all(has_ended(int(number)) for number in numbers):

@@ -40,8 +40,7 @@ def leaf_of(
 ) -> bytes:
     names = names or [f"j{first + at}" for at in range(len(rows))]
     order = sorted(range(len(blocks)), key=lambda at: blocks[at])
-    data = "".join(f"{name}\n" for name in names).encode() + b"\n"
-    late = b""
+    data, late = bytearray("".join(f"{name}\n" for name in names).encode() + b"\n"), b""
     for at, (q, demand, supply) in enumerate(rows):
         numbers = [q, demand, *(supply[i] for i in order)]
         if max(numbers) < 2**63:
