@@ -76,8 +76,8 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
     yield (
         f"A plan that serves {printable(found.given.service.name)} so "
         f"{'takes at least that many GPUs' if unit == 'GPU' else 'costs at least that much'}, by "
-        f"the proof of this plan: its bound {bound} and, in brackets, what the choice adds. It is "
-        "a bound, no promise: such a plan may cost more, and there may be none."
+        f"the proof of this plan: its bound {bound} plus what the choice adds (in brackets), "
+        "rounded up. It is a bound, no promise: such a plan may cost more, and there may be none."
     )
     if found.cases > 1:
         cases = count(found.cases, "case")
