@@ -150,4 +150,4 @@ def test_what_is_found_and_not_proved_is_not_called_proved(made: Path) -> None:
     opened = replace(rate, plan=None, outcome=Outcome.OPEN, ruled_out=Fraction(1, 30))
     assert "rate: not known: chat (at least 3.3 %)" in said(relaxations=(opened,))
     free = said(better=plan, relaxations=())
-    assert "The plan can be had for 2 without any relaxation: plan again." in free
+    assert "There is a plan with 2 GPUs without any relaxation: plan again." in free

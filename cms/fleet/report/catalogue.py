@@ -152,10 +152,10 @@ def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
     hours = shown(scene.count * scene.terms.every_s / 3600)
     said = (
         f"{hours} h from {scene.trace.said(scene.first)} on, {shown(100 * scene.planner.margin)} % "
-        "margin. Starts: of instances, and of those that went again (temp.). Spare: the most GPUs "
-        "that a change borrowed. Longest: of the changes, by assumed durations. Shortage: while "
-        "some service had less than its rate. To least: GPU hours above the fewest with as many "
-        "re-plans; below 0 %, plans had no room for what came."
+        "margin. GPU hours: of plans alone. Starts: of instances, and of those that went again "
+        "(temp.). Spare: the most GPUs that a change borrowed. Longest: of the changes, by assumed "
+        "durations. Shortage: while some service had less than its rate. To least: GPU hours above "
+        "the fewest with as many re-plans; below 0 %, plans had no room for what came."
     )
     refused: list[Part] = [
         f"{each.played.policy}: a change was not possible {why}"

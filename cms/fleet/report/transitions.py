@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 #: What is said of an action's box: what becomes of its instance, where that is one word.
 _MARKS = {What.CREATE: "created", What.DELETE: "deleted", What.RESTART: "restarted"}
 _PARTS = 1000  # that the time is divided into
+_LEAST = 31  # of them for an action, which is then seen on 33 columns
 _NAMED = 5  # instances that are named
 _TIME = (
     "across: time; colours and keys: the services; an action begins when those that it waits for "
@@ -224,8 +225,8 @@ def _box(
     action: Action, begin: Fraction, end: Fraction, last: Fraction, places: Mapping[str, int]
 ) -> Box:
     """Draw an action: the service that comes or goes, and for which other one, if for any."""
-    start = min(int(begin * _PARTS / last), _PARTS - 1)
-    width = max(int(end * _PARTS / last) - start, 1)
+    start = min(int(begin * _PARTS / last), _PARTS - _LEAST)
+    width = max(int(end * _PARTS / last) - start, _LEAST)
     gone, come = (
         list(dict.fromkeys(each.work.service for each in own if each.work is not None))
         for own in (action.removes, action.adds)

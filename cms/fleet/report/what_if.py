@@ -76,8 +76,8 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
     yield (
         f"A plan that serves {printable(found.given.service.name)} so "
         f"{'takes at least that many GPUs' if unit == 'GPU' else 'costs at least that much'}, by "
-        f"the proof of this plan: its bound {bound} and, in brackets, what the choice adds. It is "
-        "a bound, no promise: such a plan may cost more, and there may be none."
+        f"the proof of this plan: its bound {bound} plus what the choice adds (in brackets), "
+        "rounded up. It is a bound, no promise: such a plan may cost more, and there may be none."
     )
     if found.cases > 1:
         cases = count(found.cases, "case")
@@ -110,12 +110,13 @@ def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
     target = decimal(found.target)
     parts: list[Part] = []
     if found.better is not None:
-        said = f"The plan can be had for {cost} without any relaxation: plan again."
+        there = f"with {cost} GPUs" if one else f"at a cost of {cost}"
+        said = f"There is a plan {there} without any relaxation: plan again."
         parts.append(Words(said, "open"))
     if found.cost > found.target and not found.proved:
         parts.append(f"It is not proved that {target} does not suffice without any relaxation.")
     parts += _relaxations(found, one) if found.cost > found.target else []
-    head = f"{title}: what would {saves}, {cost} -> {target}"
+    head = f"{title}: what would {saves}, {'' if one else 'cost '}{cost} -> {target}"
     return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
 
 
