@@ -70,6 +70,7 @@ class NvidiaSmi:
                 del words[at : at + 2]
         plain: dict[str, Callable[[], None]] = {
             "-L": self.list_all, "-q -x": self.log, "--gpu-reset": self.reset,
+            "--query-gpu=mig.mode.current --format=csv,noheader": self.query_modes,
             "mig -lgi": self.list_gpu_instances, "mig -lci": self.list_compute_instances,
             "mig -cci": self.create_compute_instances, "mig -dci": self.destroy_compute_instances,
             "mig -dgi": self.destroy_gpu_instances,
@@ -78,8 +79,6 @@ class NvidiaSmi:
         match words:
             case ["mig", "-cgi", names, *more] if names != "-C" and more in ([], ["-C"]):
                 act = partial(self.create_gpu_instances, names, whole=bool(more))
-            case [query, "--format=csv,noheader"] if query.startswith("--query-gpu="):
-                act = partial(self.query, query.partition("=")[2])
             case ["-mig", "0" | "1" as number]:
                 act = partial(self.set_mode, ("Disabled", "Enabled")[int(number)])
             case _ if " ".join(words) in plain:
@@ -145,12 +144,9 @@ class NvidiaSmi:
             cards.append(smi.card(*told, pending=each.pending, devices=devices))
         self.write(smi.log(*cards, driver="580.95.05"))
 
-    def query(self, name: str) -> None:
+    def query_modes(self) -> None:
         for _, card in self.shown():
-            facts = {"uuid": card.uuid, "mig.mode.current": card.mode}
-            if name not in facts:
-                raise Refusal(f'Field "{name}" is not a valid field.')
-            self.say(facts[name])
+            self.say(card.mode)
 
     def list_gpu_instances(self) -> None:
         found = ((gpu, i, self.profile(gpu, i)) for gpu, i in self.chosen(self.driver.listed()))

@@ -239,9 +239,8 @@ def _affine(spec: Json, labels: Json) -> bool:
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return required is None or any(
         all(
-            (labels.get(each["key"]) in each["values"])
-            is {"In": True, "NotIn": False}[each["operator"]]
-            for each in term.get("matchExpressions") or []
+            each["operator"] == "In" and labels.get(each["key"]) in each["values"]
+            for each in term["matchExpressions"]
         )
         for term in required["nodeSelectorTerms"]
     )
@@ -281,11 +280,11 @@ def _allocated(world: World, claims: list[Json], node: str) -> Chosen | None:
             if {one["pool"] for one in _results(claim)} != {node}:
                 return None
             continue
-        free = [each for each in here if (each.pool, each.name) not in gone]
+        free = [each for each in here if (node, each.name) not in gone]
         found = dra.allocate(claim["spec"], free, classes)
         if found is None:
             return None
-        gone |= {(each.pool, each.name) for _, each in found}
+        gone |= {(node, each.name) for _, each in found}
         chosen.append((claim, found))
     return chosen
 
@@ -293,7 +292,7 @@ def _allocated(world: World, claims: list[Json], node: str) -> Chosen | None:
 def _bind(world: World, pod: Json, node: str, chosen: Chosen) -> None:
     for claim, found in chosen:
         results = [
-            {"request": name, "driver": dra.DRIVER, "pool": each.pool, "device": each.name}
+            {"request": name, "driver": dra.DRIVER, "pool": node, "device": each.name}
             for name, each in found
         ]
         field: Any = {"key": "metadata.name", "operator": "In", "values": [node]}

@@ -20,8 +20,7 @@ DRIVER = "gpu.nvidia.com"
 class Listed(NamedTuple):
     """A device of a ResourceSlice, with the name that an allocation gives it."""
 
-    node: str
-    pool: str
+    node: str  # and its pool
     name: str
     attributes: Json
 
@@ -82,9 +81,9 @@ def publish(world: World, machine: Machine) -> None:
 def listed(slices: Iterable[Json]) -> list[Listed]:
     """All devices, in the order in which their slices list them."""
     return [
-        Listed(spec["nodeName"], spec["pool"]["name"], device["name"], device["attributes"])
-        for spec in (item["spec"] for item in slices)
-        for device in spec["devices"]
+        Listed(item["spec"]["nodeName"], device["name"], device["attributes"])
+        for item in slices
+        for device in item["spec"]["devices"]
     ]
 
 
